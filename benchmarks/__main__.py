@@ -1,0 +1,19 @@
+"""Every benchmark in turn: `make bench`."""
+
+import subprocess
+import sys
+
+BENCHMARKS = ("engine_cost", "kill", "search")
+
+
+def main() -> int:
+    """Run each as a program of its own; the exit code is the number of those that failed."""
+    failed = 0
+    for name in BENCHMARKS:
+        print(f"== {name}", flush=True)
+        failed += subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False).returncode != 0
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""luthier tunes computer systems: good settings in few runs, and proof that they are better.
+
+>>> import luthier as lt
+>>> space = lt.Space(lt.Integer("threads", 1, 16), lt.Choice("engine", ["sync", "libaio"]))
+>>> def measure(config):
+...     return abs(config["threads"] - 6) + (config["engine"] == "sync")
+>>> result = lt.tune(measure, space, budget=40, seed=1)
+>>> result.best.config
+{'threads': 6, 'engine': 'libaio'}
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from luthier.engine.result import Result
+    from luthier.engine.tune import resume, tune
+    from luthier.errors import LuthierError
+    from luthier.optimizers.friendly import AskTell, optimizer
+    from luthier.space import Choice, Integer, Real, Space
+    from luthier.trial import Config, Estimate, Run, Trial
+
+__version__ = "0.1.0"
+
+# NumPy and its like take longer to import than most commands take to answer, so each name is fetched when first used.
+_HOMES = {
+    "AskTell": "luthier.optimizers.friendly",
+    "Choice": "luthier.space",
+    "Config": "luthier.trial",
+    "Estimate": "luthier.trial",
+    "Integer": "luthier.space",
+    "LuthierError": "luthier.errors",
+    "Real": "luthier.space",
+    "Result": "luthier.engine.result",
+    "Run": "luthier.trial",
+    "Space": "luthier.space",
+    "Trial": "luthier.trial",
+    "optimizer": "luthier.optimizers.friendly",
+    "resume": "luthier.engine.tune",
+    "tune": "luthier.engine.tune",
+}
+
+__all__ = [
+    "AskTell",
+    "Choice",
+    "Config",
+    "Estimate",
+    "Integer",
+    "LuthierError",
+    "Real",
+    "Result",
+    "Run",
+    "Space",
+    "Trial",
+    "optimizer",
+    "resume",
+    "tune",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'luthier' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

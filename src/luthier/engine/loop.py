@@ -1,0 +1,162 @@
+"""The loop: orders from the plan go to the runner, what ended goes to the store and back to the plan."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from luthier.engine.interrupts import Interrupts
+from luthier.engine.plan import Order, Plan
+from luthier.measures.base import Measure
+from luthier.policies.base import Prune
+from luthier.runners.base import Runner
+from luthier.store.base import Owner, Store
+from luthier.trial import Execution, Job, Lost, Pruned, Run
+
+log = logging.getLogger(__name__)
+
+WAIT_S = 0.2
+"""How long to wait for a run at most before looking at interrupts, pruning and requests to stop."""
+
+HEARTBEAT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Where one experiment is written down, and by whom."""
+
+    store: Store
+    experiment_id: int
+    uid: str
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What carries out the plan's orders. `clock` gives seconds since the epoch; a replay brings its own."""
+
+    runner: Runner
+    measure: Measure
+    prune: Prune
+    clock: Callable[[], float] = time.time
+
+
+Watcher = Callable[[Plan, bool], None]
+"""Called after everything that happened, to show progress: with the plan, and whether the end is only waited for."""
+
+
+class Loop:
+    """Carries one plan through to its end.
+
+    Every run is in the store before it starts and again when it has ended, before the next is asked for: whatever
+    kills this process, the store and the runner together know what was done.
+    """
+
+    def __init__(self, plan: Plan, machinery: Machinery, ledger: Ledger, *, watch: Watcher = lambda *_: None) -> None:
+        self._plan = plan
+        self._machinery = machinery
+        self._ledger = ledger
+        self._watch = watch
+        self._began = machinery.clock() - _time_spent(plan)
+        self._beat = 0.0
+        self._started: dict[int, float] = {}
+        self._cancelled: dict[int, Pruned | Lost] = {}
+        self._draining = False
+
+    def run(self, interrupts: Interrupts) -> bool:
+        """Go on until the plan has no more orders; return False if told to end before.
+
+        A first interrupt, or a request to stop, lets what is running finish; a second kills it.
+        """
+        self._watch(self._plan, self._draining)
+        for run in self._plan.running:
+            self._start(run)
+        while True:
+            self._listen(interrupts)
+            while not self._draining and len(self._plan.running) < self._machinery.runner.slots:
+                order = self._plan.next(self.elapsed_s)
+                if order is None:
+                    break
+                self._submit(order)
+            if not self._plan.running:
+                return not self._draining
+            self._prune()
+            keys = {self._key(run): run for run in self._plan.running}
+            for execution in self._machinery.runner.poll(list(keys), WAIT_S):
+                self._finish(keys[execution.key], execution)
+            self._watch(self._plan, self._draining)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds this experiment has been worked on, earlier sittings included."""
+        return self._machinery.clock() - self._began
+
+    def _listen(self, interrupts: Interrupts) -> None:
+        now = self._machinery.clock()
+        if now - self._beat >= HEARTBEAT_S:
+            self._beat = now
+            if self._ledger.store.heartbeat(self._ledger.experiment_id, self._ledger.owner, now):
+                self._draining = True
+        if interrupts.count >= 1:
+            self._draining = True
+        if interrupts.count >= 2:
+            self._cancel(self._plan.running, Lost("interrupted by the user"))
+
+    def _submit(self, order: Order) -> None:
+        run = Run(
+            number=len(self._plan.runs),
+            trial=order.trial,
+            purpose=order.purpose,
+            config=order.config,
+            submitted_at=self._machinery.clock(),
+            submit_order=self._plan.events,
+        )
+        self._ledger.store.append(self._ledger.experiment_id, run)
+        self._plan.submitted(run)
+        self._watch(self._plan, self._draining)
+        self._start(run)
+
+    def _start(self, run: Run) -> None:
+        self._started[run.number] = self._machinery.clock()
+        self._machinery.runner.submit(Job(self._key(run), run.config, self._plan.experiment.timeout_s))
+
+    def _finish(self, run: Run, execution: Execution) -> None:
+        reason = self._cancelled.pop(run.number, None)
+        if reason is not None and isinstance(execution.problem, Pruned):
+            execution = replace(execution, problem=reason)
+        ended = replace(
+            run,
+            finish_order=self._plan.events,
+            started_at=execution.started_at,
+            duration_s=execution.duration_s,
+            outcome=self._machinery.measure(execution),
+            metrics=execution.metrics,
+            logs=execution.logs,
+        )
+        self._ledger.store.finish(self._ledger.experiment_id, ended)
+        self._started.pop(run.number, None)
+        self._plan.finished(ended)
+
+    def _prune(self) -> None:
+        now = self._machinery.clock()
+        progress = self._plan.progress(self.elapsed_s)
+        for run in self._plan.running:
+            if run.purpose != "search" or run.number in self._cancelled:
+                continue
+            if reason := self._machinery.prune(now - self._started[run.number], progress):
+                self._cancel([run], Pruned(reason))
+
+    def _cancel(self, runs: Sequence[Run], reason: Pruned | Lost) -> None:
+        fresh = [run for run in runs if run.number not in self._cancelled]
+        for run in fresh:
+            self._cancelled[run.number] = reason
+        if fresh:
+            self._machinery.runner.cancel([self._key(run) for run in fresh])
+
+    def _key(self, run: Run) -> str:
+        return f"{self._ledger.uid}-{run.number}"
+
+
+def _time_spent(plan: Plan) -> float:
+    """What earlier sittings took: the runs' own time, shared by the workers."""
+    return sum(run.duration_s or 0.0 for run in plan.runs) / plan.experiment.workers

@@ -1,0 +1,154 @@
+"""What an experiment found out, worked out from its stored runs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from luthier.engine.plan import best_of, is_reliable, with_outcome
+from luthier.engine.verification import duel_of
+from luthier.errors import LuthierError
+from luthier.measures.comparison import Comparison
+from luthier.measures.estimate import estimate
+from luthier.spec import Experiment
+from luthier.trial import Completed, Config, Estimate, Failed, Run, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer, in the user's own units.
+
+    `default` and `winner` carry estimates over the verification's runs where there was one, which are free of the
+    luck that made the winner win. `comparison` is None when nothing could be verified.
+    """
+
+    experiment: Experiment
+    runs: tuple[Run, ...]
+    trials: tuple[Trial, ...]
+    default: Trial | None
+    winner: Trial | None
+    comparison: Comparison | None
+    verdict: str
+
+    @property
+    def best(self) -> Trial:
+        """The best configuration found; an error if no run gave a number."""
+        if self.winner is None:
+            raise LuthierError(self.verdict)
+        return self.winner
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times better than the default the best one is (a difference where values are not positive)."""
+        return None if self.comparison is None else self.comparison.speedup
+
+    @property
+    def improved(self) -> bool:
+        """Whether the best configuration is better than the default beyond doubt."""
+        return self.comparison is not None and self.comparison.improved
+
+    @property
+    def recommended(self) -> Config | None:
+        """What to use: the best one if it is proven or there is no default to compare with, else the default."""
+        if self.winner is None:
+            return None
+        if self.improved or self.default is None or self.default.estimate is None:
+            return self.winner.config
+        return self.default.config
+
+    @property
+    def cost_s(self) -> float:
+        """The time all runs took together."""
+        return sum(run.duration_s or 0.0 for run in self.runs)
+
+
+def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
+    """Work out the answer from the runs made so far."""
+    inner = _trials(experiment, runs)
+    default = inner[0] if inner else None
+    best = best_of(inner)
+    comparison = None
+    shown_default, shown_winner = default, None if best is None else inner[best]
+    if best and default is not None:
+        duel = duel_of(runs, default.config, inner[best].config)
+        if not duel.default_failures and not duel.winner_failures:
+            comparison = duel.compare(experiment.goal)
+        shown_default = _verified(default, duel.default_values, experiment)
+        shown_winner = _verified(inner[best], duel.winner_values, experiment)
+    return Result(
+        experiment=experiment,
+        runs=tuple(runs),
+        trials=tuple(_outward(trial, experiment) for trial in inner),
+        default=None if shown_default is None else _outward(shown_default, experiment),
+        winner=None if shown_winner is None else _outward(shown_winner, experiment),
+        comparison=comparison,
+        verdict=_verdict(experiment, runs, best, comparison),
+    )
+
+
+def _trials(experiment: Experiment, runs: Sequence[Run]) -> list[Trial]:
+    trials: list[Trial] = []
+    for run in runs:
+        if run.trial == len(trials):
+            trials.append(Trial(run.config, (), None))
+        if run.outcome is not None and run.purpose != "verify":
+            trials[run.trial] = with_outcome(trials[run.trial], run.outcome, experiment.goal, experiment.estimator)
+    return trials
+
+
+def _verified(trial: Trial, values: Sequence[float], experiment: Experiment) -> Trial:
+    if not values:
+        return trial
+    sign = -1.0 if experiment.goal == "maximize" else 1.0
+    return replace(trial, estimate=estimate([sign * value for value in values], experiment.estimator))
+
+
+def _outward(trial: Trial, experiment: Experiment) -> Trial:
+    """Back from lower-is-better to the user's own values."""
+    if experiment.goal == "minimize":
+        return trial
+    outcomes = tuple(Completed(-o.value) if isinstance(o, Completed) else o for o in trial.outcomes)
+    guess = trial.estimate
+    if guess is None:
+        return replace(trial, outcomes=outcomes)
+    turned = Estimate(
+        -guess.value,
+        guess.count,
+        guess.deviation,
+        low=None if guess.high is None else -guess.high,
+        high=None if guess.low is None else -guess.low,
+    )
+    return replace(trial, outcomes=outcomes, estimate=turned)
+
+
+def _verdict(experiment: Experiment, runs: Sequence[Run], best: int | None, comparison: Comparison | None) -> str:
+    if not any(run.outcome is not None for run in runs):
+        return "nothing has been measured yet"
+    if best is None:
+        return _all_failed(runs)
+    if runs[0].outcome is not None and not isinstance(runs[0].outcome, Completed):
+        return (
+            f"the default gave no number ({runs[0].outcome.reason}), so there is nothing to compare the best one with"
+        )
+    if best == 0:
+        return "no improvement found: the default is the best of all configurations tried"
+    if any(run.purpose == "verify" and run.trial == best and isinstance(run.outcome, Failed) for run in runs):
+        return "no improvement found: the best configuration failed when it was run again"
+    if comparison is None:
+        return "not verified: the best value may be luck"
+    if comparison.low is None or comparison.high is None:
+        return f"not verified: one pair of runs tells no interval ({comparison})"
+    better = "faster than" if experiment.measure == "wall" and experiment.goal == "minimize" else "better than"
+    if comparison.improved:
+        return f"{comparison} {better} the default"
+    return f"no improvement found: the best configuration is {comparison} {better} the default"
+
+
+def _all_failed(runs: Sequence[Run]) -> str:
+    reasons = Counter(
+        run.outcome.reason for run in runs if run.outcome is not None and not isinstance(run.outcome, Completed)
+    )
+    reason, _ = reasons.most_common(1)[0]
+    return f"none of {len(runs)} runs gave a number; most often: {reason}"
+
+
+__all__ = ["Result", "conclude", "is_reliable"]

@@ -1,0 +1,89 @@
+"""One process working on one stored experiment: claim it, replay it, carry it on, let it go."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from luthier.engine.interrupts import Interrupts
+from luthier.engine.loop import Ledger, Loop, Machinery, Watcher
+from luthier.engine.ownership import claim
+from luthier.engine.plan import Plan
+from luthier.engine.result import Result, conclude
+from luthier.errors import InvalidInputError, LuthierError
+from luthier.measures.registry import measure_from
+from luthier.optimizers import make_optimizer
+from luthier.policies import after_seconds, any_of, beyond_default, beyond_seconds, never, no_improvement, static
+from luthier.policies.base import Prune, Stop
+from luthier.runners.base import Runner
+from luthier.spec import Experiment
+from luthier.store.base import Json, Record, Status, Store
+
+MakeRunner = Callable[[Experiment, Record], Runner]
+
+
+def carry_on(
+    store: Store, record: Record, experiment: Experiment, make_runner: MakeRunner, *, watch: Watcher
+) -> tuple[Record, Result]:
+    """Work on a stored experiment, from wherever its history ends, until it is done or interrupted."""
+    owner = claim(store, record)
+    plan = _plan(experiment)
+    try:
+        plan.replay(store.runs(record.id))
+        runner = make_runner(experiment, record)
+        machinery = Machinery(runner, measure_from(experiment.measure), _prune(experiment), _clock(runner))
+        loop = Loop(plan, machinery, Ledger(store, record.id, record.uid, owner), watch=watch)
+        with Interrupts() as interrupts:
+            finished = loop.run(interrupts)
+    except BaseException as error:
+        with suppress(LuthierError):
+            status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+            store.close(
+                record.id, owner, status, summary(conclude(experiment, plan.runs), f"{type(error).__name__}: {error}")
+            )
+        raise
+    result = conclude(experiment, plan.runs)
+    store.close(record.id, owner, "finished" if finished else "stopped", summary(result, plan.ending))
+    return store.experiment(record.id), result
+
+
+def resumable(record: Record) -> Experiment:
+    """The experiment behind a record, if there is anything left to do."""
+    if record.status == "finished":
+        raise InvalidInputError(f"experiment {record.id} is finished; look at it with: luthier show {record.id}")
+    return Experiment.from_json(record.settings)
+
+
+def summary(result: Result, ending: str | None) -> Mapping[str, Json]:
+    """What listings show without reading every run."""
+    comparison = result.comparison
+    return {
+        "ending": ending,
+        "verdict": result.verdict,
+        "improved": result.improved,
+        "best": None if result.winner is None else dict(result.winner.config),
+        "value": None if result.winner is None or result.winner.estimate is None else result.winner.estimate.value,
+        "speedup": result.speedup,
+        "low": None if comparison is None else comparison.low,
+        "high": None if comparison is None else comparison.high,
+    }
+
+
+def _plan(experiment: Experiment) -> Plan:
+    optimizer = make_optimizer(experiment.optimizer, experiment.space, seed=experiment.seed, budget=experiment.budget)
+    stops: list[Stop] = []
+    if experiment.time_limit_s is not None:
+        stops.append(after_seconds(experiment.time_limit_s))
+    if experiment.patience is not None:
+        stops.append(no_improvement(experiment.patience))
+    return Plan(experiment, optimizer, stop=any_of(*stops), resample=static(experiment.repeats))
+
+
+def _prune(experiment: Experiment) -> Prune:
+    if experiment.prune is None:
+        return never()
+    return beyond_default() if experiment.prune == "default" else beyond_seconds(float(experiment.prune))
+
+
+def _clock(runner: Runner) -> Callable[[], float]:
+    clock = getattr(runner, "clock", None)
+    return clock if callable(clock) else time.time

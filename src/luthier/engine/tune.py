@@ -1,0 +1,67 @@
+"""Tuning a Python function: the whole of luthier in one call."""
+
+import time
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import TypedDict, Unpack
+
+from luthier.engine.result import Result
+from luthier.engine.session import carry_on, resumable
+from luthier.errors import InvalidInputError
+from luthier.runners.function import FunctionRunner
+from luthier.space import Space
+from luthier.spec import Experiment, Goal
+from luthier.store import open_store
+from luthier.trial import Config
+
+
+class Settings(TypedDict, total=False):
+    """The options of `tune`, as `luthier tune --help` explains them."""
+
+    budget: int
+    seed: int
+    goal: Goal
+    optimizer: str
+    workers: int
+    repeats: int
+    estimator: str
+    time_limit_s: float
+    timeout_s: float
+    patience: int
+    verify_pairs: int
+
+
+Measured = Callable[[Config], float]
+
+
+def tune(
+    measure: Measured, space: Space, *, store: str = "memory:", name: str = "", **settings: Unpack[Settings]
+) -> Result:
+    """Find a good configuration of `space` for `measure(config)` and verify that it beats the default.
+
+    Several `workers` call the function from as many threads. With `store` (a file or a database URL) everything
+    measured survives this process, and `resume` goes on with it.
+    """
+    known = Settings.__annotations__
+    if unknown := [option for option in settings if option not in known]:
+        near = get_close_matches(unknown[0], known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise InvalidInputError(f"tune: no option {unknown[0]!r}; {hint}")
+    experiment = Experiment(space=space, measure="returned", **settings)
+    history = open_store(store)
+    record = history.create(name or getattr(measure, "__name__", "function"), experiment.to_json(), time.time())
+    return carry_on(history, record, experiment, _runner_of(measure), watch=lambda *_: None)[1]
+
+
+def resume(measure: Measured, number: int, *, store: str) -> Result:
+    """Go on with experiment `number` of `store`, which tuned this function and was stopped or killed."""
+    history = open_store(store)
+    record = history.experiment(number)
+    experiment = resumable(record)
+    if experiment.command is not None:
+        raise InvalidInputError(f"experiment {number} tunes a command; go on with: luthier resume {number}")
+    return carry_on(history, record, experiment, _runner_of(measure), watch=lambda *_: None)[1]
+
+
+def _runner_of(measure: Measured) -> Callable[[Experiment, object], FunctionRunner]:
+    return lambda experiment, _: FunctionRunner(measure, slots=experiment.workers)

@@ -1,0 +1,91 @@
+"""Covariance functions over the unit cube, with unordered columns beside ordered ones."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Family: TypeAlias = Literal["matern52", "matern32", "rbf"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hyperparameters:
+    """What a covariance function is made of, for targets of mean 0 and deviation 1.
+
+    `rates` has one entry per column: 1 / length scale squared where the column is ordered, else the decay of the
+    correlation between two different categories.
+    """
+
+    signal: float
+    noise: float
+    rates: FloatArray
+
+    def to_log(self) -> FloatArray:
+        """The vector that is optimised: everything is positive, so in logarithms."""
+        return np.log(np.concatenate(([self.signal, self.noise], self.rates)))
+
+    @staticmethod
+    def from_log(vector: FloatArray) -> "Hyperparameters":
+        """The inverse of `to_log`."""
+        values = np.exp(vector)
+        return Hyperparameters(float(values[0]), float(values[1]), values[2:])
+
+
+def _matern52(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r = np.sqrt(5.0 * squares)
+    decay = np.exp(-r)
+    return (1.0 + r * (1.0 + r / 3.0)) * decay, (-5.0 / 6.0) * (1.0 + r) * decay
+
+
+def _matern32(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r = np.sqrt(3.0 * squares)
+    decay = np.exp(-r)
+    return (1.0 + r) * decay, -1.5 * decay
+
+
+def _rbf(squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    decay = np.exp(-0.5 * squares)
+    return decay, -0.5 * decay
+
+
+# Rasmussen & Williams 2006, eq. 4.9 and 4.17: the correlation and its slope, both by the squared scaled distance.
+FAMILIES: Mapping[str, Callable[[FloatArray], tuple[FloatArray, FloatArray]]] = {
+    "matern52": _matern52,
+    "matern32": _matern32,
+    "rbf": _rbf,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A stationary correlation of the ordered columns times exp(-rate * [x != z]) for each unordered one."""
+
+    ordered: BoolArray
+    family: Family = "matern52"
+
+    def correlation(self, hyper: Hyperparameters, x: FloatArray, z: FloatArray) -> FloatArray:
+        """The correlations between the rows of `x` and the rows of `z`; the signal variance is left out."""
+        roots = np.sqrt(hyper.rates[self.ordered])
+        a, b = x[:, self.ordered] * roots, z[:, self.ordered] * roots
+        # |a - b|² = |a|² + |b|² - 2ab: one matrix product instead of a pass per column.
+        squares = (-2.0 * a) @ b.T
+        squares += np.einsum("ij,ij->i", a, a)[:, None]
+        squares += np.einsum("ij,ij->i", b, b)[None, :]
+        np.maximum(squares, 0.0, out=squares)
+        values = self.smooth(squares)
+        for column in np.flatnonzero(~self.ordered):
+            differs = x[:, column, None] != z[None, :, column]
+            values *= np.where(differs, np.exp(-hyper.rates[column]), 1.0)
+        return values
+
+    def smooth(self, squares: FloatArray) -> FloatArray:
+        """The correlation of the ordered columns, given the squared scaled distances."""
+        return FAMILIES[self.family](squares)[0]
+
+    def slope(self, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """`smooth` and its derivative by the squared scaled distance."""
+        return FAMILIES[self.family](squares)

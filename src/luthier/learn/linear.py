@@ -1,0 +1,83 @@
+"""The dense linear algebra the models share, straight on LAPACK: small matrices feel every layer of calls."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Protocol
+
+import numpy as np
+
+from luthier.learn.kernels import FloatArray
+
+_JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+
+
+@cache
+def _lapack() -> ModuleType:
+    from scipy.linalg import lapack
+
+    return lapack
+
+
+class _Threads(Protocol):
+    def limit(self, *, limits: int) -> AbstractContextManager[object]: ...
+
+
+@cache
+def _threads() -> _Threads | None:
+    _lapack()  # the controller finds only libraries that are loaded
+    try:
+        controller: _Threads = import_module("threadpoolctl").ThreadpoolController()
+    except ImportError:
+        return None
+    return controller
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep linear algebra on one core.
+
+    On small matrices the threads of BLAS mostly wait for each other, busily (ten times the CPU on two cores), and
+    the cores belong to the program that is being tuned. Without the package threadpoolctl there is no limit.
+    """
+    threads = _threads()
+    if threads is None:
+        yield
+        return
+    with threads.limit(limits=1):
+        yield
+
+
+def cholesky(matrix: FloatArray) -> FloatArray:
+    """The lower factor of a symmetric matrix given by its lower triangle.
+
+    A matrix that rounding made indefinite gets a small share of its mean diagonal added, as small as will do.
+    """
+    level = float(np.mean(np.diagonal(matrix)))
+    for jitter in _JITTERS:
+        raised = matrix if jitter == 0.0 else matrix + (jitter * level) * np.eye(len(matrix))
+        # The transpose of a C-ordered matrix is what LAPACK reads without a copy; its upper triangle is our lower one.
+        upper, failed = _lapack().dpotrf(raised.T, lower=0, clean=1)
+        if failed == 0:
+            return np.ascontiguousarray(upper.T)
+    raise np.linalg.LinAlgError(f"a matrix of size {len(matrix)} is not positive definite, not even with jitter")
+
+
+def inverse_from_cholesky(lower: FloatArray) -> FloatArray:
+    """The inverse of L Lᵀ; only its lower triangle and diagonal are meaningful."""
+    upper, _ = _lapack().dpotri(lower.T, lower=0)
+    return np.ascontiguousarray(upper.T)
+
+
+def solve_cholesky(lower: FloatArray, right: FloatArray) -> FloatArray:
+    """(L Lᵀ)⁻¹ B."""
+    solution, _ = _lapack().dpotrs(lower.T, right, lower=0)
+    return np.asarray(solution, dtype=np.float64)
+
+
+def solve_lower(lower: FloatArray, right: FloatArray) -> FloatArray:
+    """L⁻¹ B."""
+    solution, _ = _lapack().dtrtrs(lower.T, right, lower=0, trans=1)
+    return np.asarray(solution, dtype=np.float64)

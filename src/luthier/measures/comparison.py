@@ -1,0 +1,100 @@
+"""Whether one configuration is really better than another."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from luthier.errors import InvalidInputError
+from luthier.measures.estimate import half_width_of, mean_of
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How much better the winner is than the default: a ratio (1: as good) or a relative difference (0: as good).
+
+    `low` and `high` bound it with the confidence that was asked for; they are None for a single pair.
+    """
+
+    speedup: float
+    low: float | None
+    high: float | None
+    pairs: int
+    kind: Literal["ratio", "difference"] = "ratio"
+
+    @property
+    def improved(self) -> bool:
+        """Whether the winner is better beyond doubt."""
+        return self.low is not None and self.low > self._no_difference
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is beyond doubt that the two differ."""
+        return self.improved or (self.high is not None and self.high < self._no_difference)
+
+    @property
+    def _no_difference(self) -> float:
+        return 1.0 if self.kind == "ratio" else 0.0
+
+    def __str__(self) -> str:
+        def written(number: float) -> str:
+            return f"{number:.3f}x" if self.kind == "ratio" else f"{number:+.1%}"
+
+        if self.low is None or self.high is None:
+            return written(self.speedup)
+        span = f"{written(self.low)} to {written(self.high)}"
+        return f"{written(self.speedup)} ({span} with 95 % confidence, {self.pairs} pairs)"
+
+
+def compare(
+    default_values: Sequence[float],
+    winner_values: Sequence[float],
+    *,
+    goal: Literal["minimize", "maximize"] = "minimize",
+    confidence: float = 0.95,
+) -> Comparison:
+    """Compare runs made in turns: the i-th of the default and the i-th of the winner are neighbours in time.
+
+    The speed-up is exp(mean(log(default_i / winner_i))), the geometric mean of the pairs' ratios (winner / default
+    when maximising), with Student's interval on the logarithms. Three reasons. Neighbours share the machine's mood, so
+    slow drift and interference cancel within a pair. If there is no difference, the two of a pair can change places:
+    their log ratio is symmetric around 0 whatever the distribution of the noise, and on symmetric values Student's
+    interval errs on the careful side even with heavy tails, where a comparison of two means does not. And a ratio has
+    no unit.
+
+    A ratio needs values above 0. If any is not, the result is of kind `difference`: the mean of default_i - winner_i
+    (winner_i - default_i when maximising) with Student's interval, divided by the absolute mean of the default, or by 1
+    if that mean is 0.
+    """
+    _check(default_values, winner_values)
+    sign = 1 if goal == "minimize" else -1
+    pairs = list(zip(default_values, winner_values, strict=True))
+    if min(*default_values, *winner_values) > 0:
+        logs = [sign * (math.log(default) - math.log(winner)) for default, winner in pairs]
+        middle, half_width = mean_of(logs), half_width_of(logs, confidence)
+        if half_width is None:
+            return Comparison(_exp(middle), None, None, len(pairs))
+        return Comparison(_exp(middle), _exp(middle - half_width), _exp(middle + half_width), len(pairs))
+    unit = abs(mean_of(default_values)) or 1.0
+    gains = [sign * (default / unit - winner / unit) for default, winner in pairs]
+    middle, half_width = mean_of(gains), half_width_of(gains, confidence)
+    if half_width is None:
+        return Comparison(middle, None, None, len(pairs), "difference")
+    return Comparison(middle, middle - half_width, middle + half_width, len(pairs), "difference")
+
+
+def _check(default_values: Sequence[float], winner_values: Sequence[float]) -> None:
+    if not default_values or len(default_values) != len(winner_values):
+        raise InvalidInputError(
+            f"values: {len(default_values)} of the default and {len(winner_values)} of the winner are no pairs; "
+            "pass as many of one as of the other, at least 1"
+        )
+    if not all(math.isfinite(value) for value in (*default_values, *winner_values)):
+        raise InvalidInputError("values: not all of them are finite numbers; leave out pairs without a number")
+
+
+def _exp(exponent: float) -> float:
+    try:
+        return math.exp(exponent)
+    except OverflowError:
+        return math.inf

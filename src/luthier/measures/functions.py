@@ -1,0 +1,45 @@
+"""Measures made by Python functions: the tuned function itself, or an installed plug-in."""
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+
+from luthier.trial import Completed, Execution, Failed, Outcome
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The number that the Python function under test returned."""
+
+    def __call__(self, execution: Execution) -> Outcome:
+        """Return that number, or why there is none."""
+        if execution.problem is not None:
+            return execution.problem
+        if execution.value is None:
+            return Failed("'returned' needs a Python function's result, and this run has none")
+        return Completed(execution.value) if math.isfinite(execution.value) else Failed(f"returned {execution.value}")
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """An installed function from an execution to a number; it is called for runs that ended well."""
+
+    name: str
+    function: Callable[[Execution], float]
+
+    def __call__(self, execution: Execution) -> Outcome:
+        """Return the function's number; if it raises or returns none, the run counts as failed."""
+        if execution.problem is not None:
+            return execution.problem
+        try:
+            value: object = self.function(execution)
+        except Exception as error:  # a plug-in may fail in any way
+            logger.debug("measure %s raised", self.name, exc_info=True)
+            return Failed(f"measure {self.name!r} raised {type(error).__name__}: {error}")
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            return Failed(f"measure {self.name!r} returned {value!r:.60}, expected a finite number")
+        return Completed(float(value))

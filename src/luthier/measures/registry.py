@@ -1,0 +1,60 @@
+"""Measures by name."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from luthier.errors import InvalidInputError, NotFoundError
+from luthier.measures.base import Measure
+from luthier.measures.functions import Plugin, Returned
+from luthier.measures.json_output import JsonPath
+from luthier.measures.metrics import METRICS, Metric
+from luthier.measures.output import Regex
+
+PLUGINS = "luthier.measures"
+"""The group of entry points through which other packages add measures: functions from an execution to a number."""
+
+MEASURES: Mapping[str, Callable[[], Measure]] = {
+    **{name: partial(Metric, name, parts) for name, parts in METRICS.items()},
+    "returned": Returned,
+}
+"""Measures that are a word."""
+
+PATTERNS: Mapping[str, Callable[[str], Measure]] = {"regex": Regex, "json": JsonPath}
+"""Measures that are a word, a colon, and what to look for in the output."""
+
+
+def measure_from(text: str) -> Measure:
+    """Return the measure a user named: `wall`, `regex:PATTERN`, `json:PATH`, an installed plug-in's name."""
+    if text in MEASURES:
+        return MEASURES[text]()
+    word, colon, argument = text.partition(":")
+    if word in PATTERNS:
+        if not colon:
+            raise InvalidInputError(f"measure: {word!r} needs what to look for; write {word}:{_USAGE[word]}")
+        return PATTERNS[word](argument)
+    return _plugin(text)
+
+
+_USAGE: Mapping[str, str] = {"regex": "PATTERN", "json": "PATH"}
+
+
+def _plugin(name: str) -> Measure:
+    """Load a measure another package brought along; only what is installed can be named, never a dotted path."""
+    from difflib import get_close_matches
+    from importlib.metadata import entry_points
+
+    plugins = {entry.name: entry for entry in entry_points(group=PLUGINS)}
+    if name not in plugins:
+        choices = [*MEASURES, *(f"{word}:{usage}" for word, usage in _USAGE.items()), *sorted(plugins)]
+        nearest = get_close_matches(name.partition(":")[0], [*MEASURES, *PATTERNS, *plugins], n=1)
+        hint = f" did you mean {nearest[0]!r}?" if nearest else ""
+        raise NotFoundError(f"measure: there is no {name!r};{hint} there are: {', '.join(choices)}")
+    try:
+        function: object = plugins[name].load()
+    except Exception as error:
+        raise InvalidInputError(
+            f"measure: the plug-in {name!r} ({plugins[name].value}) cannot be loaded: {error}; reinstall or remove it"
+        ) from error
+    if not callable(function):
+        raise InvalidInputError(f"measure: the plug-in {name!r} ({plugins[name].value}) is no function")
+    return Plugin(name, function)

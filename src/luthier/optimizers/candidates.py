@@ -1,0 +1,158 @@
+"""Where a search by model looks for its next configuration: everywhere if it can, else where it is likely to pay."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from luthier.learn.kernels import BoolArray, FloatArray
+from luthier.optimizers.history import History
+from luthier.optimizers.surrogate import Surrogate, Watched
+from luthier.space import Space
+from luthier.trial import Config
+
+WHOLE_LIMIT = 10_000  # with 1,000 observations the model then keeps 80 MB
+_POOL = 2_000
+_CENTRES = 5
+_MOVES = 40
+_ROUNDS = 5
+_TIE = 9  # decimals of a promise: what differs by less differs by rounding, and chance decides
+
+
+class Candidates(Protocol):
+    """Finds the most promising configuration that is free."""
+
+    def begin(self, running: Sequence[Config], rng: np.random.Generator) -> None:
+        """Take note of what was told and of what is running: none of it is free."""
+        ...
+
+    def best(self, surrogate: Surrogate, rng: np.random.Generator) -> FloatArray | None:
+        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
+        ...
+
+
+def _key(codes: FloatArray) -> bytes:
+    return (codes + 0.0).tobytes()
+
+
+def _highest(promise: FloatArray, rng: np.random.Generator) -> int:
+    rounded = np.round(promise, _TIE)
+    return int(rng.choice(np.flatnonzero(rounded == rounded.max())))
+
+
+class WholeGrid:
+    """Looks at every configuration of a small space."""
+
+    def __init__(self, history: History) -> None:
+        self._history, self._space = history, history.space
+        self._codes = self._space.grid()
+        self._points = Watched(self._space.to_unit(self._codes))
+        self._row = {_key(codes): row for row, codes in enumerate(self._codes)}
+        self._untold: BoolArray = np.ones(len(self._codes), dtype=np.bool_)
+        self._free = self._untold
+        self._seen = 0
+
+    def begin(self, running: Sequence[Config], rng: np.random.Generator) -> None:
+        """Take note of what was told and of what is running: none of it is free."""
+        del rng
+        for codes in self._history.codes(self._seen):
+            self._untold[self._row[_key(codes)]] = False
+        self._seen = len(self._history)
+        self._free = self._untold.copy()
+        for codes in self._space.codes(list(running)):
+            self._free[self._row[_key(codes)]] = False
+
+    def best(self, surrogate: Surrogate, rng: np.random.Generator) -> FloatArray | None:
+        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
+        if not self._free.any():
+            return None
+        promise = surrogate.log_promise(self._points)
+        row = _highest(np.where(self._free, promise, -np.inf), rng)
+        self._free[row] = False
+        return np.asarray(self._codes[row], dtype=np.float64)
+
+
+class Pool:
+    """Looks at random configurations, around the best ones known, and climbs from the most promising of them."""
+
+    def __init__(self, history: History) -> None:
+        self._history, self._space = history, history.space
+        self._taken: set[bytes] = set()
+        self._running: set[bytes] = set()
+        self._seen = 0
+        self._drawn_for: object = None
+        self._codes = np.empty((0, len(self._space.names)))
+        self._points = Watched(self._codes)
+
+    def begin(self, running: Sequence[Config], rng: np.random.Generator) -> None:
+        """Take note of what was told and of what is running: none of it is free."""
+        del rng
+        self._taken.update(_key(codes) for codes in self._history.codes(self._seen))
+        self._seen = len(self._history)
+        self._running = {_key(codes) for codes in self._space.codes(list(running))}
+
+    def best(self, surrogate: Surrogate, rng: np.random.Generator) -> FloatArray | None:
+        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
+        self._draw(surrogate, rng)
+        promise = surrogate.log_promise(self._points)
+        found = self._free_best(self._codes, promise, rng)
+        around = self._space.to_unit(self._codes[np.argsort(-promise, kind="stable")[:_CENTRES]])
+        around = np.concatenate((around, self._best_told()))
+        for _ in range(_ROUNDS):
+            codes = neighbourhood(self._space, around, rng)
+            promise = surrogate.log_promise(Watched(self._space.to_unit(codes)))
+            better = self._free_best(codes, promise, rng)
+            if better is None or (found is not None and better[0] <= found[0]):
+                break
+            found = better
+            around = self._space.to_unit(found[1][None, :])
+        chosen = found[1] if found is not None else self._any(rng)
+        if chosen is not None:
+            self._running.add(_key(chosen))
+        return chosen
+
+    def _draw(self, surrogate: Surrogate, rng: np.random.Generator) -> None:
+        # A pool is kept as long as the hyper-parameters are: predictions for it then cost one row per observation.
+        if surrogate.process.hyper is not self._drawn_for:
+            self._drawn_for = surrogate.process.hyper
+            self._codes = self._space.sample_codes(_POOL, rng)
+            self._points = Watched(self._space.to_unit(self._codes))
+
+    def _best_told(self) -> FloatArray:
+        measured = [row for row, trial in enumerate(self._history.trials) if trial.estimate is not None]
+        measured.sort(key=self._value)
+        return self._history.units()[measured[:_CENTRES]]
+
+    def _value(self, row: int) -> float:
+        estimate = self._history.trials[row].estimate
+        return np.inf if estimate is None else estimate.value
+
+    def _free_best(
+        self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator
+    ) -> tuple[float, FloatArray] | None:
+        taken = [_key(row) in self._taken or _key(row) in self._running for row in codes]
+        free = np.flatnonzero(~np.array(taken, dtype=np.bool_))
+        if len(free) == 0:
+            return None
+        row = free[_highest(promise[free], rng)]
+        return float(promise[row]), codes[row]
+
+    def _any(self, rng: np.random.Generator) -> FloatArray | None:
+        running = (self._space.decode(np.frombuffer(key)) for key in self._running)
+        left = self._space.sample(1, rng, exclude=self._history.taken(running))
+        return self._space.codes(left)[0] if left else None
+
+
+def neighbourhood(space: Space, centres: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Codes of valid points around `centres` (rows of the unit cube): one or two parameters moved, near or far."""
+    units = np.repeat(centres, _MOVES, axis=0)
+    moved = np.zeros(units.shape, dtype=np.bool_)
+    for _ in range(2):
+        moved[np.arange(len(units)), rng.integers(units.shape[1], size=len(units))] = True
+    sizes = np.array([np.inf if parameter.size is None else parameter.size for parameter in space.parameters])
+    # Steps of many sizes, but of one grid cell at least; categories have no near and far.
+    steps = np.maximum(1.0 / sizes, 0.5 * rng.random(units.shape) ** 4)
+    near = units + np.where(rng.random(units.shape) < 0.5, -steps, steps)
+    target = np.where(np.asarray(space.ordered), np.clip(near, 0.0, 1.0), rng.random(units.shape))
+    codes = space.from_unit(np.where(moved, target, units))
+    return codes[space.feasible(codes)]

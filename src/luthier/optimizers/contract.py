@@ -1,0 +1,275 @@
+"""What every optimizer promises, as a test suite that plug-in authors can run too.
+
+Subclass `OptimizerContract` in a test file and name the registered optimizers to be tested:
+
+    class TestMine(OptimizerContract):
+        optimizers = ("mine",)
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from luthier.errors import InvalidInputError
+from luthier.optimizers.base import Optimizer
+from luthier.optimizers.registry import make_optimizer
+from luthier.space import Choice, Integer, Real, Space
+from luthier.trial import Completed, Config, Estimate, Failed, Lost, Outcome, Pruned, TimedOut, Trial
+
+SPACES: Mapping[str, Callable[[], Space]] = {
+    "tiny": lambda: Space(Integer("a", 1, 3), Choice("b", ["x", "y"])),
+    "one value": lambda: Space(Integer("a", 5, 5)),
+    "one parameter": lambda: Space(Integer("a", 0, 6)),
+    "two-valued": lambda: Space(*(Choice(f"flag{i}", [False, True]) for i in range(4))),
+    "mixed": lambda: Space(
+        Integer("threads", 1, 8),
+        Integer("block", 1024, 16384, step=2, scale="log"),
+        Real("ratio", 0.0, 1.0, step=0.25),
+        Choice("engine", ["sync", "aio", "mmap"]),
+    ),
+    "constrained": lambda: Space(Integer("a", 1, 12), Integer("b", 1, 12), constraints=["a <= b"]),
+    "vast": lambda: Space(*(Integer(f"p{i}", 1, 100) for i in range(6))),
+    "continuous": lambda: Space(Real("x", -1.0, 1.0), Real("y", 1e-3, 1e3, scale="log"), Choice("c", ["u", "v"])),
+}
+"""One space of every kind that has broken an optimizer somewhere."""
+
+_EXHAUSTIBLE = ("tiny", "one value", "one parameter", "two-valued", "constrained")
+_STEPS = 12
+
+
+@dataclass(slots=True)
+class Life:
+    """A search under way: what was asked and told so far, with every promise checked on the way."""
+
+    optimizer: Optimizer
+    space: Space
+    running: list[Config] = field(default_factory=list)
+    told: dict[Config, Trial] = field(default_factory=dict)
+    asked: list[list[Config]] = field(default_factory=list)
+
+    def ask(self, count: int) -> list[Config]:
+        """Ask, and check the answer."""
+        given = list(self.running)
+        answer = list(self.optimizer.ask(count, given))
+        assert given == self.running, "ask changed the list of running configurations"
+        assert len(answer) <= count
+        assert len(set(answer)) == len(answer), "one answer holds a configuration twice"
+        assert not set(answer) & {*self.told, *self.running}, "a configuration told or running was suggested again"
+        codes = self.space.codes(answer)
+        assert self.space.feasible(codes).all(), "a suggestion breaks a constraint"
+        self.asked.append(answer)
+        self.running += answer
+        return answer
+
+    def tell(self, *trials: Trial) -> None:
+        """Tell, and check that the trials stay as they are."""
+        given = list(trials)
+        before = deepcopy(given)
+        self.optimizer.tell(given)
+        assert given == before, "tell changed what it was given"
+        for trial in trials:
+            self.told[trial.config] = trial
+            if trial.config in self.running:
+                self.running.remove(trial.config)
+
+
+def value_at(space: Space, config: Config) -> float:
+    """A bowl with its bottom off centre, plus a step for every other category."""
+    unit = space.to_unit(space.codes([config]))[0]
+    return 1.0 + float(np.sum((unit - 0.3) ** 2))
+
+
+def measured(config: Config, *values: float) -> Trial:
+    """A trial whose runs all completed."""
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Trial(config, tuple(map(Completed, values)), Estimate(float(np.mean(values)), len(values), deviation))
+
+
+def unmeasured(config: Config, outcome: Outcome) -> Trial:
+    """A trial whose only run gave no number."""
+    return Trial(config, (outcome,), None)
+
+
+def rough_life(optimizer: Optimizer, space: Space, steps: int = _STEPS) -> Life:
+    """A search in which everything happens: failures, late and repeated results, and trials nobody asked for."""
+    life = Life(optimizer, space)
+    life.tell(measured(space.default, value_at(space, space.default)))
+    for step in range(steps):
+        life.ask(1 + step % 3)
+        if step == 4:
+            strangers = [
+                c for c in space.sample(3, np.random.default_rng(7)) if c not in life.told and c not in life.running
+            ]
+            life.tell(*(measured(config, value_at(space, config)) for config in strangers))
+        # The latest comes first, and now and then one is left for later.
+        for turn, config in enumerate(reversed(life.running[step % 2 :])):
+            value = value_at(space, config)
+            life.tell(_what_happens(config, value, step + turn))
+            if step % 4 == 3 and life.told[config].estimate is not None:
+                life.tell(measured(config, value, value * 1.02, value * 0.99))
+    return life
+
+
+def _what_happens(config: Config, value: float, turn: int) -> Trial:
+    problems: Sequence[Outcome] = (
+        Failed("exit 1"),
+        TimedOut("10 s", at_least=value),
+        Pruned("slow"),
+        Lost("node"),
+        TimedOut("10 s"),
+    )
+    return unmeasured(config, problems[turn // 3 % 5]) if turn % 3 == 1 else measured(config, value)
+
+
+def transcripts(name: str, *, seed: int) -> str:
+    """What the optimizer suggests in a rough life in every space it accepts, as text."""
+    lines = {}
+    for kind, make_space in SPACES.items():
+        space = make_space()
+        try:
+            optimizer = make_optimizer(name, space, seed=seed, budget=40)
+        except InvalidInputError:
+            continue
+        lines[kind] = [[dict(config) for config in answer] for answer in rough_life(optimizer, space).asked]
+    return json.dumps(lines)
+
+
+def _accepts(name: str, kind: str) -> bool:
+    try:
+        make_optimizer(name, SPACES[kind](), seed=0, budget=40)
+    except InvalidInputError:
+        return False
+    return True
+
+
+class OptimizerContract:
+    """The promises. An optimizer may refuse a space, but only when it is made, and by an `InvalidInputError`."""
+
+    optimizers: ClassVar[Sequence[str]] = ()
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run each test for every optimizer, and in every space it accepts."""
+        if "kind" in metafunc.fixturenames:
+            pairs = [(name, kind) for name in self.optimizers for kind in SPACES if _accepts(name, kind)]
+            metafunc.parametrize(("optimizer_name", "kind"), pairs)
+        elif "optimizer_name" in metafunc.fixturenames:
+            metafunc.parametrize("optimizer_name", self.optimizers)
+
+    @pytest.fixture
+    def space(self, kind: str) -> Space:
+        """The space of this kind."""
+        return SPACES[kind]()
+
+    @pytest.fixture
+    def make(self, optimizer_name: str, space: Space) -> Callable[[int], Optimizer]:
+        """Makes the optimizer with a seed."""
+        return lambda seed: make_optimizer(optimizer_name, space, seed=seed, budget=40)
+
+    def test_accepts_a_small_space(self, optimizer_name: str) -> None:
+        """There is a space it can search; whatever else it refuses, it refuses by an `InvalidInputError`."""
+        assert True in [_accepts(optimizer_name, kind) for kind in SPACES]
+
+    def test_survives_a_rough_life_inside_the_space(self, make: Callable[[int], Optimizer], space: Space) -> None:
+        """Everything that can happen to a trial, with the promises of `ask` checked at every step."""
+        life = rough_life(make(1), space)
+        assert len(life.told) >= min(10, space.size or 10)
+
+    def test_same_seed_same_answers(self, make: Callable[[int], Optimizer], space: Space) -> None:
+        """Two optimizers with one seed agree."""
+        assert rough_life(make(3), space).asked == rough_life(make(3), space).asked
+
+    def test_same_answers_in_another_process(self, optimizer_name: str) -> None:
+        """Neither the process nor the order of its hashes shows in the answers."""
+        code = f"from luthier.optimizers.contract import transcripts; print(transcripts({optimizer_name!r}, seed=5))"
+        environment = {**os.environ, "PYTHONHASHSEED": "12345"}
+        answer = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        assert json.loads(answer.stdout) == json.loads(transcripts(optimizer_name, seed=5))
+
+    def test_ends_after_every_configuration(self, optimizer_name: str) -> None:
+        """A small space is exhausted: each configuration once, then an empty answer."""
+        for kind in filter(lambda kind: _accepts(optimizer_name, kind), _EXHAUSTIBLE):
+            space = SPACES[kind]()
+            life = Life(make_optimizer(optimizer_name, space, seed=2, budget=10), space)
+            while life.ask(1):
+                life.tell(measured(life.running[0], value_at(space, life.running[0])))
+                assert len(life.told) <= (space.size or 0)
+            assert len(life.told) == space.size, f"{kind}: ended too early"
+            assert list(life.optimizer.ask(3, [])) == []
+
+    def test_asks_in_a_row_are_distinct(self, make: Callable[[int], Optimizer], space: Space) -> None:
+        """Many answers at once, and many asks without a tell in between, repeat nothing."""
+        life = Life(make(4), space)
+        life.ask(5)
+        life.ask(1)
+        life.ask(4)
+        assert len(life.running) == min(10, space.size or 10)
+
+    def test_results_all_at_once_and_out_of_order(self, make: Callable[[int], Optimizer], space: Space) -> None:
+        """Several trials in one tell, the latest first."""
+        life = Life(make(6), space)
+        for _ in range(3):
+            life.ask(4)
+            life.tell(*(measured(config, value_at(space, config)) for config in reversed(life.running)))
+        assert len(life.told) == min(12, space.size or 12)
+
+    @pytest.mark.parametrize("scale", [1e-300, -1e-300, 1e300, -1e300, 0.0], ids=str)
+    def test_any_finite_values(self, make: Callable[[int], Optimizer], space: Space, scale: float) -> None:
+        """Huge, tiny, negative and all equal values are values."""
+        life = Life(make(8), space)
+        for _ in range(9):
+            life.ask(1)
+            life.tell(*(measured(config, scale * value_at(space, config)) for config in life.running))
+        assert len(life.told) == min(9, space.size or 9)
+
+    def test_values_of_every_size_together(self, make: Callable[[int], Optimizer], space: Space) -> None:
+        """Outliers beyond all measure do not stop the search."""
+        life = Life(make(9), space)
+        for step in range(9):
+            life.ask(1)
+            life.tell(*(measured(config, [1.0, 1e300, 1e-300, -1e300][step % 4]) for config in life.running))
+        assert len(life.told) == min(9, space.size or 9)
+
+    def test_all_failed(self, make: Callable[[int], Optimizer], space: Space) -> None:
+        """The search goes on, and repeats no failed configuration."""
+        life = Life(make(10), space)
+        for _ in range(9):
+            life.ask(1)
+            life.tell(*(unmeasured(config, Failed("exit 1")) for config in life.running))
+        assert len(life.told) == min(9, space.size or 9)
+
+    def test_an_empty_answer_changes_nothing(self, optimizer_name: str) -> None:
+        """A question without an answer can be left out of a replay."""
+        for kind in filter(lambda kind: _accepts(optimizer_name, kind), _EXHAUSTIBLE):
+            space = SPACES[kind]()
+            asked, other = (Life(make_optimizer(optimizer_name, space, seed=2, budget=5), space) for _ in range(2))
+            everything = [space.at(index) for index in range(space.size or 0)]
+            for life in (asked, other):
+                life.tell(measured(space.default, 1.0))
+            for _ in range(3):
+                assert list(asked.optimizer.ask(2, everything)) == []
+            for _ in range(6):
+                assert asked.ask(1) == other.ask(1), kind
+                for life in (asked, other):
+                    life.tell(*(measured(config, value_at(space, config)) for config in life.running))
+
+    def test_replay_gives_the_same_suggestions(self, make: Callable[[int], Optimizer], space: Space) -> None:
+        """A history played back to a new optimizer continues as the first would have."""
+        first, second = Life(make(11), space), Life(make(11), space)
+        for _ in range(8):
+            first.ask(1)
+            first.tell(*(measured(config, value_at(space, config)) for config in first.running))
+        for answer in first.asked:
+            second.ask(1)
+            second.tell(*(first.told[config] for config in answer))
+        assert second.asked == first.asked
+        assert second.ask(2) == first.ask(2)

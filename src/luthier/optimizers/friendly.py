@@ -1,0 +1,96 @@
+"""One configuration at a time, for those who own their loop."""
+
+import math
+from collections.abc import Mapping
+from statistics import fmean, stdev
+
+from luthier.errors import ExhaustedError, InvalidInputError
+from luthier.optimizers.base import Optimizer
+from luthier.optimizers.registry import make_optimizer
+from luthier.space import Space
+from luthier.trial import Completed, Config, Estimate, Failed, Outcome, Trial, Value
+
+
+class AskTell:
+    """Suggests configurations of `space` and learns from what came of them; lower values are better.
+
+    A configuration that was asked for and not told yet counts as running.
+    """
+
+    def __init__(self, optimizer: Optimizer, space: Space) -> None:
+        self._optimizer, self._space = optimizer, space
+        self._running: dict[Config, None] = {}
+        self._trials: dict[Config, Trial] = {}
+
+    def ask(self) -> Config:
+        """The next configuration to measure; `ExhaustedError` when every one was suggested."""
+        return self.ask_many(1)[0]
+
+    def ask_many(self, count: int) -> list[Config]:
+        """Up to `count` distinct configurations to measure side by side; `ExhaustedError` when there is none left."""
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise InvalidInputError(f"ask_many: count is {count!r}; give a whole number, 1 or more")
+        suggested = list(self._optimizer.ask(count, list(self._running)))
+        if not suggested:
+            left = f"; {len(self._running)} were not told yet" if self._running else ""
+            raise ExhaustedError(f"every configuration was suggested{left}; take the best, or widen the space")
+        self._running.update(dict.fromkeys(suggested))
+        return suggested
+
+    def tell(self, config: Mapping[str, Value], value: float | None) -> None:
+        """Report what a run of `config` gave; None for one that failed.
+
+        To tell a configuration again adds a repeat: its value is the mean of those told. Any configuration of the space
+        may be told, asked for or not.
+        """
+        known = self._space.check(config)
+        earlier = self._trials[known].outcomes if known in self._trials else ()
+        outcomes = (*earlier, _outcome(known, value))
+        self._running.pop(known, None)
+        trial = Trial(known, outcomes, _estimate(outcomes))
+        self._trials[known] = trial
+        self._optimizer.tell([trial])
+
+    @property
+    def best(self) -> tuple[Config, float]:
+        """The configuration with the lowest value, and this value."""
+        measured = [
+            (trial.config, trial.estimate.value) for trial in self._trials.values() if trial.estimate is not None
+        ]
+        if not measured:
+            raise InvalidInputError("best: nothing was measured yet; ask, measure and tell first")
+        return min(measured, key=lambda pair: pair[1])
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every configuration told, in order of first appearance."""
+        return tuple(self._trials.values())
+
+
+def optimizer(name: str, space: Space, *, seed: int, budget: int | None = None, **options: Value | None) -> AskTell:
+    """The optimizer called `name` behind the one-at-a-time face; `options` are those of the optimizer."""
+    return AskTell(make_optimizer(name, space, seed=seed, budget=budget, **options), space)
+
+
+def _outcome(config: Config, value: float | None) -> Outcome:
+    if value is None:
+        return Failed("told without a value")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, str | bool) or not math.isfinite(number):
+        raise InvalidInputError(f"tell {config}: {value!r} is not a finite number; tell None for a run that failed")
+    return Completed(number)
+
+
+def _estimate(outcomes: tuple[Outcome, ...]) -> Estimate | None:
+    values = [outcome.value for outcome in outcomes if isinstance(outcome, Completed)]
+    if not values:
+        return None
+    if len(values) == 1:
+        return Estimate(values[0], 1)
+    # Sums of huge values, and squares of huge or tiny ones, leave the range of floats; shares of the largest do not.
+    largest = max(map(abs, values)) or 1.0
+    shares = [value / largest for value in values]
+    return Estimate(fmean(shares) * largest, len(values), deviation=stdev(shares) * largest)

@@ -1,0 +1,252 @@
+"""Runs commands on this machine."""
+
+import contextlib
+import logging
+import math
+import os
+import re
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from luthier.errors import InvalidInputError, UnavailableError
+from luthier.runners import supervisor
+from luthier.runners.checks import checked_slots, require_free_slot
+from luthier.runners.job_folder import JobFolder, Process
+from luthier.trial import Config, Execution, Job, Lost
+
+logger = logging.getLogger(__name__)
+
+_KEY = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,200}")
+_LOOK_AGAIN_S = 0.02
+_LONGEST_WAIT_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program with its arguments, passed on verbatim and without a shell.
+
+    `environment` is added to luthier's own; `cwd` is where the program runs, by default where luthier runs.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.argv or not self.argv[0]:
+            raise InvalidInputError("command: it is empty; give a program and its arguments")
+        for name in self.environment:
+            if not name or "=" in name:
+                raise InvalidInputError(f"environment: {name!r} cannot name a variable; it is empty or holds a '='")
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A job under way: `child` is its supervisor while that is a child of ours, `pidfd` a handle on it in any case."""
+
+    folder: JobFolder
+    child: int | None = None
+    pidfd: int | None = None
+    cancel_wanted: bool = False
+    cancel_sent: bool = False
+
+    def forget_process(self) -> None:
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+        self.child = self.pidfd = None
+        self.cancel_sent = False
+
+
+class CommandRunner:
+    """Runs the command that `render` makes of a configuration, each run in `folder/<key>/` with its output files.
+
+    Every command has a small supervisor process of its own, in another session than luthier: a Ctrl-C in the terminal
+    reaches neither of them, and when luthier dies the command goes on, still under its time limit. To submit the same
+    key again, from this or a later process, adopts that run: no key is ever executed twice. After `timeout_s`, or when
+    cancelled, the command's whole process group gets SIGTERM and, `grace_s` later or as soon as the command itself has
+    ended, SIGKILL; a process that left the group (a daemon) escapes.
+
+    User and system time cover the command and every descendant it waited for. Peak memory is that of its largest single
+    process and cannot tell less than the 10 MB or so of the supervisor.
+    """
+
+    def __init__(
+        self, render: Callable[[Config], Command], folder: str | Path, slots: int = 1, *, grace_s: float = 2.0
+    ) -> None:
+        if not 0 <= grace_s < math.inf:
+            raise InvalidInputError(f"grace_s: {grace_s} is no time to wait; give 0 or more seconds")
+        self._render = render
+        self._folder = Path(folder).absolute()
+        self._slots = checked_slots(slots)
+        self._grace_s = grace_s
+        self._watched: dict[str, _Watched] = {}
+
+    @property
+    def slots(self) -> int:
+        """How many commands may be under way at once."""
+        return self._slots
+
+    def submit(self, job: Job) -> None:
+        """Start the command, or adopt the run if its key was started before, by whomever.
+
+        A full disk or a folder that cannot be written is an `UnavailableError`; a command that does not exist is
+        reported by `poll` as failed.
+        """
+        if not _KEY.fullmatch(job.key):
+            raise InvalidInputError(f"key: {job.key!r} cannot name a folder; use letters, digits, '.', '_' and '-'")
+        if job.key in self._watched:
+            return
+        require_free_slot(self._watched, self._slots)
+        watched = _Watched(JobFolder(self._folder / job.key))
+        try:
+            if not watched.folder.has_job():
+                watched.folder.prepare(self._job_file(job))
+            if not watched.folder.is_claimed():
+                watched.child = _start_supervisor(watched.folder.path)
+                watched.pidfd = _pidfd(watched.child)
+        except OSError as error:
+            raise UnavailableError(f"{watched.folder.path}: cannot start the run: {error.strerror}") from error
+        self._watched[job.key] = watched
+
+    def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
+        """Return those of the named jobs that have ended; names not submitted here are passed over."""
+        give_up_at = time.monotonic() + wait_s
+        while True:
+            watched = {key: self._watched[key] for key in many if key in self._watched}
+            try:
+                ended = [execution for job in watched.values() if (execution := _look(job))]
+            except OSError as error:
+                raise UnavailableError(f"{self._folder}: cannot read how runs ended: {error.strerror}") from error
+            for execution in ended:
+                del self._watched[execution.key]
+            left_s = give_up_at - time.monotonic()
+            if ended or not watched or left_s <= 0:
+                return ended
+            _wait(watched.values(), left_s)
+
+    def cancel(self, many: Sequence[str]) -> None:
+        """Ask the supervisors of the named jobs to end them, also of adopted ones."""
+        for key in many:
+            job = self._watched.get(key)
+            if job is not None:
+                job.cancel_wanted = True
+                _send_cancel(job)
+
+    def _job_file(self, job: Job) -> supervisor.JobFile:
+        if job.timeout_s is not None and not 0 < job.timeout_s < math.inf:
+            raise InvalidInputError(f"timeout_s: {job.timeout_s} is no time limit; give seconds above 0, or None")
+        command = self._render(job.config)
+        pairs = [f"{name}={value}" for name, value in command.environment.items()]
+        cwd = str(Path(command.cwd or ".").absolute())
+        try:
+            texts = [os.fsencode(text) for text in (cwd, *command.argv, *pairs)]
+        except UnicodeEncodeError as error:
+            raise InvalidInputError(
+                f"command: {error.object!r} cannot be passed to a program: {error.reason}"
+            ) from error
+        for text in texts:
+            if b"\0" in text:
+                raise InvalidInputError(f"command: {text!r} holds a NUL, which no program can be given; remove it")
+        argv_end = 1 + len(command.argv)
+        return supervisor.JobFile(job.timeout_s, self._grace_s, texts[0], texts[1:argv_end], texts[argv_end:])
+
+
+def _start_supervisor(folder: Path) -> int:
+    # SIGTERM stays blocked until the supervisor is ready for it, so that a cancel right after the start is not lost.
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-I", "-S", supervisor.__file__, str(folder)],
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigmask=[signal.SIGTERM],
+    )
+
+
+def _pidfd(pid: int) -> int | None:
+    """A handle that becomes readable when the process ends, where the system has such a thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _look(job: _Watched) -> Execution | None:
+    """Return how the job ended, None while it runs."""
+    if job.child is not None:
+        if not _reaped(job.child):
+            return None
+        job.forget_process()
+    if job.folder.is_supervised():  # adopted, or another's supervisor was faster than ours
+        _follow(job)
+        return None
+    job.forget_process()
+    execution = job.folder.execution()
+    if isinstance(execution.problem, Lost):
+        logger.warning("run %s is lost: %s", execution.key, execution.problem.reason)
+        with contextlib.suppress(OSError):
+            job.folder.kill_orphan()
+    return execution
+
+
+def _reaped(child: int) -> bool:
+    """Whether our child has ended; takes it off the process table."""
+    try:
+        return os.waitpid(child, os.WNOHANG)[0] == child
+    except ChildProcessError:
+        return True  # someone else in this process reaped it
+
+
+def _supervisor_of(job: _Watched) -> Process | None:
+    """The living supervisor of an adopted job, if it runs on this machine and has written itself down."""
+    noted = job.folder.processes()[:1]
+    return noted[0] if noted and noted[0].is_alive() and job.folder.is_supervised() else None
+
+
+def _follow(job: _Watched) -> None:
+    """Get hold of the supervisor of an adopted job, and stop it if that was asked for."""
+    if job.pidfd is None:
+        process = _supervisor_of(job)
+        pidfd = _pidfd(process.pid) if process is not None else None
+        if pidfd is not None and process is not None and not process.is_alive():
+            os.close(pidfd)  # it died in between; the pid may be another's by now
+            pidfd = None
+        job.pidfd = pidfd
+    if job.cancel_wanted and not job.cancel_sent:
+        _send_cancel(job)
+
+
+def _send_cancel(job: _Watched) -> None:
+    with contextlib.suppress(OSError):
+        job.folder.request_cancel()
+    pid = job.child
+    if pid is None:
+        process = _supervisor_of(job)
+        pid = process.pid if process is not None else None
+    if pid is not None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        job.cancel_sent = True
+
+
+def _wait(jobs: Collection[_Watched], left_s: float) -> None:
+    """Sleep until one of the supervisors ends; look again soon if one of them cannot be waited for."""
+    pidfds = [job.pidfd for job in jobs if job.pidfd is not None]
+    if len(pidfds) < len(jobs) or any(job.cancel_wanted and not job.cancel_sent for job in jobs):
+        left_s = min(left_s, _LOOK_AGAIN_S)
+    if not pidfds:
+        time.sleep(left_s)
+        return
+    poller = select.poll()
+    for pidfd in pidfds:
+        poller.register(pidfd, select.POLLIN)
+    poller.poll(math.ceil(min(left_s, _LONGEST_WAIT_S) * 1000))

@@ -1,0 +1,138 @@
+"""Runs a Python function in this process."""
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+from luthier.runners.checks import checked_slots, require_free_slot
+from luthier.trial import Config, Execution, Failed, Job, Problem, Pruned, TimedOut
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Call:
+    job: Job
+    started_at: float
+    began: float
+
+    def left_s(self) -> float:
+        """How long the call may still take."""
+        if self.job.timeout_s is None:
+            return math.inf
+        return self.began + self.job.timeout_s - time.monotonic()
+
+
+class FunctionRunner:
+    """Calls `function(config)` and takes the number that it returns; every call has a thread of its own.
+
+    A thread cannot be killed. A call that is cancelled or out of time is reported at once and its slot is free again,
+    but the function goes on in the background until it returns; that late result is ignored. A function that must be
+    stopped for real belongs in a command. Nothing survives the end of this process.
+    """
+
+    def __init__(
+        self, function: Callable[[Config], float], slots: int = 1, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._function = function
+        self._slots = checked_slots(slots)
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._calls: dict[str, _Call] = {}
+        self._ended: dict[str, Execution] = {}
+        self._reported: dict[str, Execution] = {}
+
+    @property
+    def slots(self) -> int:
+        """How many calls may be under way at once."""
+        return self._slots
+
+    def submit(self, job: Job) -> None:
+        """Start the call; a key that was called before is reported again, not called again."""
+        with self._changed:
+            if job.key in self._calls or job.key in self._ended:
+                return
+            require_free_slot(self._calls.keys() | self._ended.keys(), self._slots)
+            if job.key in self._reported:
+                self._ended[job.key] = self._reported[job.key]
+                return
+            call = _Call(job, self._clock(), time.monotonic())
+            self._calls[job.key] = call
+        threading.Thread(target=self._run, args=(call,), name=f"luthier-{job.key}", daemon=True).start()
+
+    def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
+        """Return those of the named calls that have ended; names it does not know are passed over."""
+        give_up_at = time.monotonic() + wait_s
+        with self._changed:
+            while True:
+                calls = [self._calls[key] for key in many if key in self._calls]
+                for call in calls:
+                    if call.left_s() <= 0:
+                        self._end(call, _timed_out(call.job))
+                ended = [self._ended.pop(key) for key in many if key in self._ended]
+                self._reported.update((execution.key, execution) for execution in ended)
+                left_s = give_up_at - time.monotonic()
+                if ended or not calls or left_s <= 0:
+                    return ended
+                pause_s = min(left_s, *(call.left_s() for call in calls), threading.TIMEOUT_MAX)
+                self._changed.wait(max(0.0, pause_s))
+
+    def cancel(self, many: Sequence[str]) -> None:
+        """Give up the named calls: they are reported as pruned, and what they return later is ignored."""
+        with self._changed:
+            for call in [self._calls[key] for key in many if key in self._calls]:
+                self._end(call, Pruned("cancelled"))
+
+    def _run(self, call: _Call) -> None:
+        result: float | Problem
+        try:
+            result = _number(self._function(Config(call.job.config)))
+        except BaseException as error:  # whatever the user's function raises, also SystemExit, is its failure
+            logger.debug("run %s raised", call.job.key, exc_info=True)
+            result = Failed(f"{type(error).__name__}: {error}")
+        with self._changed:
+            if self._calls.get(call.job.key) is call:
+                self._end(call, _timed_out(call.job) if call.left_s() <= 0 else result)
+
+    def _end(self, call: _Call, result: float | Problem) -> None:
+        duration_s = time.monotonic() - call.began
+        self._ended[call.job.key] = Execution(
+            key=call.job.key,
+            started_at=call.started_at,
+            duration_s=duration_s,
+            problem=None if isinstance(result, float) else result,
+            metrics={"wall_s": duration_s},
+            value=result if isinstance(result, float) else None,
+        )
+        del self._calls[call.job.key]
+        logger.debug(
+            "run %s ended after %.3f s%s",
+            call.job.key,
+            duration_s,
+            "" if isinstance(result, float) else f": {result.reason}",
+        )
+        self._changed.notify_all()
+
+
+def _timed_out(job: Job) -> TimedOut:
+    return TimedOut(f"took longer than {job.timeout_s:g} s")
+
+
+def _number(result: object) -> float | Problem:
+    """Accept any finite real number, numpy's too, but no bool: a comparison returned by mistake is no measurement."""
+    if isinstance(result, bool) or not isinstance(result, Real):
+        return Failed(f"returned {_short(result)}, expected a number")
+    try:
+        number = float(result)
+    except OverflowError:
+        number = math.inf
+    return number if math.isfinite(number) else Failed(f"returned {_short(result)}, expected a finite number")
+
+
+def _short(result: object) -> str:
+    text = repr(result)
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({type(result).__name__})"

@@ -1,0 +1,165 @@
+"""The folder of one run of a command: what its supervisor reads and writes there, seen from luthier's side."""
+
+import fcntl
+import json
+import math
+import os
+import re
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from luthier.runners import supervisor
+from luthier.runners.supervisor import JobFile, decoded, start_of
+from luthier.trial import Execution, Failed, Lost, Problem, Pruned, TimedOut
+
+_LONGEST_REASON = 200
+_ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_METRICS = ("wall_s", "user_s", "system_s", "peak_memory_bytes", "exit_code")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process as noted in a file; `start` tells it from a later one with the same pid."""
+
+    pid: int
+    start: str
+
+    def is_alive(self) -> bool:
+        """Whether this very process is still there."""
+        return start_of(self.pid) == self.start
+
+
+class JobFolder:
+    """One run's folder; nothing here waits."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def prepare(self, job: JobFile) -> None:
+        """Make the folder and put the job there, whole or not at all."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        draft = self.path / f"job.{os.getpid()}"
+        draft.write_bytes(job.encoded())
+        draft.rename(self.path / "job")
+
+    def has_job(self) -> bool:
+        """Whether somebody prepared this run before."""
+        return (self.path / "job").exists()
+
+    def is_claimed(self) -> bool:
+        """Whether a supervisor took this run on, dead or alive."""
+        return (self.path / "claimed").exists()
+
+    def is_supervised(self) -> bool:
+        """Whether a supervisor lives: it holds the lock for as long as it does."""
+        try:
+            descriptor = os.open(self.path / "lock", os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def processes(self) -> list[Process]:
+        """The supervisor and the command it started, as far as they are written down by now."""
+        try:
+            lines = (self.path / "claimed").read_text().split("\n")[:-1]
+        except FileNotFoundError:
+            return []
+        return [Process(int(pid), start) for pid, start in (line.split(" ") for line in lines)]
+
+    def request_cancel(self) -> None:
+        """Leave word that luthier wants this run stopped: a supervisor ended by others tells another story."""
+        (self.path / "cancel").touch()
+
+    def kill_orphan(self) -> None:
+        """End the command whose supervisor died, before it disturbs the runs to come."""
+        for command in self.processes()[1:]:
+            if command.start and command.is_alive():
+                os.killpg(command.pid, signal.SIGKILL)
+
+    def execution(self) -> Execution:
+        """How the run ended; to be asked only when no supervisor lives."""
+        key, logs = self.path.name, str(self.path)
+        numbers = self._result()
+        if isinstance(numbers, Lost):
+            return Execution(key, self._claimed_at(), 0.0, numbers, logs=logs)
+        metrics = {name: float(numbers[name]) for name in _METRICS if name in numbers}
+        return Execution(
+            key, numbers["started_at"], metrics.get("wall_s", 0.0), self._problem(numbers), metrics, logs=logs
+        )
+
+    def _claimed_at(self) -> float:
+        for path in (self.path / "claimed", self.path):
+            if path.exists():
+                return path.stat().st_mtime
+        return 0.0
+
+    def _result(self) -> Mapping[str, float] | Lost:
+        try:
+            content = json.loads((self.path / "result").read_bytes())
+        except FileNotFoundError:
+            if not self.path.exists():
+                return Lost(f"the folder of this run is gone: {self.path}")
+            when = "" if self.is_claimed() else " before it could start the command"
+            return Lost(f"the supervisor of this run died{when}")
+        except ValueError:
+            content = None
+        if not isinstance(content, dict) or not {"started_at", "stopped"} <= content.keys():
+            return Lost(f"the result of this run is damaged: {self.path / 'result'}")
+        if not all(isinstance(number, int | float) and math.isfinite(number) for number in content.values()):
+            return Lost(f"the result of this run is damaged: {self.path / 'result'}")
+        return content
+
+    def _problem(self, numbers: Mapping[str, float]) -> Problem | None:
+        if numbers["stopped"] == supervisor.CANCELLED:
+            if (self.path / "cancel").exists():
+                return Pruned("cancelled")
+            return Lost("the supervisor of this run was told to stop, but not by luthier")
+        job = decoded((self.path / "job").read_bytes())
+        if numbers["stopped"] == supervisor.TIMED_OUT:
+            return TimedOut(f"took longer than {job.timeout_s:g} s")
+        if numbers.get("start_error"):
+            return Failed(_start_error(job, int(numbers["start_stage"]), int(numbers["start_error"])))
+        exit_code = int(numbers.get("exit_code", 0))
+        if exit_code < 0:
+            return Failed(f"killed by {_signal_name(-exit_code)}")
+        if exit_code > 0:
+            last = last_line(self.path / "stderr")
+            return Failed(f"exit code {exit_code}" + (f": {last}" if last else ""))
+        return None
+
+
+def last_line(path: Path) -> str:
+    """The last line of a file that is not blank, short and printable; "" if there is none."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 64 * 1024))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return ""
+    for line in reversed(_ESCAPE_SEQUENCE.sub("", text).splitlines()):
+        printable = "".join(sign if sign.isprintable() else " " for sign in line).strip()
+        if printable:
+            return printable[:_LONGEST_REASON]
+    return ""
+
+
+def _start_error(job: JobFile, stage: int, error: int) -> str:
+    program = os.fsdecode(job.argv[0])
+    where = f" in {os.fsdecode(job.cwd)!r}" if stage == supervisor.CHANGING_FOLDER else ""
+    what = " (opening its output files)" if stage == supervisor.OPENING_OUTPUT else ""
+    return f"cannot start {program!r}{where}{what}: {os.strerror(error)}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,126 @@
+"""Answers from tables or a script, in virtual time: for tests and benchmarks."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from luthier.errors import InvalidInputError, NotFoundError
+from luthier.runners.checks import checked_slots, require_free_slot
+from luthier.trial import Config, Execution, Failed, Job, Problem, Pruned, TimedOut
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How long a run takes, and the value it returns or the problem it ends with; `math.inf` hangs for ever."""
+
+    duration_s: float
+    result: float | Problem
+
+    def __post_init__(self) -> None:
+        if not self.duration_s >= 0:
+            raise InvalidInputError(f"duration_s: a run cannot take {self.duration_s} s; give 0 or more")
+
+
+Answers: TypeAlias = Callable[[Config, int, float], Answer]
+"""Called with the configuration, how often it ran before, and the virtual time of its start."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    key: str
+    started_at: float
+    ends_at: float
+    result: float | Problem
+
+    def execution(self) -> Execution:
+        duration_s = self.ends_at - self.started_at
+        metrics = {"wall_s": duration_s}
+        if isinstance(self.result, float | int):
+            return Execution(self.key, self.started_at, duration_s, metrics=metrics, value=float(self.result))
+        return Execution(self.key, self.started_at, duration_s, self.result, metrics)
+
+
+class ReplayRunner:
+    """Pretends to run jobs: `answers` says how each goes, and only `poll` lets the virtual time pass.
+
+    `poll` moves the time to the first end among the named jobs or by `wait_s`, whichever comes first, so that an
+    engine with `runner.clock` as its clock lives through hours in no time, and always the same ones.
+    """
+
+    def __init__(self, answers: Answers, slots: int = 1) -> None:
+        self._answers = answers
+        self._slots = checked_slots(slots)
+        self._now = 0.0
+        self._repeats: Counter[Config] = Counter()
+        self._runs: dict[str, _Run] = {}
+        self._reported: dict[str, _Run] = {}
+
+    @property
+    def slots(self) -> int:
+        """How many jobs may be under way at once."""
+        return self._slots
+
+    @property
+    def now(self) -> float:
+        """The virtual time in seconds, from 0."""
+        return self._now
+
+    def clock(self) -> float:
+        """The virtual time, as a function to hand on."""
+        return self._now
+
+    def submit(self, job: Job) -> None:
+        """Start the job at the present virtual time; a key that ran before is reported again, not run again."""
+        if job.key in self._runs:
+            return
+        require_free_slot(self._runs, self._slots)
+        if job.key in self._reported:
+            self._runs[job.key] = self._reported[job.key]
+            return
+        answer = self._answers(job.config, self._repeats[job.config], self._now)
+        self._repeats[job.config] += 1
+        if job.timeout_s is not None and answer.duration_s > job.timeout_s:
+            answer = Answer(job.timeout_s, TimedOut(f"took longer than {job.timeout_s:g} s"))
+        self._runs[job.key] = _Run(job.key, self._now, self._now + answer.duration_s, answer.result)
+
+    def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
+        """Return those of the named jobs that have ended, in that order; names it does not know are passed over."""
+        wanted = set(many)
+        runs = [run for run in self._runs.values() if run.key in wanted]
+        first_end = min((run.ends_at for run in runs), default=math.inf)
+        until = min(first_end, self._now + max(0.0, wait_s))
+        if math.isfinite(until):
+            self._now = max(self._now, until)
+        ended = sorted((run for run in runs if run.ends_at <= self._now), key=lambda run: run.ends_at)
+        for run in ended:
+            self._reported[run.key] = self._runs.pop(run.key)
+        return [run.execution() for run in ended]
+
+    def cancel(self, many: Sequence[str]) -> None:
+        """Stop the named jobs at the present virtual time."""
+        for key in many:
+            run = self._runs.get(key)
+            if run is not None and run.ends_at > self._now:
+                self._runs[key] = _Run(key, run.started_at, self._now, Pruned("cancelled"))
+
+
+def answers_from(
+    table: Mapping[Config, Sequence[float]], duration: Callable[[float], float] = lambda value: value
+) -> Answers:
+    """Answer with the measured repeats of each configuration in order, over and over; NaN is a run that failed at once.
+
+    `duration` tells from a value how long its run took; without it the values are times in seconds.
+    """
+
+    def answer(config: Config, repeat: int, now_s: float) -> Answer:  # noqa: ARG001  # a table does not change with time
+        values = table.get(config)
+        if not values:
+            raise NotFoundError(f"{config}: the table holds no measurement of this configuration")
+        value = values[repeat % len(values)]
+        if math.isnan(value):
+            return Answer(0.0, Failed("the table records a failed run"))
+        return Answer(duration(value), value)
+
+    return answer

@@ -1,0 +1,96 @@
+"""The words of a constraint: numbers with units, quoted texts, names, operators."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from luthier.errors import SpaceError
+from luthier.space.units import parse_quantity
+
+KEYWORDS = frozenset({"and", "or", "not", "in", "true", "false"})
+FUNCTIONS = frozenset({"min", "max", "abs"})
+
+_SPACE = re.compile(r"\s*")
+# A % that directly follows a number is a unit where no value follows it, else the remainder.
+_PERCENT = r"%(?=\s*(?:$|[)\],<>=!+\-*/]|(?:and|or|in|not)\b))"
+_NUMBER = re.compile(rf"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[A-Za-z_]+|{_PERCENT})?")
+_TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_SYMBOL = re.compile(r"\*\*|//|<=|>=|==|!=|[-+*/%<>()\[\],]")
+_MOST_WORDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a constraint and where it begins, counted from 1."""
+
+    kind: Literal["number", "text", "name", "word", "end"]
+    text: str
+    position: int
+    number: float = 0.0
+
+
+def syntax_error(constraint: str, position: int, problem: str) -> SpaceError:
+    """The error for a constraint that cannot be understood."""
+    return SpaceError(f'constraint "{constraint}": position {position}: {problem}')
+
+
+def tokenize(constraint: str, names: Iterable[str]) -> Sequence[Token]:
+    """Cut a constraint into words; of several parameter names that fit, the longest wins."""
+    longest_first = sorted(names, key=len, reverse=True)
+    tokens: list[Token] = []
+    at = _end_of(_SPACE, constraint, 0)
+    while at < len(constraint):
+        token, at = _next_token(constraint, at, longest_first)
+        tokens.append(token)
+        if len(tokens) > _MOST_WORDS:
+            raise SpaceError(f'constraint "{constraint[:40]}...": is longer than {_MOST_WORDS} words; split it')
+        at = _end_of(_SPACE, constraint, at)
+    return [*tokens, Token("end", "", len(constraint) + 1)]
+
+
+def suggest(name: str, names: Iterable[str]) -> str:
+    """The way out after a name nobody knows."""
+    known = sorted(names)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+
+
+def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def _next_token(constraint: str, at: int, names: Sequence[str]) -> tuple[Token, int]:
+    if (end := _end_of(_NUMBER, constraint, at)) > at:
+        return _number(constraint, at, end), end
+    if (end := _end_of(_TEXT, constraint, at)) > at:
+        return Token("text", constraint[at + 1 : end - 1], at + 1), end
+    if (end := _end_of(_WORD, constraint, at)) > at:
+        return _word(constraint, at, end, names)
+    if (end := _end_of(_SYMBOL, constraint, at)) > at:
+        return Token("word", constraint[at:end], at + 1), end
+    advice = "write == to compare" if constraint[at] == "=" else "expected a value or an operator"
+    raise syntax_error(constraint, at + 1, f"found {constraint[at]!r}; {advice}")
+
+
+def _number(constraint: str, at: int, end: int) -> Token:
+    try:
+        number, _ = parse_quantity(constraint[at:end])
+    except SpaceError as error:
+        raise syntax_error(constraint, at + 1, str(error)) from None
+    return Token("number", constraint[at:end], at + 1, float(number))
+
+
+def _word(constraint: str, at: int, end: int, names: Sequence[str]) -> tuple[Token, int]:
+    for name in names:
+        after = constraint[at + len(name) : at + len(name) + 1]
+        if constraint.startswith(name, at) and not (after.isalnum() or after == "_") and name not in KEYWORDS:
+            called = name in FUNCTIONS and constraint[at + len(name) :].lstrip().startswith("(")
+            return Token("word" if called else "name", name, at + 1), at + len(name)
+    word = constraint[at:end]
+    if word not in KEYWORDS | FUNCTIONS:
+        raise syntax_error(constraint, at + 1, f"there is no parameter {word!r}; {suggest(word, names)}")
+    return Token("word", word, at + 1), end

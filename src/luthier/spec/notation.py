@@ -1,0 +1,111 @@
+"""The short notation of the command line: `NAME=SPEC[@DEFAULT]` and durations such as `90s` or `2h`."""
+
+import re
+from typing import Literal
+
+from luthier.errors import InvalidInputError, SpaceError
+from luthier.space import Choice, Integer, Parameter, Real, parse_quantity
+
+HOW = "write NAME=a,b,c or NAME=low..high[:step|:xFACTOR], then @DEFAULT if it is not the first"
+
+_RANGE = re.compile(r"(?P<low>[^:]+?)\.\.(?P<high>[^:]+?)(?::(?P<factor>x)?(?P<step>[^:]+))?")
+_HALF_RANGE = re.compile(r"[^,/]*\.\.[^,/]*")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_parameter(text: str) -> Parameter:
+    r"""Read `threads=1..16`, `block=4k,16k,1M@16k`, `depth=1..64:x2` or `ratio=0.1..0.9`.
+
+    A backslash takes the meaning away from a following `,` or `@`. A list of numbers or quantities is ordered; any
+    other list is a choice without order. Values of a list reach the command just as they were typed.
+    """
+    name, equals, rest = text.partition("=")
+    if not equals or not name or not rest:
+        raise SpaceError(f"-p {text}: {HOW}")
+    spec, default = _split_default(rest)
+    try:
+        match = _RANGE.fullmatch(spec)
+        if match is None and _HALF_RANGE.fullmatch(spec):
+            raise SpaceError(f"{spec!r} is half a range; {HOW}")
+        return _range(name, match, default) if match else _choice(name, spec, default)
+    except SpaceError as error:
+        raise SpaceError(f"-p {text}: {error}") from None
+
+
+def parse_duration(text: str) -> float:
+    """Read a duration in seconds: `90`, `90s`, `1.5m`, `2h`, `1d`, `200ms`."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise InvalidInputError(f"{text!r} is no duration; write for example 90s, 1.5m or 2h")
+    return float(match[1]) * _SECONDS[match[2] or "s"]
+
+
+def _split_default(text: str) -> tuple[str, str | None]:
+    parts = _split(text, "@")
+    if len(parts) == 1:
+        return text, None
+    return "@".join(parts[:-1]), parts[-1].replace("\\", "")
+
+
+def _split(text: str, separator: str) -> list[str]:
+    return re.split(rf"(?<!\\){separator}", text)
+
+
+def _range(name: str, match: re.Match[str], default: str | None) -> Parameter:
+    low, high, step = match["low"], match["high"], match["step"]
+    if match["factor"] and not _number(step) > 1:
+        raise SpaceError(f"{name}: factor {step} does not grow; give one above 1, such as x2")
+    typed = [text for text in (low, high, step, default) if text is not None]
+    scale: Literal["log", "linear"] = "log" if match["factor"] else "linear"
+    whole = all(_is_whole(text) for text in (low, high, default) if text is not None)
+    if whole and (step is None or match["factor"] or _is_whole(step)):
+        return Integer(name, low, high, step=_number(step) if step else 1, scale=scale, default=default)
+    if any(number is None for number in map(_as_number, typed)):
+        raise SpaceError(f"{name}: {match[0]!r} is no range of numbers; {HOW}")
+    return Real(name, low, high, step=_number(step) if step else None, scale=scale, default=default)
+
+
+def _choice(name: str, spec: str, default: str | None) -> Parameter:
+    texts = [part.replace("\\", "") for part in _split(spec, ",")]
+    if any(not text for text in texts):
+        raise SpaceError(f"{name}: an empty value in {spec!r}; {HOW}")
+    values: list[int | float | str] = [_plain_number(text) for text in texts]
+    if any(isinstance(value, str) for value in values):
+        values = list(texts)
+    chosen = values[0] if default is None else _plain_number(default) if _plain_number(default) in values else default
+    magnitudes = [_as_number(text) for text in texts]
+    if None in magnitudes:
+        return Choice(name, values, default=chosen)
+    ranked = sorted(zip(magnitudes, range(len(values)), strict=True), key=lambda pair: (float(pair[0] or 0), pair[1]))
+    return Choice(name, [values[position] for _, position in ranked], default=chosen, ordered=True)
+
+
+def _plain_number(text: str) -> int | float | str:
+    """The number, if it would be written back exactly as it was typed; else the text."""
+    number = _as_number(text)
+    if number is None or not text[-1].isdigit():
+        return text
+    whole = int(number) if float(number).is_integer() else None
+    if whole is not None and str(whole) == text:
+        return whole
+    return float(number) if repr(float(number)) == text else text
+
+
+def _is_whole(text: str) -> bool:
+    number = _as_number(text)
+    return number is not None and float(number).is_integer() and not set(text) & set(".eE")
+
+
+def _number(text: str) -> int | float:
+    number = _as_number(text)
+    if number is None:
+        raise SpaceError(f"{text!r} is no number; {HOW}")
+    return number
+
+
+def _as_number(text: str) -> int | float | None:
+    try:
+        return parse_quantity(text)[0]
+    except SpaceError:
+        return None

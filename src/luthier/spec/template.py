@@ -1,0 +1,84 @@
+"""Commands with placeholders: `fio --bs={block}`."""
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from luthier.errors import InvalidInputError
+from luthier.space import Space
+from luthier.trial import Config
+
+_PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Za-z_][\w.-]*)\}\}|\{(?P<name>[A-Za-z_][\w.-]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A command and environment variables in which `{name}` stands for a parameter and `{{name}}` for the text
+    `{name}`.
+
+    Any other brace is left alone, so `awk '{print $1}'` needs no care. With `shell` the command is one text for `sh
+    -c`, into which values are put quoted, so that they reach the program as they are.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    shell: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.argv or not self.argv[0]:
+            raise InvalidInputError(
+                "no command to tune; put it after --, for example: luthier tune -p n=1,2 -- prog {n}"
+            )
+        if any("\0" in text for text in (*self.argv, *self.environment.values())):
+            raise InvalidInputError("a command cannot hold a NUL character; take it out")
+        for name in self.environment:
+            if not re.fullmatch(r"[A-Za-z_]\w*", name):
+                raise InvalidInputError(f"--env {name}: not a name of an environment variable; write NAME=TEXT")
+
+    def check(self, space: Space) -> None:
+        """Raise unless every placeholder has a parameter and every parameter a placeholder."""
+        used = {
+            m["name"] for t in (*self.argv, *self.environment.values()) for m in _PLACEHOLDER.finditer(t) if m["name"]
+        }
+        for name in sorted(used - set(space.names)):
+            near = get_close_matches(name, space.names, n=1)
+            hint = (
+                f"did you mean {{{near[0]}}}?"
+                if near
+                else f"add -p {name}=..., or write {{{{{name}}}}} for the plain text"
+            )
+            raise InvalidInputError(f"placeholder {{{name}}} has no parameter; {hint}")
+        for name in space.names:
+            if name not in used:
+                raise InvalidInputError(
+                    f"parameter {name} appears nowhere in the command; put {{{name}}} where its value goes"
+                )
+
+    def render(self, space: Space, config: Config) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The arguments and the added environment variables for one configuration."""
+        texts = {parameter.name: parameter.format(config[parameter.name]) for parameter in space.parameters}
+        environment = {name: _fill(text, texts, str) for name, text in self.environment.items()}
+        if self.shell:
+            return ("/bin/sh", "-c", _fill(" ".join(self.argv), texts, shlex.quote)), environment
+        return tuple(_fill(text, texts, str) for text in self.argv), environment
+
+    def line(self, space: Space, config: Config) -> str:
+        """The command line a person can paste into a shell."""
+        argv, environment = self.render(space, config)
+        settings = [f"{name}={shlex.quote(text)}" for name, text in environment.items()]
+        if not self.shell:
+            return " ".join([*settings, shlex.join(argv)])
+        return " ".join([*settings, shlex.join(argv)]) if settings else argv[2]
+
+    def to_json(self) -> dict[str, list[str] | dict[str, str] | bool]:
+        """The template as plain values."""
+        return {"argv": list(self.argv), "environment": dict(self.environment), "shell": self.shell}
+
+
+def _fill(text: str, values: Mapping[str, str], quote: Callable[[str], str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
+        return f"{{{match['literal']}}}" if match["literal"] else quote(values[match["name"]])
+
+    return _PLACEHOLDER.sub(replacement, text)

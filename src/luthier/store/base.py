@@ -1,0 +1,110 @@
+"""The plug point of histories."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from luthier.trial import Run
+
+Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
+"""What survives a round trip through JSON."""
+
+Status: TypeAlias = Literal["running", "stopped", "finished", "failed"]
+"""Where an experiment stands: `stopped` and `failed` can be resumed; `running` without a living owner means a crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that works on an experiment; `started` tells two processes with one pid apart."""
+
+    host: str
+    pid: int
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One experiment as the store keeps it, without its runs.
+
+    `uid` is unique in the world and names the experiment's files; `settings` is everything needed to run it again;
+    `result` is what the engine concluded when it ended.
+    """
+
+    id: int
+    uid: str
+    name: str
+    created_at: float
+    settings: Mapping[str, Json]
+    status: Status
+    stop_requested: bool = False
+    owner: Owner | None = None
+    seen_at: float | None = None
+    result: Mapping[str, Json] | None = None
+    runs: int = field(default=0)
+
+
+class Store(Protocol):
+    """Keeps experiments and their runs: values in, values out, history only ever appended.
+
+    Every method is one transaction. A store that cannot be reached, is locked or has no room raises `StoreError` and
+    leaves nothing half written; an experiment that is not there raises `NotFoundError`. Numbers must be finite; texts
+    may hold any character. A store can be used from several threads.
+    """
+
+    def create(self, name: str, settings: Mapping[str, Json], now: float) -> Record:
+        """Add an experiment, status `running`, without an owner."""
+        ...
+
+    def experiments(self) -> Sequence[Record]:
+        """Every experiment, oldest first."""
+        ...
+
+    def experiment(self, experiment_id: int) -> Record:
+        """One experiment."""
+        ...
+
+    def runs(self, experiment_id: int) -> Sequence[Run]:
+        """Every run of an experiment, in order of submission."""
+        ...
+
+    def claim(self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None) -> bool:
+        """Become the owner if the owner is still `instead_of`; of several claims at once exactly one succeeds.
+
+        The experiment is `running` from then on. A request to stop that a dead owner left behind is dropped; one made
+        before anybody took up the experiment stands.
+        """
+        ...
+
+    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> bool:
+        """Note that the owner lives; return whether somebody asked the experiment to stop.
+
+        Raises `InUseError` when the experiment belongs to someone else by now.
+        """
+        ...
+
+    def request_stop(self, experiment_id: int) -> None:
+        """Ask whoever works on the experiment to end it; nothing is noted unless it is `running`."""
+        ...
+
+    def append(self, experiment_id: int, run: Run) -> None:
+        """Record a run that is about to be submitted; recording the very same run again changes nothing.
+
+        Another run under a number or a `submit_order` already taken is an error (`StoreError`), and so is a run that
+        carries any of its ending.
+        """
+        ...
+
+    def finish(self, experiment_id: int, run: Run) -> None:
+        """Record how a run ended. The first ending of a run stays: another one changes nothing.
+
+        A run that was never appended, or was appended as another one, or that lacks its outcome or `finish_order`, is
+        an error (`StoreError`).
+        """
+        ...
+
+    def close(self, experiment_id: int, owner: Owner, status: Status, result: Mapping[str, Json] | None) -> None:
+        """Give up ownership, clear any request to stop, and note how things stand and what was concluded.
+
+        Raises `InUseError` when the experiment belongs to someone else by now; the same call again changes nothing.
+        """
+        ...

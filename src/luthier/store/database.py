@@ -1,0 +1,118 @@
+"""One connection to a database, shared by threads, in which every use is a transaction."""
+
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from luthier.errors import LuthierError
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What differs between databases.
+
+    `begin_read` and `begin_write` open a transaction where the driver does not do it by itself; `migration_lock`
+    keeps others from migrating at the same time; `check` raises if the connection no longer leads to the store;
+    `explain` turns a driver's error into one line.
+    """
+
+    where: str
+    engine: Engine
+    explain: Callable[[DBAPIError], LuthierError]
+    check: Callable[[Connection], None]
+    begin_read: str | None = None
+    begin_write: str | None = None
+    migration_lock: str | None = None
+
+
+class Database:
+    """Runs work in transactions, over one connection that is opened when first needed and replaced when it is lost."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._pid = os.getpid()
+        self._inherited: list[Connection] = []
+
+    def read(self, work: Callable[[Connection], Answer]) -> Answer:
+        """Do work that changes nothing."""
+        return self._transaction(work, self.backend.begin_read, repeatable=True)
+
+    def write(self, work: Callable[[Connection], Answer], *, repeatable: bool = True) -> Answer:
+        """Do work that may change something, all of it or nothing.
+
+        If the connection is lost, the work is done once more over a new one. Whether a commit that was under way then
+        took place cannot be known: work that is not `repeatable` is not tried again after that. A violated constraint
+        surfaces as `IntegrityError`.
+        """
+        return self._transaction(work, self.backend.begin_write, repeatable=repeatable)
+
+    def dispose(self) -> None:
+        """Give the connection back; the next use opens another."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def _transaction(self, work: Callable[[Connection], Answer], begin: str | None, *, repeatable: bool) -> Answer:
+        with self._lock:
+            try:
+                try:
+                    return self._attempt(work, begin, repeatable=repeatable)
+                except DBAPIError as error:
+                    if not error.connection_invalidated:
+                        raise
+                    self._abandon()
+                return self._attempt(work, begin, repeatable=repeatable)
+            except IntegrityError:
+                raise
+            except DBAPIError as error:
+                if error.connection_invalidated:
+                    self._abandon()
+                raise self.backend.explain(error) from error
+
+    def _attempt(self, work: Callable[[Connection], Answer], begin: str | None, *, repeatable: bool) -> Answer:
+        connection = self._connected()
+        self.backend.check(connection)
+        transaction = connection.begin()
+        try:
+            if begin is not None:
+                connection.exec_driver_sql(begin)
+            answer = work(connection)
+        except BaseException:
+            transaction.rollback()
+            raise
+        try:
+            transaction.commit()
+        except BaseException as error:  # also an interrupt by the user
+            self._abandon()
+            if isinstance(error, DBAPIError) and not repeatable:
+                raise self.backend.explain(error) from error
+            raise
+        return answer
+
+    def _abandon(self) -> None:
+        """Drop a connection in whatever state it is; the database undoes what it did not commit."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+    def _connected(self) -> Connection:
+        if self._pid != os.getpid():
+            # After a fork the connection still belongs to the parent: to use it, or to close it in good order, would
+            # speak on the parent's behalf. It is kept so that it is never finalized here.
+            if self._connection is not None:
+                self._inherited.append(self._connection)
+            self._connection, self._pid = None, os.getpid()
+        if self._connection is None:
+            self._connection = self.backend.engine.connect()
+        return self._connection

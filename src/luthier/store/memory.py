@@ -1,0 +1,139 @@
+"""A history that lasts as long as its process."""
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from luthier.store import rows
+from luthier.store.base import Json, Owner, Record, Status
+from luthier.store.rows import NOT_ENDED, ExperimentRow, RunRow
+from luthier.trial import Run
+
+
+class MemoryStore:
+    """Keeps experiments and their runs in memory."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._experiments: dict[int, ExperimentRow] = {}
+        self._runs: dict[int, dict[int, RunRow]] = {}
+        self._events: dict[int, set[tuple[str, int | None]]] = {}
+
+    def create(self, name: str, settings: Mapping[str, Json], now: float) -> Record:
+        """Add an experiment, status `running`, without an owner."""
+        row = rows.new_experiment(name, settings, now)
+        with self._lock:
+            number = len(self._experiments) + 1
+            self._experiments[number] = ExperimentRow(id=number, **row)
+            self._runs[number] = {}
+            self._events[number] = set()
+            return self._record(number)
+
+    def experiments(self) -> Sequence[Record]:
+        """Every experiment, oldest first."""
+        with self._lock:
+            return [self._record(number) for number in self._experiments]
+
+    def experiment(self, experiment_id: int) -> Record:
+        """One experiment."""
+        with self._lock:
+            return self._record(experiment_id)
+
+    def runs(self, experiment_id: int) -> Sequence[Run]:
+        """Every run of an experiment, in order of submission."""
+        with self._lock:
+            self._row(experiment_id)
+            return [
+                rows.run_from(row)
+                for row in sorted(self._runs[experiment_id].values(), key=lambda row: row["submit_order"])
+            ]
+
+    def claim(self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None) -> bool:
+        """Become the owner if the owner is still `instead_of`."""
+        with self._lock:
+            row = self._row(experiment_id)
+            if rows.owner_from(row) != instead_of:
+                return False
+            self._experiments[experiment_id] = {
+                **row,
+                **rows.owner_columns(owner),
+                "seen_at": rows.finite(now, "seen_at"),
+                "status": "running",
+                "stop_requested": row["stop_requested"] and instead_of is None,
+            }
+            return True
+
+    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> bool:
+        """Note that the owner lives; return whether somebody asked the experiment to stop."""
+        with self._lock:
+            row = self._row(experiment_id)
+            if rows.owner_from(row) != owner:
+                raise rows.not_owned(experiment_id, rows.owner_from(row))
+            row["seen_at"] = rows.finite(now, "seen_at")
+            return row["stop_requested"]
+
+    def request_stop(self, experiment_id: int) -> None:
+        """Ask whoever works on the experiment to end it."""
+        with self._lock:
+            row = self._row(experiment_id)
+            row["stop_requested"] = row["status"] == "running"
+
+    def append(self, experiment_id: int, run: Run) -> None:
+        """Record a run that is about to be submitted."""
+        rows.refuse_ended(run)
+        new = rows.submission_row(run)
+        with self._lock:
+            self._row(experiment_id)
+            runs = self._runs[experiment_id]
+            if run.number in runs:
+                if not rows.same_submission(runs[run.number], new):
+                    raise rows.number_taken(experiment_id, run.number)
+                return
+            self._place(experiment_id, "submit_order", run.submit_order)
+            runs[run.number] = RunRow(**new, **NOT_ENDED)
+
+    def finish(self, experiment_id: int, run: Run) -> None:
+        """Record how a run ended; its first ending stays."""
+        submission, ending = rows.submission_row(run), rows.ending_row(run)
+        with self._lock:
+            self._row(experiment_id)
+            row = self._runs[experiment_id].get(run.number)
+            if row is None:
+                raise rows.no_run(experiment_id, run.number)
+            if not rows.same_submission(row, submission):
+                raise rows.number_taken(experiment_id, run.number)
+            if row["outcome"] is not None:
+                return
+            self._place(experiment_id, "finish_order", run.finish_order)
+            self._runs[experiment_id][run.number] = {**row, **ending}
+
+    def close(self, experiment_id: int, owner: Owner, status: Status, result: Mapping[str, Json] | None) -> None:
+        """Give up ownership and note how things stand and what was concluded."""
+        text = None if result is None else rows.to_json(result, "result")
+        with self._lock:
+            row = self._row(experiment_id)
+            if rows.owner_from(row) != owner:
+                if rows.is_closed_so(row, status, text):
+                    return
+                raise rows.not_owned(experiment_id, rows.owner_from(row))
+            self._experiments[experiment_id] = {
+                **row,
+                **rows.owner_columns(None),
+                "status": status,
+                "result": text,
+                "stop_requested": False,
+            }
+
+    def _row(self, experiment_id: int) -> ExperimentRow:
+        try:
+            return self._experiments[experiment_id]
+        except KeyError:
+            raise rows.no_experiment(experiment_id) from None
+
+    def _place(self, experiment_id: int, what: str, order: int | None) -> None:
+        """Take a place in the history, if it is free."""
+        if (what, order) in self._events[experiment_id]:
+            raise rows.order_taken(experiment_id, what, order)
+        self._events[experiment_id].add((what, order))
+
+    def _record(self, experiment_id: int) -> Record:
+        return rows.record_from(self._row(experiment_id), len(self._runs.get(experiment_id, {})))

@@ -1,0 +1,297 @@
+"""What every store keeps of an experiment and a run: flat rows, checked on the way in and turned back into values."""
+
+import json
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TypedDict, cast
+
+from luthier.errors import InUseError, NotFoundError, StoreError
+from luthier.store.base import Json, Owner, Record, Status
+from luthier.trial import NO_METRICS, Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Value
+
+LARGEST_ID = 2**31 - 1
+"""Beyond what any database numbers rows with."""
+
+
+class OwnerColumns(TypedDict):
+    """An owner; all three are None where there is none."""
+
+    owner_host: str | None
+    owner_pid: int | None
+    owner_started: str | None
+
+
+class NewExperimentRow(OwnerColumns):
+    """An experiment before the store has numbered it."""
+
+    uid: str
+    name: str
+    created_at: float
+    settings: str
+    status: str
+    stop_requested: bool
+    seen_at: float | None
+    result: str | None
+
+
+class ExperimentRow(NewExperimentRow):
+    """An experiment without its runs."""
+
+    id: int
+
+
+class SubmissionRow(TypedDict):
+    """The part of a run that is known before it starts."""
+
+    number: int
+    trial: int
+    purpose: str
+    config: str
+    submitted_at: float
+    submit_order: int
+
+
+class EndingRow(TypedDict):
+    """The part of a run that is known when it has ended."""
+
+    finish_order: int | None
+    started_at: float | None
+    duration_s: float | None
+    outcome: str | None
+    reason: str | None
+    value: float | None
+    at_least: float | None
+    metrics: str | None
+    logs: str | None
+
+
+class RunRow(SubmissionRow, EndingRow):
+    """A whole run."""
+
+
+NOT_ENDED = EndingRow(
+    finish_order=None,
+    started_at=None,
+    duration_s=None,
+    outcome=None,
+    reason=None,
+    value=None,
+    at_least=None,
+    metrics=None,
+    logs=None,
+)
+
+
+def new_experiment(name: str, settings: Mapping[str, Json], now: float) -> NewExperimentRow:
+    """The row of an experiment that begins now."""
+    return NewExperimentRow(
+        uid=uuid.uuid4().hex,
+        name=name,
+        created_at=finite(now, "created_at"),
+        settings=to_json(settings, "settings"),
+        status="running",
+        stop_requested=False,
+        seen_at=None,
+        result=None,
+        **owner_columns(None),
+    )
+
+
+def owner_columns(owner: Owner | None) -> OwnerColumns:
+    """The columns of an owner, or of nobody."""
+    if owner is None:
+        return OwnerColumns(owner_host=None, owner_pid=None, owner_started=None)
+    return OwnerColumns(owner_host=owner.host, owner_pid=owner.pid, owner_started=owner.started)
+
+
+def owner_from(row: OwnerColumns) -> Owner | None:
+    """The owner in a row."""
+    host, pid, started = row["owner_host"], row["owner_pid"], row["owner_started"]
+    return None if host is None or pid is None or started is None else Owner(host, pid, started)
+
+
+def record_from(row: ExperimentRow, runs: int) -> Record:
+    """The experiment in a row, with the number of its runs."""
+    return Record(
+        id=row["id"],
+        uid=row["uid"],
+        name=row["name"],
+        created_at=row["created_at"],
+        settings=cast("Mapping[str, Json]", json.loads(row["settings"])),
+        status=cast("Status", row["status"]),
+        stop_requested=bool(row["stop_requested"]),
+        owner=owner_from(row),
+        seen_at=row["seen_at"],
+        result=None if row["result"] is None else cast("Mapping[str, Json]", json.loads(row["result"])),
+        runs=runs,
+    )
+
+
+def submission_row(run: Run) -> SubmissionRow:
+    """The columns of a run that `append` writes."""
+    return SubmissionRow(
+        number=run.number,
+        trial=run.trial,
+        purpose=run.purpose,
+        config=to_json(run.config, f"run {run.number}: config"),
+        submitted_at=finite(run.submitted_at, f"run {run.number}: submitted_at"),
+        submit_order=run.submit_order,
+    )
+
+
+def refuse_ended(run: Run) -> None:
+    """Refuse a run that is to be appended although it carries some of its ending, which would get lost."""
+    ending = (run.finish_order, run.started_at, run.duration_s, run.outcome, run.logs)
+    if run.metrics or any(part is not None for part in ending):
+        raise StoreError(
+            f"run {run.number}: it has ended before it was recorded; append it without its ending, then finish it"
+        )
+
+
+def ending_row(run: Run) -> EndingRow:
+    """The columns of a run that `finish` writes."""
+    where = f"run {run.number}"
+    if run.outcome is None or run.finish_order is None:
+        raise StoreError(f"{where}: it has no outcome or no finish_order; finish a run when it has ended")
+    outcome = run.outcome
+    return EndingRow(
+        finish_order=run.finish_order,
+        started_at=_finite_or_none(run.started_at, f"{where}: started_at"),
+        duration_s=_finite_or_none(run.duration_s, f"{where}: duration_s"),
+        outcome=_KINDS[type(outcome)],
+        reason=None if isinstance(outcome, Completed) else outcome.reason,
+        value=finite(outcome.value, f"{where}: value") if isinstance(outcome, Completed) else None,
+        at_least=_finite_or_none(outcome.at_least, f"{where}: at_least")
+        if isinstance(outcome, TimedOut | Pruned)
+        else None,
+        metrics=to_json(run.metrics, f"{where}: metrics") if run.metrics else None,
+        logs=run.logs,
+    )
+
+
+def run_from(row: RunRow) -> Run:
+    """The run in a row."""
+    metrics = cast("dict[str, float]", json.loads(row["metrics"])) if row["metrics"] is not None else None
+    return Run(
+        number=row["number"],
+        trial=row["trial"],
+        purpose=cast("Purpose", row["purpose"]),
+        config=Config(cast("dict[str, Value]", json.loads(row["config"]))),
+        submitted_at=row["submitted_at"],
+        submit_order=row["submit_order"],
+        finish_order=row["finish_order"],
+        started_at=row["started_at"],
+        duration_s=row["duration_s"],
+        outcome=_outcome(row),
+        metrics=NO_METRICS if metrics is None else MappingProxyType(metrics),
+        logs=row["logs"],
+    )
+
+
+def same_submission(row: RunRow, submission: SubmissionRow) -> bool:
+    """Whether the run in a row was submitted as told."""
+    return (
+        row["number"] == submission["number"]
+        and row["trial"] == submission["trial"]
+        and row["purpose"] == submission["purpose"]
+        and row["config"] == submission["config"]
+        and row["submitted_at"] == submission["submitted_at"]
+        and row["submit_order"] == submission["submit_order"]
+    )
+
+
+def is_closed_so(row: ExperimentRow, status: Status, result: str | None) -> bool:
+    """Whether an experiment was closed before, just so: the same `close` again changes nothing."""
+    return owner_from(row) is None and row["status"] == status and row["result"] == result
+
+
+def to_json(value: Mapping[str, Json] | Config, where: str) -> str:
+    """The value as JSON text: keys stay in order, whole numbers stay whole, every finite float comes back exactly."""
+    try:
+        return _ENCODER.encode(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StoreError(f"{where}: {error}; the store keeps only what JSON can say, and finite numbers") from error
+
+
+def no_experiment(experiment_id: int) -> NotFoundError:
+    """What to raise for an experiment that is not there."""
+    return NotFoundError(f"experiment {experiment_id} is not in this store; list what is there with: luthier list")
+
+
+def not_owned(experiment_id: int, owner: Owner | None) -> InUseError:
+    """What to raise when an experiment no longer belongs to the process that works on it."""
+    now = "nobody" if owner is None else f"process {owner.pid} on {owner.host}"
+    return InUseError(f"experiment {experiment_id} belongs to {now} by now; this process must leave it alone")
+
+
+def number_taken(experiment_id: int, number: int) -> StoreError:
+    """What to raise when a different run is recorded under the same number."""
+    return StoreError(f"experiment {experiment_id}: number {number} belongs to another run; read its history again")
+
+
+def order_taken(experiment_id: int, what: str, order: int | None) -> StoreError:
+    """What to raise when two events claim one place in the history."""
+    return StoreError(f"experiment {experiment_id}: {what} {order} belongs to another run; read its history again")
+
+
+def no_run(experiment_id: int, number: int) -> StoreError:
+    """What to raise when a run ends that never began."""
+    return StoreError(f"experiment {experiment_id}: run {number} was never recorded; append it before it is submitted")
+
+
+_KINDS: dict[type[Outcome], str] = {
+    Completed: "completed",
+    Failed: "failed",
+    TimedOut: "timed out",
+    Pruned: "pruned",
+    Lost: "lost",
+}
+
+
+def _outcome(row: EndingRow) -> Outcome | None:
+    reason = row["reason"] or ""
+    match row["outcome"]:
+        case None:
+            return None
+        case "completed" if row["value"] is not None:
+            return Completed(row["value"])
+        case "failed":
+            return Failed(reason)
+        case "timed out":
+            return TimedOut(reason, row["at_least"])
+        case "pruned":
+            return Pruned(reason, row["at_least"])
+        case "lost":
+            return Lost(reason)
+    raise StoreError(
+        f"a run in this store has the outcome {row['outcome']!r}, which this luthier does not know; upgrade it"
+    )
+
+
+def finite(number: float, where: str) -> float:
+    """The number as a float, if it is one that every database can hold."""
+    try:
+        exact = float(number)
+    except OverflowError:
+        exact = math.inf
+    if not math.isfinite(exact):
+        raise StoreError(f"{where}: {number!r:.30} is not a finite number; a run without a number has failed")
+    return exact
+
+
+def _finite_or_none(number: float | None, where: str) -> float | None:
+    return None if number is None else finite(number, where)
+
+
+def _plain(value: object) -> object:
+    """A mapping or sequence of some other class as JSON knows them."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return list(value)
+    raise TypeError(f"a value of type {type(value).__name__} cannot be stored")
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain)

@@ -1,0 +1,72 @@
+"""Which version of the tables a store has, and how it gets to the newest."""
+
+import threading
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from luthier.errors import InvalidInputError
+from luthier.store.database import Backend, Database
+from luthier.store.tables import VERSION_TABLE, metadata
+
+NEWEST = "0001"
+"""The newest migration. It is named here because Alembic takes longer to import than most commands take to answer."""
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+_one_at_a_time = threading.Lock()  # Alembic keeps its context in module globals
+
+
+def prepare(database: Database) -> None:
+    """Bring the tables of a store to the newest version; several processes may do so at the same time."""
+    backend = database.backend
+    if database.read(version) != NEWEST:
+        with _one_at_a_time:
+            database.write(lambda connection: _migrate(connection, backend))
+
+
+def version(connection: Connection) -> str | None:
+    """The version of the tables; None if there are none yet."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608 a constant
+    return None if found is None else str(found)
+
+
+def upgrade(connection: Connection) -> None:
+    """Run the missing migrations in the transaction of this connection."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+def _migrate(connection: Connection, backend: Backend) -> None:
+    if backend.migration_lock is not None:
+        connection.exec_driver_sql(backend.migration_lock)
+    found = version(connection)  # again: another process may have been faster
+    if found == NEWEST:
+        return
+    if found is None:
+        _refuse_strangers(connection, backend)
+    elif found > NEWEST:
+        raise InvalidInputError(
+            f"{backend.where}: made by a newer luthier (schema {found}; this one knows {NEWEST}); upgrade luthier, "
+            "or name another store"
+        )
+    upgrade(connection)
+
+
+def _refuse_strangers(connection: Connection, backend: Backend) -> None:
+    """Refuse to move into a database that another program lives in."""
+    tables = set(inspect(connection).get_table_names())
+    if connection.dialect.name != "sqlite":  # a server's database may be shared, but not these names
+        tables &= set(metadata.tables)
+    if tables:
+        raise InvalidInputError(
+            f"{backend.where}: holds tables of another program ({', '.join(sorted(tables)[:3])}); "
+            "name an empty database"
+        )

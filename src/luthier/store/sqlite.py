@@ -1,0 +1,171 @@
+"""SQLite as the place of a store: one file, journalled in the way its file system can bear."""
+
+import logging
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, create_engine, event
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+
+from luthier.errors import InvalidInputError, LuthierError, StoreError
+from luthier.store.database import Backend
+
+_logger = logging.getLogger(__name__)
+
+# fmt: off
+NETWORK_FILE_SYSTEMS = frozenset({
+    "9p", "acfs", "afs", "beegfs", "ceph", "cifs", "fhgfs", "fuse.ceph", "fuse.glusterfs", "fuse.sshfs", "glusterfs",
+    "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb3", "smbfs", "virtiofs",
+    "wekafs",
+})
+# fmt: on
+"""Where processes on several machines share files but not memory, which a write-ahead log needs."""
+
+
+def sqlite_backend(path: Path, lock_timeout_s: float) -> Backend:
+    """A store in this file, which is created when first used."""
+    path = _absolute(path)
+    _refuse_impossible(path)
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        poolclass=NullPool,
+        connect_args={"timeout": lock_timeout_s, "check_same_thread": False},
+    )
+
+    def prepare(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # the driver must not open transactions of its own
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            _choose_journal(connection, path, lock_timeout_s)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        entry.info["file"] = _identity(path)
+
+    def check(connection: Connection) -> None:
+        if _identity(path) != connection.info["file"]:
+            raise StoreError(f"{path}: the file was removed or replaced while in use; put it back, or start again")
+
+    event.listen(engine, "connect", prepare)
+    return Backend(
+        where=str(path),
+        engine=engine,
+        explain=lambda error: explain(error, path, lock_timeout_s),
+        check=check,
+        begin_read="BEGIN",
+        begin_write="BEGIN IMMEDIATE",
+    )
+
+
+def file_system(path: Path, mounts: str) -> str | None:
+    """The type of the file system that holds a path, according to the text of /proc/mounts."""
+    best: tuple[int, str] | None = None
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        mount = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[1]))
+        # The later of two mounts on one point hides the earlier.
+        if path.is_relative_to(mount) and (best is None or len(mount.parts) >= best[0]):
+            best = len(mount.parts), fields[2]
+    return None if best is None else best[1]
+
+
+def explain(error: DBAPIError, path: Path, lock_timeout_s: float) -> LuthierError:
+    """One line about what SQLite could not do."""
+    name = getattr(error.orig, "sqlite_errorname", "")
+    said = str(error.orig).partition("\n")[0]
+    for start, kind, text in _EXPLANATIONS:
+        if name.startswith(start):
+            return kind(f"{path}: " + text.format(said=said, lock_timeout_s=lock_timeout_s))
+    return StoreError(f"{path}: SQLite says: {said}")
+
+
+_EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
+    (
+        "SQLITE_BUSY",
+        StoreError,
+        "locked by another process for more than {lock_timeout_s:g} s; try again when that process has ended",
+    ),
+    ("SQLITE_FULL", StoreError, "the disk is full; make room and try again"),
+    ("SQLITE_NOTADB", InvalidInputError, "not an SQLite database; name another file"),
+    ("SQLITE_CORRUPT", StoreError, "the database is damaged ({said}); restore it from a copy, or name another file"),
+    (
+        "SQLITE_READONLY",
+        StoreError,
+        "read-only for you; change its permissions and those of its folder, or name another file",
+    ),
+    ("SQLITE_CANTOPEN", StoreError, "cannot be opened; check the permissions of the file and of its folder"),
+    ("SQLITE_PERM", StoreError, "access denied; check the permissions of the file and of its folder"),
+    ("SQLITE_IOERR", StoreError, "the file system failed ({said}); check the free space, quota and health of the disk"),
+)
+
+
+def _absolute(path: Path) -> Path:
+    try:
+        return path.expanduser().absolute()
+    except RuntimeError as error:
+        raise InvalidInputError(f"{path}: {error}; name the file without ~") from error
+
+
+def _refuse_impossible(path: Path) -> None:
+    try:
+        if b"\0" in os.fsencode(path):
+            raise ValueError("it holds a NUL character")
+        if path.is_dir():
+            raise InvalidInputError(f"{path}: it is a folder; name a file in it, such as {path / 'luthier.db'}")
+        if not path.parent.is_dir():
+            raise InvalidInputError(f"{path}: its folder does not exist; create it with: mkdir -p '{path.parent}'")
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{str(path)!r}: no file can have this name ({error}); name another") from error
+
+
+def _choose_journal(connection: sqlite3.Connection, path: Path, lock_timeout_s: float) -> None:
+    """Keep a write-ahead log, or the slower rollback journal where the file system cannot share memory."""
+    system = _file_system_now(path)
+    wanted = "delete" if system in NETWORK_FILE_SYSTEMS else "wal"
+    got = _journal(connection, "PRAGMA journal_mode")
+    if got != wanted:
+        got = _insist(lambda: _journal(connection, f"PRAGMA journal_mode = {wanted}"), lock_timeout_s)
+    connection.execute(f"PRAGMA synchronous = {'NORMAL' if got == 'wal' else 'FULL'}")
+    if got != "wal":
+        _logger.warning(
+            "%s: no write-ahead log on this file system (%s); writes are safe but slower", path, system or "unknown"
+        )
+
+
+def _journal(connection: sqlite3.Connection, pragma: str) -> str:
+    return str(connection.execute(pragma).fetchone()[0]).lower()
+
+
+def _insist(change: Callable[[], str], lock_timeout_s: float) -> str:
+    """Change the journal, waiting for others: SQLite itself gives up at once where it fears a deadlock."""
+    deadline = time.monotonic() + lock_timeout_s
+    while True:
+        try:
+            return change()
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _file_system_now(path: Path) -> str | None:
+    try:
+        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return None  # not Linux: SQLite's own answer decides
+    return file_system(path.resolve(), mounts)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,101 @@
+"""The tables of an SQL store."""
+
+import re
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator
+
+VERSION_TABLE = "luthier_version"
+"""Not Alembic's own default name, which other programs in the same database use."""
+
+_UNSAFE = re.compile("[\x00\x10\ud800-\udfff]")
+_ESCAPED = re.compile("\x10([0-9a-f]{4})")
+
+
+def escape(text: str) -> str:
+    """Text that any database accepts: NUL, lone surrogates and DLE (0x10) become DLE and four hexadecimal digits."""
+    return _UNSAFE.sub(lambda match: f"\x10{ord(match[0]):04x}", text)
+
+
+def unescape(text: str) -> str:
+    """What was escaped."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\x10" in text else text
+
+
+class AnyText(TypeDecorator[str]):
+    """Text of any characters, also those that come out of a broken program."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 SQLAlchemy's signature
+        """Escape on the way in."""
+        return None if value is None else escape(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 SQLAlchemy's signature
+        """Unescape on the way out."""
+        return None if value is None else unescape(value)
+
+
+metadata = MetaData(
+    naming_convention={
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+experiments = Table(
+    "experiments",
+    metadata,
+    Column("id", Integer, nullable=False),
+    Column("uid", AnyText, nullable=False),
+    Column("name", AnyText, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("settings", AnyText, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("stop_requested", Boolean, nullable=False),
+    Column("owner_host", AnyText),
+    Column("owner_pid", Integer),
+    Column("owner_started", AnyText),
+    Column("seen_at", Double),
+    Column("result", AnyText),
+    PrimaryKeyConstraint("id"),
+    UniqueConstraint("uid"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("experiment_id", Integer, ForeignKey("experiments.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("trial", Integer, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("config", AnyText, nullable=False),
+    Column("submitted_at", Double, nullable=False),
+    Column("submit_order", Integer, nullable=False),
+    Column("finish_order", Integer),
+    Column("started_at", Double),
+    Column("duration_s", Double),
+    Column("outcome", Text),
+    Column("reason", AnyText),
+    Column("value", Double),
+    Column("at_least", Double),
+    Column("metrics", AnyText),
+    Column("logs", AnyText),
+    PrimaryKeyConstraint("experiment_id", "number"),
+    UniqueConstraint("experiment_id", "submit_order"),
+    UniqueConstraint("experiment_id", "finish_order"),
+)

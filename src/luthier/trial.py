@@ -1,0 +1,153 @@
+"""The frozen values that travel between layers: configuration, job, execution, outcome, run, trial, estimate."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+Value: TypeAlias = bool | int | float | str
+"""What one parameter can be set to."""
+
+Purpose: TypeAlias = Literal["default", "search", "verify"]
+"""Why a run was made."""
+
+NO_METRICS: Mapping[str, float] = MappingProxyType({})
+
+
+class Config(Mapping[str, Value]):
+    """One value for every parameter: an immutable, hashable mapping that equals a plain dict with the same items."""
+
+    __slots__ = ("_hash", "_values")
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = dict(values)
+        self._hash: int | None = None
+
+    def __getitem__(self, name: str) -> Value:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self._values.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The run ended well and was measured."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The run ended badly, or its output held no number."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The run passed its time limit and was killed; `at_least` is a lower bound of its value, if one is known."""
+
+    reason: str
+    at_least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The run was stopped because it could no longer win; `at_least` as for `TimedOut`."""
+
+    reason: str
+    at_least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Nobody knows how the run ended (a dead node, a second Ctrl-C); it says nothing about the configuration."""
+
+    reason: str
+
+
+Problem: TypeAlias = Failed | TimedOut | Pruned | Lost
+Outcome: TypeAlias = Completed | Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An order to a runner: run this configuration once. The key names this run for ever, also after a restart."""
+
+    key: str
+    config: Config
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What a runner saw of one job, before a measure turns it into an outcome.
+
+    `problem` is None when the job ran to a good end. `value` is the number a Python function returned.
+    `logs` is the folder that holds the files `stdout` and `stderr`.
+    """
+
+    key: str
+    started_at: float
+    duration_s: float
+    problem: Problem | None = None
+    metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
+    value: float | None = None
+    logs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a configuration as the store keeps it; `outcome` is None while it is under way.
+
+    `submit_order` and `finish_order` count the events of one experiment in a single sequence, so that its history can
+    be replayed exactly as it happened.
+    """
+
+    number: int
+    trial: int
+    purpose: Purpose
+    config: Config
+    submitted_at: float
+    submit_order: int
+    finish_order: int | None = None
+    started_at: float | None = None
+    duration_s: float | None = None
+    outcome: Outcome | None = None
+    metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
+    logs: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The value of a configuration judged from its completed runs.
+
+    `low` and `high` bound it with 95 % confidence and, like the sample `deviation`, are None for a single run.
+    """
+
+    value: float
+    count: int
+    deviation: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A configuration under test: the outcomes of its runs so far, and the estimate from them (None: no number)."""
+
+    config: Config
+    outcomes: tuple[Outcome, ...]
+    estimate: Estimate | None

@@ -1,0 +1,311 @@
+"""The command line. Commands are thin: they read words, call one function, show what came back."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from luthier.errors import InvalidInputError, LuthierError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from luthier.engine.result import Result
+    from luthier.store.base import Json, Record
+
+app = typer.Typer(
+    help="Find good settings for expensive, noisy programs in few runs, and prove that they are better.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="LUTHIER_STORE",
+        show_envvar=True,
+        help="Where history is kept: a file or postgresql://...",
+        metavar="URL",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Number = Annotated[int, typer.Argument(help="The experiment's number; see luthier list.", metavar="NUMBER")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+def main() -> None:
+    """Run the command line; anything that goes wrong is one line and exit code 2."""
+    try:
+        code = app(standalone_mode=False, prog_name="luthier")
+    except LuthierError as error:
+        _fail(str(error))
+    except TyperException as error:
+        _fail(_usage(error))
+    except KeyboardInterrupt:
+        print("luthier: interrupted", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(141)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def tune(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="The command, with {NAME} where a value goes.", metavar="-- COMMAND")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", help="a,b,c or low..high[:step|:xFACTOR], then @DEFAULT.", metavar="NAME=SPEC"),
+    ] = None,
+    constraints: Annotated[
+        list[str] | None,
+        typer.Option("-c", "--constraint", help="What must hold, e.g. 'threads <= 2 * depth'.", metavar="EXPR"),
+    ] = None,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-e", "--env", help="An environment variable for the command; may hold {NAME}.", metavar="NAME=TEXT"
+        ),
+    ] = None,
+    budget: Annotated[int, typer.Option("-n", "--budget", help="How many runs in all, verification included.")] = 60,
+    measure: Annotated[
+        str,
+        typer.Option(
+            "-m", "--measure", help="wall, user, system, cpu, memory, regex:PATTERN, json:PATH, or a plug-in's name."
+        ),
+    ] = "wall",
+    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    workers: Annotated[int, typer.Option("-j", "--workers", help="How many runs at a time.")] = 1,
+    repeats: Annotated[int, typer.Option(help="How often each configuration runs.")] = 1,
+    estimator: Annotated[str, typer.Option(help="What stands for several runs: mean, median or minimum.")] = "mean",
+    timeout: Annotated[str | None, typer.Option(help="Kill a run after this long, e.g. 90s.", metavar="TIME")] = None,
+    time_limit: Annotated[
+        str | None, typer.Option("--time-limit", help="End the search after this long, e.g. 2h.", metavar="TIME")
+    ] = None,
+    prune: Annotated[
+        str | None,
+        typer.Option(help="Stop a run that takes longer than the default did, or than this.", metavar="default|TIME"),
+    ] = None,
+    patience: Annotated[
+        int | None, typer.Option(help="End the search after so many configurations without improvement.")
+    ] = None,
+    verify: Annotated[int | None, typer.Option(help="Most pairs of runs for the final comparison; 0 for none.")] = None,
+    optimizer: Annotated[str, typer.Option("-o", "--optimizer", help="How to search.")] = "auto",
+    seed: Annotated[int, typer.Option(help="The same seed makes the same suggestions.")] = 0,
+    shell: Annotated[
+        bool, typer.Option("--shell", help="COMMAND is one text for sh -c; values are put in quoted.")
+    ] = False,
+    name: Annotated[str, typer.Option(help="A name for the listing.")] = "",
+    store: StoreUrl = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> int:
+    """Tune a command: measure its default, search, and verify that the best beats it.
+
+    Example: luthier tune -p level=1..9@6 -p threads=1,2,4 -- zstd -{level} -T{threads} -kf big.log
+    """
+    from luthier.spec import Experiment, parse_duration
+    from luthier.views import launch
+
+    template = launch.template_from(command or [], environment or [], shell=shell)
+    experiment = Experiment(
+        space=launch.space_from(parameters or [], constraints or []),
+        command=template,
+        cwd=str(Path.cwd()),
+        measure=measure,
+        goal="maximize" if maximize else "minimize",
+        optimizer=optimizer,
+        seed=seed,
+        budget=budget,
+        time_limit_s=parse_duration(time_limit) if time_limit else None,
+        timeout_s=parse_duration(timeout) if timeout else None,
+        workers=workers,
+        repeats=repeats,
+        estimator=estimator,
+        prune=launch.prune_from(prune),
+        patience=patience,
+        verify_pairs=verify,
+    )
+    return _show_result(
+        *launch.launch(experiment, name or Path(template.argv[0]).name, store, quiet=quiet), as_json=as_json
+    )
+
+
+@app.command()
+def resume(number: Number, store: StoreUrl = None, quiet: Quiet = False, as_json: AsJson = False) -> int:
+    """Go on with an experiment that was stopped or killed; nothing that completed runs again.
+
+    Example: luthier resume 3
+    """
+    from luthier.views import launch
+
+    return _show_result(*launch.relaunch(number, store, quiet=quiet), as_json=as_json)
+
+
+@app.command("list")
+def list_experiments(store: StoreUrl = None, as_json: AsJson = False) -> None:
+    """List the experiments.
+
+    Example: luthier list
+    """
+    from luthier.store import open_store
+    from luthier.views import listing
+
+    records = open_store(store).experiments()
+    if as_json:
+        _print_json([listing.record_json(record) for record in records])
+    elif records:
+        _print(listing.experiments_view(records))
+    else:
+        _print("no experiments yet; begin with: luthier tune --help")
+
+
+@app.command()
+def show(
+    number: Number,
+    everything: Annotated[bool, typer.Option("--all", help="Show every trial.")] = False,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what an experiment found, and its best trials.
+
+    Example: luthier show 3 --all
+    """
+    from luthier.views import summary
+    from luthier.views.listing import status_text
+
+    record, result = _read(number, store)
+    if as_json:
+        trials = [summary.trial_json(trial) for trial in result.trials]
+        _print_json({**summary.result_json(record, result), "trials": trials})
+        return
+    _print(f"experiment {record.id}: {record.name}, {status_text(record)}\n")
+    _print(summary.result_view(record, result))
+    _print("")
+    _print(summary.trials_view(result, everything=everything))
+
+
+@app.command()
+def stop(number: Number, store: StoreUrl = None) -> None:
+    """Ask an experiment to end: what is running finishes, nothing new begins.
+
+    Example: luthier stop 3
+    """
+    from luthier.store import open_store
+    from luthier.views.listing import status_text
+
+    history = open_store(store)
+    record = history.experiment(number)
+    if status_text(record) != "running":
+        raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
+    history.request_stop(number)
+    _print(f"experiment {number} will end when its current runs have; go on later with: luthier resume {number}")
+
+
+@app.command()
+def export(
+    number: Number,
+    form: Annotated[str, typer.Option("--format", "-f", help="csv, json or parquet.")] = "csv",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; without it, the terminal.")] = None,
+    store: StoreUrl = None,
+) -> None:
+    """Write every run of an experiment.
+
+    Example: luthier export 3 --format json --output runs.json
+    """
+    from luthier.views.export import write_runs
+
+    _, result = _read(number, store)
+    write_runs(result.experiment, result.runs, form, output or sys.stdout)
+
+
+@app.command()
+def apply(
+    number: Number,
+    as_env: Annotated[
+        bool, typer.Option("--env", help="Print the values as shell variables instead of the command line.")
+    ] = False,
+    best: Annotated[
+        bool, typer.Option("--best", help="The best one found, even if it is not proven to be better.")
+    ] = False,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the configuration to use: the best if it is proven, else the default.
+
+    Example: eval "$(luthier apply 3 --env)"
+    """
+    from luthier.views.apply import applied
+
+    record, result = _read(number, store)
+    answer = applied(result, best=best)
+    if not (best or result.improved):
+        print(f"luthier: experiment {record.id}: {result.verdict}", file=sys.stderr)
+    if as_json:
+        _print_json(dict(answer.config))
+    else:
+        _print_plain(answer.variables if as_env else answer.line)
+
+
+def _read(number: int, store: str | None) -> "tuple[Record, Result]":
+    from luthier.engine.result import conclude
+    from luthier.spec import Experiment
+    from luthier.store import open_store
+
+    history = open_store(store)
+    record = history.experiment(number)
+    return record, conclude(Experiment.from_json(record.settings), history.runs(number))
+
+
+def _show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
+    """Print the answer; the exit code is 1 when no run gave a number."""
+    from luthier.views import summary
+
+    if as_json:
+        _print_json(summary.result_json(record, result))
+    else:
+        _print(summary.result_view(record, result))
+    return 0 if result.winner is not None or record.status != "finished" else 1
+
+
+def _print(what: "RenderableType") -> None:
+    from rich.console import Console
+
+    Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(what)
+
+
+def _print_plain(text: str) -> None:
+    print(text)
+
+
+def _print_json(value: "Json") -> None:
+    import json
+
+    print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _usage(error: TyperException) -> str:
+    """What Typer has to say, in one line, with the word that it stumbled over."""
+    context = getattr(error, "ctx", None)
+    message = getattr(error, "format_message", lambda: str(error))().replace("\n", " ").rstrip(".")
+    for flag in getattr(getattr(error, "param", None), "opts", ()):
+        before = sys.argv.index(flag) if flag in sys.argv else 1  # an argument comes right after the command
+        if "Invalid" in message and (flag in sys.argv or not flag.startswith("-")) and before + 1 < len(sys.argv):
+            message += f", got {sys.argv[before + 1]!r}"
+    where = context.command_path.removeprefix("luthier").strip() if context is not None else ""
+    return f"{where + ': ' if where else ''}{message}; see: luthier {where + ' ' if where else ''}--help"
+
+
+def _fail(message: str) -> None:
+    print(f"luthier: {' '.join(message.splitlines())}", file=sys.stderr)
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""From the words of the command line to a running experiment."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from luthier.engine.result import Result
+from luthier.engine.session import carry_on, resumable
+from luthier.errors import InvalidInputError
+from luthier.measures.registry import measure_from
+from luthier.optimizers import make_optimizer
+from luthier.runners.command import Command, CommandRunner
+from luthier.space import Space
+from luthier.spec import Experiment, Template, parse_duration, parse_parameter
+from luthier.store import data_directory, open_store
+from luthier.store.base import Record, Store
+from luthier.trial import Config
+from luthier.views.progress import progress_view
+
+
+def space_from(parameters: Sequence[str], constraints: Sequence[str]) -> Space:
+    """The space that `-p` and `--constraint` describe."""
+    if not parameters:
+        raise InvalidInputError("nothing to tune; name at least one parameter, for example: -p threads=1..16")
+    return Space(*(parse_parameter(text) for text in parameters), constraints=list(constraints))
+
+
+def template_from(command: Sequence[str], environment: Sequence[str], *, shell: bool) -> Template:
+    """The command after `--` with the variables of `--env`."""
+    pairs = {}
+    for text in environment:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidInputError(f"--env {text}: write NAME=TEXT, for example OMP_NUM_THREADS={{threads}}")
+        pairs[name] = value
+    return Template(tuple(command), pairs, shell=shell)
+
+
+def prune_from(text: str | None) -> str | float | None:
+    """The limit that `--prune` names."""
+    return text if text is None or text == "default" else parse_duration(text)
+
+
+def launch(experiment: Experiment, name: str, store_url: str | None, *, quiet: bool) -> tuple[Record, Result]:
+    """Check everything that can be checked, then create the experiment and work on it."""
+    measure_from(experiment.measure)
+    make_optimizer(experiment.optimizer, experiment.space, seed=experiment.seed, budget=experiment.budget)
+    _check_program(experiment)
+    store = open_store(store_url)
+    record = store.create(name, experiment.to_json(), time.time())
+    return _work(store, record, experiment, quiet=quiet)
+
+
+def relaunch(number: int, store_url: str | None, *, quiet: bool) -> tuple[Record, Result]:
+    """Go on with a stored experiment."""
+    store = open_store(store_url)
+    record = store.experiment(number)
+    experiment = resumable(record)
+    if experiment.command is None:
+        raise InvalidInputError(
+            f"experiment {number} tunes a Python function; go on with luthier.resume in that program"
+        )
+    return _work(store, record, experiment, quiet=quiet)
+
+
+def _work(store: Store, record: Record, experiment: Experiment, *, quiet: bool) -> tuple[Record, Result]:
+    with progress_view(f"experiment {record.id}: {record.name}", experiment, quiet=quiet) as view:
+        return carry_on(store, record, experiment, _command_runner, watch=view)
+
+
+def _command_runner(experiment: Experiment, record: Record) -> CommandRunner:
+    def render(config: Config) -> Command:
+        if experiment.command is None:
+            raise InvalidInputError(f"experiment {record.id} has no command")
+        argv, environment = experiment.command.render(experiment.space, config)
+        return Command(argv, environment, cwd=experiment.cwd)
+
+    return CommandRunner(render, data_directory() / "runs", slots=experiment.workers)
+
+
+def _check_program(experiment: Experiment) -> None:
+    """A program that is not there is found out before anything is written, unless a parameter is part of its name."""
+    if experiment.command is None or experiment.command.shell:
+        return
+    argv, environment = experiment.command.render(experiment.space, experiment.space.default)
+    if argv[0] != experiment.command.argv[0]:
+        return
+    path = environment.get("PATH", os.environ.get("PATH", os.defpath))
+    folders = [""] if "/" in argv[0] else path.split(os.pathsep)
+    places = [Path(experiment.cwd or ".", folder, argv[0]) for folder in folders]
+    if not any(place.is_file() and os.access(place, os.X_OK) for place in places):
+        raise InvalidInputError(f"{argv[0]}: no such program; check its name or give its whole path")

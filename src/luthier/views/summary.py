@@ -1,0 +1,131 @@
+"""Results as tables for people and as plain values for programs."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from luthier.engine.result import Result
+from luthier.spec import Experiment
+from luthier.store.base import Json, Record
+from luthier.trial import Completed, Estimate, Outcome, Run, Trial
+from luthier.views.listing import record_json, status_text
+from luthier.views.text import config_text, duration_text, estimate_text, outcome_text
+
+SHOWN_TRIALS = 10
+
+
+def result_view(record: Record, result: Result) -> RenderableType:
+    """Default and best side by side, the verdict, and what to type next."""
+    parts: list[RenderableType] = [_comparison_table(result), Text(result.verdict, style="bold")]
+    runs = len(result.runs)
+    parts.append(Text(f"{runs} of {result.experiment.budget} runs, {duration_text(result.cost_s)} of run time"))
+    command = command_line(result)
+    if command is not None:
+        use = "use it:" if result.improved else "the default is still the command to use:"
+        parts += [Text(use, style="dim"), Text(f"  {command}", overflow="fold", no_wrap=True)]
+    if record.status != "finished":
+        parts.append(Text(f"{status_text(record)}; go on with: luthier resume {record.id}"))
+    return Group(*parts)
+
+
+def command_line(result: Result) -> str | None:
+    """The recommended command line, where a command was tuned."""
+    template, config = result.experiment.command, result.recommended
+    return None if template is None or config is None else template.line(result.experiment.space, config)
+
+
+def trials_view(result: Result, *, everything: bool) -> RenderableType:
+    """The trials, best first."""
+    experiment = result.experiment
+    sign = -1.0 if experiment.goal == "maximize" else 1.0
+
+    def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:
+        guess = numbered[1].estimate
+        return guess is None, 0.0 if guess is None else sign * guess.value
+
+    numbered = sorted(enumerate(result.trials), key=rank)
+    shown = numbered if everything else numbered[:SHOWN_TRIALS]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("trial", "runs", experiment.measure.partition(":")[0], *experiment.space.names):
+        table.add_column(heading)
+    for number, trial in shown:
+        last = trial.outcomes[-1] if trial.outcomes else None
+        value = (
+            estimate_text(trial.estimate, experiment.measure)
+            if trial.estimate
+            else outcome_text(last, experiment.measure)
+        )
+        settings = [Text(parameter.format(trial.config[parameter.name])) for parameter in experiment.space.parameters]
+        table.add_row(str(number), str(len(trial.outcomes)), Text(value), *settings)
+    rest = len(numbered) - len(shown)
+    return Group(table, Text(f"... and {rest} more (--all shows them)", style="dim")) if rest else table
+
+
+def result_json(record: Record, result: Result) -> dict[str, Json]:
+    """Everything `result_view` shows, as plain values."""
+    comparison = result.comparison
+    return {
+        **record_json(record),
+        "verdict": result.verdict,
+        "improved": result.improved,
+        "speedup": None
+        if comparison is None
+        else {"value": comparison.speedup, "low": comparison.low, "high": comparison.high, "pairs": comparison.pairs},
+        "default": None if result.default is None else trial_json(result.default),
+        "best": None if result.winner is None else trial_json(result.winner),
+        "recommended": None if result.recommended is None else dict(result.recommended),
+        "command": command_line(result),
+        "cost_s": result.cost_s,
+    }
+
+
+def trial_json(trial: Trial) -> dict[str, Json]:
+    """One trial as plain values."""
+    return {"config": dict(trial.config), "estimate": _estimate_json(trial.estimate), "runs": len(trial.outcomes)}
+
+
+def run_json(run: Run) -> dict[str, Json]:
+    """One run as plain values, flat enough for a table."""
+    kind, reason, value, at_least = outcome_fields(run.outcome)
+    return {
+        "run": run.number,
+        "trial": run.trial,
+        "purpose": run.purpose,
+        "outcome": kind,
+        "value": value,
+        "at_least": at_least,
+        "reason": reason,
+        "submitted_at": run.submitted_at,
+        "started_at": run.started_at,
+        "duration_s": run.duration_s,
+        "config": dict(run.config),
+        "metrics": dict(run.metrics),
+        "logs": run.logs,
+    }
+
+
+def outcome_fields(outcome: Outcome | None) -> tuple[str, str | None, float | None, float | None]:
+    """Kind, reason, value and lower bound of an outcome."""
+    if outcome is None:
+        return "running", None, None, None
+    if isinstance(outcome, Completed):
+        return "completed", None, outcome.value, None
+    return type(outcome).__name__.lower(), outcome.reason, None, getattr(outcome, "at_least", None)
+
+
+def _estimate_json(estimate: Estimate | None) -> Json:
+    if estimate is None:
+        return None
+    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "count": estimate.count}
+
+
+def _comparison_table(result: Result) -> Table:
+    experiment: Experiment = result.experiment
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("", experiment.measure.partition(":")[0], "with"):
+        table.add_column(heading)
+    for label, trial in (("default", result.default), ("best", result.winner)):
+        if trial is not None:
+            value = estimate_text(trial.estimate, experiment.measure)
+            table.add_row(label, Text(value), Text(config_text(trial.config, experiment.space)))
+    return table

@@ -1,0 +1,190 @@
+"""The loop with a scripted runner and a virtual clock."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from luthier.engine.ownership import claim, this_process
+from luthier.engine.result import Result
+from luthier.engine.session import carry_on
+from luthier.errors import InUseError, UnavailableError
+from luthier.runners.replay import Answer, ReplayRunner
+from luthier.space import Integer, Space
+from luthier.spec import Experiment
+from luthier.store import open_store
+from luthier.store.base import Record, Store
+from luthier.trial import Completed, Config, Job, Lost, Pruned, TimedOut
+
+SPACE = Space(Integer("x", 1, 40, default=40))
+Answers = Callable[[Config, int, float], Answer]
+
+
+def steady(config: Config, repeat: int, now_s: float) -> Answer:
+    return Answer(float(config["x"]), float(config["x"]))
+
+
+def work(experiment: Experiment, answers: Answers = steady, store: Store | None = None) -> tuple[Store, Record, Result]:
+    store = store or open_store("memory:")
+    record = store.create("test", experiment.to_json(), 0.0)
+    runner = ReplayRunner(answers, slots=experiment.workers)
+    record, result = carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)
+    return store, record, result
+
+
+def test_an_experiment_ends_with_everything_in_the_store() -> None:
+    store, record, result = work(Experiment(space=SPACE, budget=30, measure="returned"))
+    assert record.status == "finished"
+    assert record.owner is None
+    assert tuple(store.runs(record.id)) == result.runs
+    assert result.best.config == {"x": 1}
+    assert record.result is not None
+    assert record.result["best"] == {"x": 1}
+    orders = [run.submit_order for run in result.runs] + [run.finish_order for run in result.runs]
+    assert sorted(order for order in orders if order is not None) == list(range(2 * len(result.runs)))
+
+
+def test_workers_overlap_and_the_time_is_shared() -> None:
+    longest = {}
+    for workers in (1, 4):
+        experiment = Experiment(space=SPACE, budget=24, measure="returned", workers=workers, verify_pairs=0)
+        _, _, result = work(experiment)
+        longest[workers] = max((run.started_at or 0.0) + (run.duration_s or 0.0) for run in result.runs)
+    assert longest[4] < longest[1] / 2
+
+
+def test_a_run_beyond_the_default_is_pruned_with_its_bound() -> None:
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        time_s = 10.0 + 5.0 * abs(int(config["x"]) - 40)
+        return Answer(time_s, time_s)
+
+    space = Space(Integer("x", 38, 42, default=40))
+    _, _, result = work(Experiment(space=space, budget=5, verify_pairs=0, prune="default"), answers)
+    outcomes = [run.outcome for run in result.runs[1:]]
+    assert all(isinstance(outcome, Pruned) for outcome in outcomes)
+    bounds = [outcome.at_least for outcome in outcomes if isinstance(outcome, Pruned)]
+    assert all(bound is not None and 10.0 < bound < 10.5 for bound in bounds)
+    assert result.best.config == {"x": 40}
+
+
+def test_a_run_that_hangs_is_timed_out() -> None:
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        return Answer(math.inf if int(config["x"]) % 2 else 1.0, 1.0)
+
+    _, _, result = work(Experiment(space=SPACE, budget=20, timeout_s=30.0), answers)
+    kinds = {type(run.outcome) for run in result.runs}
+    assert kinds == {Completed, TimedOut}
+
+
+def test_the_time_limit_ends_the_search() -> None:
+    _, record, result = work(
+        Experiment(space=SPACE, budget=1000, time_limit_s=100.0, verify_pairs=0, measure="returned")
+    )
+    spent = sum(run.duration_s or 0.0 for run in result.runs[:-1])
+    assert spent < 100.0
+    assert record.status == "finished"
+
+
+def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None:
+    store = open_store("memory:")
+    experiment = Experiment(space=SPACE, budget=30, measure="returned", workers=2, seed=4)
+    record = store.create("test", experiment.to_json(), 0.0)
+
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        if now_s > 100.0 and not store.experiment(record.id).result:
+            store.request_stop(record.id)
+        return steady(config, repeat, now_s)
+
+    runner = ReplayRunner(answers, slots=2)
+    stopped, before = carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)
+    assert stopped.status == "stopped"
+    assert not stopped.stop_requested
+    assert all(run.outcome is not None for run in before.runs)
+    assert len(before.runs) < 30
+    finished, after = carry_on(store, stopped, experiment, lambda *_: runner, watch=lambda *_: None)
+    assert finished.status == "finished"
+    assert after.runs[: len(before.runs)] == before.runs
+
+
+@dataclass
+class CrashError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("at", range(1, 60, 4))
+def test_whatever_kills_the_process_resume_makes_the_same_history(at: int) -> None:
+    experiment = Experiment(space=SPACE, budget=30, measure="returned", seed=2)
+    _, _, undisturbed = work(experiment)
+    store = open_store("memory:")
+    record = store.create("test", experiment.to_json(), 0.0)
+    runner = ReplayRunner(steady)
+    calls = 0
+
+    def watch(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at:
+            raise CrashError
+
+    with pytest.raises(CrashError):
+        carry_on(store, record, experiment, lambda *_: runner, watch=watch)
+    _, result = carry_on(store, store.experiment(record.id), experiment, lambda *_: runner, watch=lambda *_: None)
+    assert [(run.config, run.outcome, run.purpose) for run in result.runs] == [
+        (run.config, run.outcome, run.purpose) for run in undisturbed.runs
+    ]
+
+
+def test_a_second_worker_is_turned_away() -> None:
+    store = open_store("memory:")
+    record = store.create("test", Experiment(space=SPACE).to_json(), 0.0)
+    claim(store, record)
+    with pytest.raises(InUseError, match="is being worked on by process"):
+        claim(store, store.experiment(record.id))
+    with pytest.raises(InUseError, match="this very moment"):
+        claim(store, record)
+
+
+def test_a_dead_owner_is_replaced() -> None:
+    from dataclasses import replace
+
+    store = open_store("memory:")
+    record = store.create("test", Experiment(space=SPACE).to_json(), 0.0)
+    dead = replace(this_process(), started="long ago")
+    assert store.claim(record.id, dead, 0.0, None)
+    assert claim(store, store.experiment(record.id)) == this_process()
+
+
+def test_a_runner_that_cannot_start_ends_the_experiment_but_loses_nothing() -> None:
+    class FullDisk(ReplayRunner):
+        full = True
+
+        def submit(self, job: Job) -> None:
+            if self.full and job.key.endswith("-5"):
+                raise UnavailableError("no space left on device")
+            super().submit(job)
+
+    store = open_store("memory:")
+    experiment = Experiment(space=SPACE, budget=30, measure="returned")
+    record = store.create("test", experiment.to_json(), 0.0)
+    runner = FullDisk(steady)
+    with pytest.raises(UnavailableError):
+        carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)
+    failed = store.experiment(record.id)
+    assert failed.status == "failed"
+    runner.full = False
+    _, result = carry_on(store, failed, experiment, lambda *_: runner, watch=lambda *_: None)
+    assert [run.number for run in result.runs] == list(range(len(result.runs)))
+    assert all(isinstance(run.outcome, Completed) for run in result.runs)
+
+
+def test_a_lost_run_is_tried_again() -> None:
+    seen: dict[Config, int] = {}
+
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        seen[config] = seen.get(config, 0) + 1
+        return Answer(1.0, Lost("gone")) if seen[config] == 1 and config["x"] == 40 else steady(config, repeat, now_s)
+
+    _, _, result = work(Experiment(space=SPACE, budget=20, measure="returned"), answers)
+    assert [run.trial for run in result.runs[:2]] == [0, 0]
+    assert isinstance(result.runs[1].outcome, Completed)

@@ -1,0 +1,188 @@
+import math
+import statistics
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luthier.errors import InvalidInputError, NotFoundError
+from luthier.measures.comparison import Comparison, compare
+from luthier.measures.estimate import ESTIMATORS, estimate
+from luthier.measures.student import t_quantile
+from luthier.trial import Estimate
+
+FINITE = st.floats(-1e300, 1e300)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 5, 9, 10, 50, 199, 200, 201, 202, 1000, 10**6])
+def test_student_quantiles(confidence: float, degrees: int) -> None:
+    expected = float(scipy.special.stdtrit(degrees, (1 + confidence) / 2))
+    assert t_quantile(confidence, degrees) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, math.nan, 95.0])
+def test_confidence_is_a_probability(confidence: float) -> None:
+    with pytest.raises(InvalidInputError, match="confidence"):
+        t_quantile(confidence, 3)
+
+
+def test_mean() -> None:
+    values = [1.0, 2.0, 4.0, 9.0]
+    judged = estimate(values)
+    low, high = scipy.stats.t.interval(0.95, 3, loc=4.0, scale=scipy.stats.sem(values))
+    assert (judged.value, judged.count) == (4.0, 4)
+    assert judged.deviation == pytest.approx(statistics.stdev(values))
+    assert [judged.low, judged.high] == pytest.approx([low, high])
+
+
+def test_median_lies_between_order_statistics() -> None:
+    values = [5.0, 1.0, 4.0, 2.0, 3.0, 100.0]
+    judged = estimate(values, "median")
+    assert (judged.value, judged.low, judged.high) == (3.5, 1.0, 100.0)
+    five = estimate(values[:5], "median")
+    assert (five.value, five.low, five.high) == (3.0, None, None)
+    assert five.deviation is not None
+
+
+@pytest.mark.parametrize("count", [6, 8, 9, 25, 100, 999, 1000, 2001])
+def test_median_intervals_are_the_narrowest_that_are_wide_enough(count: int) -> None:
+    judged = estimate([float(number) for number in range(1, count + 1)], "median")
+    assert judged.low is not None
+    rank = round(judged.low)
+    assert judged.high == count + 1 - rank
+    coverage = [
+        1 - 2 * float(scipy.stats.binom.cdf(r - 1, count, 0.5)) for r in (rank, rank + 2 if count >= 1000 else rank + 1)
+    ]
+    assert coverage[0] >= 0.95 > coverage[1]
+
+
+def test_minimum_has_no_interval() -> None:
+    assert estimate([3.0, 1.0, 2.0], "minimum") == Estimate(1.0, 3, deviation=1.0)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_single_runs_have_no_uncertainty(estimator: str) -> None:
+    assert estimate([2.5], estimator) == Estimate(2.5, 1)
+
+
+@given(FINITE, st.integers(2, 30), st.sampled_from(sorted(ESTIMATORS)))
+def test_equal_values_are_certain(value: float, count: int, estimator: str) -> None:
+    judged = estimate([value] * count, estimator)
+    assert judged.value == value
+    assert judged.deviation == 0.0
+    assert {judged.low, judged.high} <= {value, None}
+
+
+@given(st.lists(FINITE, min_size=1, max_size=12), st.sampled_from(sorted(ESTIMATORS)))
+def test_estimates_lie_within_the_values_and_their_bounds(values: list[float], estimator: str) -> None:
+    before = list(values)
+    judged = estimate(values, estimator)
+    assert values == before
+    assert judged == estimate(values[::-1], estimator) or judged.deviation == pytest.approx(
+        estimate(values[::-1]).deviation
+    )
+    assert min(values) <= judged.value <= max(values)
+    if judged.low is not None and judged.high is not None:
+        assert judged.low <= judged.value <= judged.high
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(NotFoundError, match="mean, median, minimum"):
+        estimate([1.0], "avg")
+    for values in ([], [math.nan], [1.0, math.inf]):
+        with pytest.raises(InvalidInputError, match="values"):
+            estimate(values)
+
+
+def test_speedup_is_the_geometric_mean_of_the_pairs() -> None:
+    compared = compare([8.0, 2.0, 9.0], [2.0, 2.0, 1.0])
+    assert compared.speedup == pytest.approx((4 * 1 * 9) ** (1 / 3))
+    logs = np.log([4.0, 1.0, 9.0])
+    low, high = scipy.stats.t.interval(0.95, 2, loc=logs.mean(), scale=scipy.stats.sem(logs))
+    assert [compared.low, compared.high] == pytest.approx([math.exp(low), math.exp(high)])
+    assert (compared.pairs, compared.kind, compared.improved) == (3, "ratio", False)
+
+
+def test_pairs_cancel_drift() -> None:
+    drift = [1.0, 2.0, 4.0, 8.0]
+    compared = compare([1.2 * mood for mood in drift], drift)
+    assert compared.improved
+    assert compared.low == pytest.approx(1.2)
+
+
+def test_maximised_goals_turn_the_ratio_round() -> None:
+    slow, fast = [1.0, 1.1, 0.9], [2.0, 2.3, 1.9]
+    assert compare(slow, fast, goal="maximize") == compare(fast, slow)
+    assert compare(slow, fast, goal="maximize").improved
+    assert compare([0.0, 1.0], [5.0, 6.0], goal="maximize").speedup == 10.0
+
+
+def test_deterministic_values_are_certain() -> None:
+    compared = compare([3.0] * 4, [1.5] * 4)
+    assert compared.low == compared.high == compared.speedup == pytest.approx(2.0)
+    assert compared.improved
+    same = compare([0.1] * 3, [0.1] * 3)
+    assert (same.low, same.speedup, same.high, same.improved) == (1.0, 1.0, 1.0, False)
+
+
+def test_one_pair_proves_nothing() -> None:
+    assert compare([4.0], [2.0]) == Comparison(pytest.approx(2.0), None, None, 1)  # type: ignore[arg-type]  # approx
+    assert not compare([4.0], [2.0]).improved
+    assert compare([-4.0], [-5.0]) == Comparison(0.25, None, None, 1, "difference")
+
+
+def test_differences_where_there_is_no_ratio() -> None:
+    compared = compare([-1.0, -3.0, -2.0], [-2.0, -4.0, -3.1])
+    gains = np.array([1.0, 1.0, 1.1]) / 2.0
+    low, high = scipy.stats.t.interval(0.95, 2, loc=gains.mean(), scale=scipy.stats.sem(gains))
+    assert compared.speedup == pytest.approx(gains.mean())
+    assert [compared.low, compared.high] == pytest.approx([low, high])
+    assert (compared.kind, compared.improved) == ("difference", True)
+    assert compare([0.0, 0.0], [-1.0, -1.0]) == Comparison(1.0, 1.0, 1.0, 2, "difference")
+    assert not compare([0.0, 1.0], [0.0, 1.0]).improved
+
+
+@given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=8), st.sampled_from(["minimize", "maximize"]))
+def test_any_finite_values_can_be_compared(pairs: list[tuple[float, float]], goal: str) -> None:
+    default, winner = [list(values) for values in zip(*pairs, strict=True)]
+    compared = compare(default, winner, goal="minimize" if goal == "minimize" else "maximize")
+    assert not math.isnan(compared.speedup)
+    if compared.low is not None and compared.high is not None:
+        assert compared.low <= compared.speedup <= compared.high
+    assert compared.kind == ("ratio" if min(default + winner) > 0 else "difference")
+
+
+@pytest.mark.parametrize(("default", "winner"), [([], []), ([1.0], []), ([1.0], [1.0, 2.0]), ([math.nan], [1.0])])
+def test_what_cannot_be_compared(default: list[float], winner: list[float]) -> None:
+    with pytest.raises(InvalidInputError, match="values"):
+        compare(default, winner)
+
+
+def lognormal(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.lognormal(0.0, 0.05, shape)
+
+
+def heavy_tailed(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return 1.0 + 0.2 * (1.0 + rng.pareto(1.7, shape))
+
+
+def shared_cluster(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.lognormal(0.0, 0.25, shape) * np.where(rng.random(shape) < 1 / 16, 4.0, 1.0)
+
+
+@pytest.mark.parametrize("pairs", [3, 5, 10])
+@pytest.mark.parametrize("noise", [lognormal, heavy_tailed, shared_cluster])
+def test_noise_alone_seldom_looks_like_an_improvement(noise: object, pairs: int) -> None:
+    assert callable(noise)
+    runs = noise(np.random.default_rng(7), (2000, 2, pairs))
+    false_alarms = sum(compare(default.tolist(), winner.tolist()).improved for default, winner in runs)
+    assert false_alarms < 0.05 * len(runs)
+    found = sum(
+        compare((1.5 * default).tolist(), winner.tolist()).improved
+        for default, winner in lognormal(np.random.default_rng(7), (200, 2, pairs))
+    )
+    assert found > 190

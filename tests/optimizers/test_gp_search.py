@@ -1,0 +1,154 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from luthier.learn.kernels import FloatArray
+from luthier.optimizers import make_optimizer
+from luthier.optimizers.acquisition import log_expected_improvement
+from luthier.optimizers.contract import measured, unmeasured
+from luthier.optimizers.surrogate import Surrogate, Watched
+from luthier.space import Choice, Integer, Real, Space
+from luthier.trial import Config, Failed, Lost
+
+
+def branin(u: FloatArray) -> float:
+    x, y = 15.0 * u[0] - 5.0, 15.0 * u[1]
+    return float(
+        (y - 5.1 / (4 * np.pi**2) * x**2 + 5 / np.pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10
+    )
+
+
+def bowl(u: FloatArray) -> float:
+    return 1.0 + 20.0 * float(np.sum((u - 0.4) ** 2))
+
+
+def runtime(u: FloatArray) -> float:
+    return float(np.exp(2.0 * np.sum((u[:4] - 0.7) ** 2) + [0.5, 0.0, 1.0][int(3 * u[4])]))
+
+
+CASES: dict[str, tuple[Space, Callable[[FloatArray], float]]] = {
+    "branin": (Space(Integer("a", 0, 44), Integer("b", 0, 44)), branin),
+    "bowl": (Space(*(Integer(name, 0, 12) for name in "abc")), bowl),
+    "runtime": (Space(*(Integer(name, 0, 4) for name in "abde"), Choice("c", ["u", "v", "w"])), runtime),
+    "vast bowl": (Space(*(Integer(f"p{i}", 0, 99) for i in range(6))), bowl),
+    "continuous branin": (Space(Real("x", -5.0, 10.0), Real("y", 0.0, 15.0)), branin),
+}
+
+
+def best_of(name: str, case: str, seed: int, steps: int = 40) -> float:
+    space, objective = CASES[case]
+    search, best = make_optimizer(name, space, seed=seed, budget=steps), np.inf
+    for _ in range(steps):
+        for config in search.ask(1, []):
+            value = objective(space.to_unit(space.codes([config]))[0])
+            best = min(best, value)
+            search.tell([measured(config, value)])
+    return best
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_finds_the_region_of_the_optimum_and_beats_random(case: str) -> None:
+    space, objective = CASES[case]
+    codes = space.sample_codes(4_000, np.random.default_rng(0))
+    sample = np.array([objective(unit) for unit in space.to_unit(codes)])
+    found = [best_of("gp", case, seed) for seed in range(3)]
+    assert np.mean(sample <= max(found)) < 0.01  # every seed within the best hundredth
+    assert np.median(found) < np.median([best_of("random", case, seed) for seed in range(9)])
+
+
+def test_noise_does_not_mislead_it() -> None:
+    space, objective = CASES["bowl"]
+    rng, search = np.random.default_rng(4), make_optimizer("gp", space, seed=2)
+    seen: list[float] = []
+    for _ in range(50):
+        (config,) = search.ask(1, [])
+        value = objective(space.to_unit(space.codes([config]))[0])
+        seen.append(value)
+        search.tell([measured(config, value + 0.5 * rng.standard_normal())])
+    sample = [objective(unit) for unit in space.to_unit(space.grid())]
+    assert np.median(seen[30:]) < np.quantile(sample, 0.1)
+
+
+def test_finds_the_best_beside_a_region_that_fails() -> None:
+    space = Space(Integer("a", 0, 19), Integer("b", 0, 19))
+    search, best = make_optimizer("gp", space, seed=3), np.inf
+    for _ in range(35):
+        (config,) = search.ask(1, [])
+        unit = space.to_unit(space.codes([config]))[0]
+        value = float(1.0 + unit[0] + (unit[1] - 0.5) ** 2)  # lowest where every run fails
+        if unit[0] < 0.5:
+            search.tell([unmeasured(config, Failed("exit 1"))])
+        else:
+            best = min(best, value)
+            search.tell([measured(config, value)])
+    assert best == pytest.approx(1.525625)
+
+
+def test_learns_where_runs_fail() -> None:
+    rng = np.random.default_rng(2)
+    units, places = rng.random((30, 2)), np.array([[0.1, 0.5], [0.9, 0.5]])
+    fails = units[:, 0] < 0.5
+    surrogate = Surrogate(np.array([True, True]))
+    surrogate.learn(
+        units,
+        [
+            unmeasured(Config({"i": i}), Failed("exit 1")) if fails[i] else measured(Config({"i": i}), 1.0)
+            for i in range(30)
+        ],
+    )
+    failing, working = np.exp(surrogate._log_success(Watched(places)))
+    assert failing < 0.2
+    assert working > 0.8
+
+
+def test_lost_runs_say_nothing() -> None:
+    units = np.array([[0.1], [0.5], [0.9]])
+    surrogate, watched = Surrogate(np.array([True])), Watched(units)
+    seen = [measured(Config({"a": 0}), 1.0), unmeasured(Config({"a": 1}), Lost("node"))]
+    surrogate.learn(units[:2], seen)
+    with_lost = surrogate.log_promise(watched)
+    surrogate.learn(units[:1], seen[:1])
+    np.testing.assert_allclose(surrogate.log_promise(watched), with_lost)
+    surrogate.learn(units[:2], [seen[0], unmeasured(Config({"a": 1}), Failed("exit 1"))])
+    assert surrogate.log_promise(watched)[1] < with_lost[1]
+
+
+def test_chooses_the_scale_the_values_are_normal_on() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.random((40, 3))
+    linear = 10.0 + x @ np.array([3.0, -2.0, 1.0])
+    for values, logarithmic in (
+        (np.exp(8.0 * x.sum(axis=1)), True),
+        (linear, False),
+        (-np.exp(8.0 * x.sum(axis=1)), False),
+    ):
+        surrogate = Surrogate(np.ones(3, dtype=np.bool_))
+        surrogate.learn(x, [measured(Config({"i": i}), float(value)) for i, value in enumerate(values)])
+        assert surrogate._use_logarithm == logarithmic
+
+
+def test_what_runs_makes_its_surroundings_less_promising() -> None:
+    x = np.random.default_rng(1).random((12, 2))
+    surrogate, watched = Surrogate(np.array([True, True])), Watched(np.array([[0.51, 0.5], [0.95, 0.05]]))
+    surrogate.learn(x, [measured(Config({"i": i}), branin(unit)) for i, unit in enumerate(x)])
+    near, far = surrogate.log_promise(watched)
+    surrogate.process.believe(np.array([[0.5, 0.5]]))
+    near_then, far_then = surrogate.log_promise(watched)
+    assert near_then < near - 1.0
+    assert abs(far_then - far) < abs(near_then - near)
+
+
+def test_log_expected_improvement_by_integration_and_far_out() -> None:
+    rng = np.random.default_rng(0)
+    mean, deviation = np.array([0.0, 1.0, -2.0]), np.array([1.0, 0.5, 2.0])
+    draws = mean + deviation * rng.standard_normal((400_000, 3))
+    expected = np.maximum(0.3 - draws, 0.0).mean(axis=0)
+    np.testing.assert_allclose(np.exp(log_expected_improvement(mean, deviation, 0.3)), expected, rtol=0.03)
+    z = np.concatenate((np.linspace(0.5, 80.0, 4_000), np.geomspace(81.0, 1e9, 500)))
+    far = log_expected_improvement(z, np.ones_like(z), 0.0)
+    assert np.all(np.isfinite(far))
+    assert np.all(np.diff(far) < 0.0)
+    np.testing.assert_allclose(
+        log_expected_improvement(np.array([2.0]), np.ones(1), 0.0), np.log(0.008490702), rtol=1e-6
+    )

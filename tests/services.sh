@@ -1,0 +1,42 @@
+#!/bin/sh
+# Installs the real services that the tests use, where that is possible: as root, with apt.
+# Says nothing when they are there. Elsewhere the tests that need them are skipped, with the reason.
+set -u
+
+have_postgresql() {
+    command -v initdb >/dev/null 2>&1 && return 0
+    for program in /usr/lib/postgresql/*/bin/initdb; do
+        [ -x "$program" ] && return 0
+    done
+    return 1
+}
+
+packages=""
+have_postgresql || packages="$packages postgresql"
+
+[ -n "$packages" ] || exit 0
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "services: not installed, for want of root or apt:$packages; their tests will be skipped" >&2
+    exit 0
+fi
+
+echo "services: installing$packages" >&2
+log=$(mktemp) || exit 0
+# The tests start servers of their own; a package that starts one more at installation would only be in the way.
+quiet=/etc/postgresql-common/createcluster.d/luthier-tests.conf
+mkdir -p "${quiet%/*}" && echo "create_main_cluster = false" >"$quiet"
+install_packages() {
+    # shellcheck disable=SC2086 # a list of words
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 \
+        $packages >>"$log" 2>&1 </dev/null
+}
+if ! install_packages; then
+    apt-get update -qq >>"$log" 2>&1
+    install_packages || {
+        tail -n 3 "$log" >&2
+        echo "services: apt could not install$packages; their tests will be skipped" >&2
+    }
+fi
+rm -f "$quiet" "$log"
+rmdir "${quiet%/*}" 2>/dev/null
+exit 0

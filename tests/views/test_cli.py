@@ -1,0 +1,310 @@
+"""The command line, run as a user runs it: a process of its own, real commands, a store of its own."""
+
+import csv
+import io
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from luthier.views.cli import main
+
+LUTHIER = [sys.executable, "-m", "luthier"]
+KNOBS = ["-p", "x=1..9@5", "-p", "mode=slow,fast"]
+WORK = ["sh", "-c", "echo v=$(( {x} * {x} )) {mode}"]
+
+
+class Shell:
+    """A user with a data directory of their own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.environment = {**os.environ, "XDG_DATA_HOME": str(home), "COLUMNS": "200"}
+        self.environment.pop("LUTHIER_STORE", None)
+
+    def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*LUTHIER, *arguments],
+            env=self.environment,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+            timeout=300,
+        )
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [*LUTHIER, *arguments],
+            env=self.environment,
+            cwd=self.home,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def tuned(shell: Shell, *options: str) -> dict[str, object]:
+    answer = shell("tune", *KNOBS, "-m", "regex:v=(\\d+)", "-n", "24", "--json", *options, "--", *WORK)
+    assert answer.returncode == 0, answer.stderr
+    result: dict[str, object] = json.loads(answer.stdout)
+    return result
+
+
+def test_tune_finds_verifies_and_says_what_to_type(shell: Shell) -> None:
+    result = tuned(shell)
+    assert result["status"] == "finished"
+    assert result["improved"] is True
+    assert result["recommended"] == {"x": 1, "mode": result["recommended"]["mode"]}  # type: ignore[index]  # JSON
+    assert str(result["command"]).startswith("sh -c 'echo v=$(( 1 * 1")
+    text = shell("show", "1").stdout
+    assert "better than the default" in text
+    assert "use it:" in text
+
+
+def test_plain_lines_without_a_terminal_and_results_on_stdout(shell: Shell) -> None:
+    answer = shell("tune", *KNOBS, "-n", "3", "--", *WORK)
+    assert answer.returncode == 0
+    lines = answer.stderr.splitlines()
+    assert lines[0].startswith("experiment 1: sh, up to 3 runs")
+    assert [line.split()[:2] for line in lines[1:]] == [["run", "1"], ["run", "2"], ["run", "3"]]
+    assert "default" in answer.stdout
+    assert "\x1b" not in answer.stdout + answer.stderr
+
+
+def test_everything_that_reads_history(shell: Shell) -> None:
+    tuned(shell, "--name", "first [bold]")
+    assert "first [bold]" in shell("list").stdout
+    assert json.loads(shell("list", "--json").stdout)[0]["name"] == "first [bold]"
+    shown = json.loads(shell("show", "1", "--json").stdout)
+    assert len(shown["trials"]) <= 18
+    rows = list(csv.DictReader(io.StringIO(shell("export", "1").stdout)))
+    assert len(rows) == shown["runs"]
+    assert {"param.x", "param.mode", "value", "outcome", "metric.wall_s"} <= set(rows[0])
+    assert shell("export", "1", "-f", "json", "-o", "out.json").returncode == 0
+    assert len(json.loads((shell.home / "out.json").read_text())) == shown["runs"]
+    assert shell("export", "1", "-f", "parquet", "-o", "out.parquet").returncode == 0
+    from pyarrow import parquet
+
+    assert parquet.read_table(shell.home / "out.parquet").num_rows == shown["runs"]
+    assert shell("apply", "1").stdout.startswith("sh -c")
+    assert "export x=1" in shell("apply", "1", "--env").stdout
+    assert json.loads(shell("apply", "1", "--json").stdout)["x"] == 1
+
+
+def test_values_reach_the_program_verbatim_and_through_the_environment(shell: Shell) -> None:
+    nasty = "$(touch broken) 'q' \"d\" ü ; *"
+    answer = shell(
+        "tune", "-p", f"v={nasty},plain", "-e", "KNOB={v}", "-n", "2", "--", "sh", "-c", 'printf %s "$KNOB" > out-$$'
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stderr
+    assert {path.read_text() for path in shell.home.glob("out-*")} == {nasty, "plain"}
+    assert not (shell.home / "broken").exists()
+
+
+def test_outcomes_are_kept_as_what_they_are(shell: Shell) -> None:
+    script = "case {how} in ok) exit 0;; bad) echo why >&2; exit 3;; hang) sleep 60;; esac"
+    answer = shell("tune", "-p", "how=ok,bad,hang", "--timeout", "300ms", "-n", "3", "--json", "--", "sh", "-c", script)
+    assert answer.returncode == 0, answer.stderr
+    runs = json.loads(shell("export", "1", "-f", "json").stdout)
+    by_how = {run["config"]["how"]: run for run in runs}
+    assert by_how["ok"]["outcome"] == "completed"
+    assert by_how["bad"]["reason"] == "exit code 3: why"
+    assert by_how["bad"]["value"] is None
+    assert by_how["hang"]["outcome"] == "timedout"
+    assert by_how["hang"]["at_least"] >= 0.3
+
+
+def test_nothing_measured_is_exit_code_1(shell: Shell) -> None:
+    answer = shell("tune", "-p", "x=1,2,3", "-n", "3", "--", "sh", "-c", "exit {x}")
+    assert answer.returncode == 1
+    assert "none of 3 runs gave a number" in answer.stdout
+
+
+def test_resume_of_a_finished_experiment(shell: Shell) -> None:
+    tuned(shell)
+    answer = shell("resume", "1")
+    assert answer.returncode == 2
+    assert answer.stderr.strip() == "luthier: experiment 1 is finished; look at it with: luthier show 1"
+
+
+SLOW = ["sh", "-c", "echo started >> log; sleep 0.3; echo {x} >> done"]
+
+
+def wait_for(path: Path, process: subprocess.Popen[str], lines: int) -> None:
+    """Until the tuned program has written so many lines."""
+    import time
+
+    for _ in range(3000):
+        if path.exists() and len(path.read_text().split()) >= lines:
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    raise AssertionError(f"{path} never got {lines} lines")
+
+
+def test_ctrl_c_once_finishes_what_runs_and_resume_goes_on(shell: Shell) -> None:
+    process = shell.start("tune", "-p", "x=1..50", "-n", "8", "--verify", "0", "--", *SLOW)
+    wait_for(shell.home / "log", process, 3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "luthier resume 1" in out
+    runs = json.loads(shell("export", "1", "-f", "json").stdout)
+    assert all(run["outcome"] == "completed" for run in runs)
+    assert len(runs) == len((shell.home / "done").read_text().split())
+    assert json.loads(shell("resume", "1", "--json").stdout)["runs"] == 8
+    assert len((shell.home / "done").read_text().split()) == 8
+
+
+def test_ctrl_c_twice_kills(shell: Shell) -> None:
+    process = shell.start(
+        "tune", "-p", "x=1..50", "-n", "8", "--", "sh", "-c", "echo started >> log; sleep 100; echo {x}"
+    )
+    wait_for(shell.home / "log", process, 1)
+    assert process.stderr is not None
+    process.send_signal(signal.SIGINT)
+    while "Ctrl-C again kills it" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    runs = json.loads(shell("export", "1", "-f", "json").stdout)
+    assert [run["outcome"] for run in runs] == ["lost"]
+
+
+def test_stop_from_elsewhere_and_two_resumes(shell: Shell) -> None:
+    process = shell.start("tune", "-p", "x=1..500", "-n", "400", "--", *SLOW)
+    wait_for(shell.home / "log", process, 2)
+    second = shell("resume", "1")
+    assert second.returncode == 2
+    assert "experiment 1 is being worked on by process" in second.stderr
+    assert shell("stop", "1").returncode == 0
+    process.communicate(timeout=60)
+    assert json.loads(shell("list", "--json").stdout)[0]["status"] == "stopped"
+    again = shell("stop", "1")
+    assert again.returncode == 2
+    assert "is not running: it is stopped" in again.stderr
+
+
+BAD = [
+    (["tune"], "no command to tune"),
+    (["tune", "-p", "x=1,2"], "no command to tune"),
+    (["tune", "--", "true"], "nothing to tune"),
+    (["tune", "-p", "x", "--", "true", "{x}"], "-p x:"),
+    (["tune", "-p", "x=5..1", "--", "true", "{x}"], "swap"),
+    (["tune", "-p", "x=1,2@3", "--", "true", "{x}"], "3"),
+    (["tune", "-p", "x=1,2", "-p", "x=3,4", "--", "true", "{x}"], "x"),
+    (["tune", "-p", "x=1,2", "--", "true", "{y}"], "placeholder {y} has no parameter"),
+    (["tune", "-p", "x=1,2", "--", "true"], "parameter x appears nowhere"),
+    (["tune", "-p", "x=1,2", "--", "no-such-program", "{x}"], "no-such-program: no such program"),
+    (["tune", "-p", "x=1,2", "-c", "x > 9", "--", "true", "{x}"], "x > 9"),
+    (["tune", "-p", "x=1,2", "-c", "__import__('os')", "--", "true", "{x}"], "__import__"),
+    (["tune", "-p", "x=1,2", "-m", "regex:(", "--", "true", "{x}"], "regex"),
+    (["tune", "-p", "x=1,2", "-m", "wal", "--", "true", "{x}"], "wall"),
+    (["tune", "-p", "x=1,2", "-o", "magic", "--", "true", "{x}"], "magic"),
+    (["tune", "-p", "x=1,2", "-n", "0", "--", "true", "{x}"], "budget"),
+    (["tune", "-p", "x=1,2", "-n", "many", "--", "true", "{x}"], "many"),
+    (["tune", "-p", "x=1,2", "--timeout", "soon", "--", "true", "{x}"], "soon"),
+    (["tune", "-p", "x=1,2", "--estimator", "mode", "--", "true", "{x}"], "mode"),
+    (["tune", "-p", "x=1,2", "--prune", "maybe", "--", "true", "{x}"], "maybe"),
+    (["tune", "-p", "x=1,2", "-e", "A-B={x}", "--", "true"], "A-B"),
+    (["tune", "-p", "x=1,2", "--bugdet", "3", "--", "true", "{x}"], "--bugdet"),
+    (["tune", "-p", "x=0.1..0.9", "-o", "exhaustive", "--", "true", "{x}"], "exhaustive"),
+    (["tun"], "tun"),
+    (["show", "7"], "7"),
+    (["show", "x"], "x"),
+    (["show"], "NUMBER"),
+    (["resume", "7"], "7"),
+    (["apply", "7"], "7"),
+    (["export", "7"], "7"),
+    (["stop", "7"], "7"),
+    (["list", "--store", "nowhere"], "nowhere"),
+    (["list", "--store", "mysql://u:secret@h/d"], "mysql"),
+    (["list", "--store", "/no/such/folder/x.db"], "/no/such/folder"),
+    (["list", "--store", "postgresql://u:secret@127.0.0.1:1/d"], "127.0.0.1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+def test_bad_input_is_one_line_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("LUTHIER_STORE", raising=False)
+    monkeypatch.setattr(sys, "argv", ["luthier", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    out, err = capsys.readouterr()
+    assert ended.value.code == 2, out + err
+    assert len(err.splitlines()) == 1, err
+    assert err.startswith("luthier: ")
+    assert told in err
+    assert "secret" not in err
+    assert out == ""
+    if arguments[0] == "tune":
+        assert not list(tmp_path.rglob("*")), "nothing may be written"
+
+
+def test_a_bad_flag_leaves_no_traceback_in_a_process_of_its_own(shell: Shell) -> None:
+    answer = shell("tune", "-p", "x=5..1", "--", "true", "{x}")
+    assert answer.returncode == 2
+    assert answer.stderr == "luthier: -p x=5..1: x: low 5 is above high 1; swap them\n"
+
+
+@pytest.fixture
+def locked(shell: Shell) -> Iterator[str]:
+    """A store that somebody else is writing to and does not let go."""
+    path = shell.home / "locked.db"
+    assert shell("list", "--store", str(path)).returncode == 0
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
+    yield str(path)
+    connection.close()
+
+
+def test_a_locked_store_is_one_line(shell: Shell, locked: str) -> None:
+    answer = shell("tune", *KNOBS, "-n", "3", "--store", locked, "--", *WORK)
+    assert answer.returncode == 2
+    assert len(answer.stderr.splitlines()) == 1
+    assert "lock" in answer.stderr
+
+
+COMMANDS = ["tune", "resume", "list", "show", "stop", "export", "apply"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["luthier", command, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert f"luthier {command}" in capsys.readouterr().out.split("Example:")[1]
+
+
+def test_help_lists_every_command(shell: Shell) -> None:
+    answer = shell("--help")
+    assert all(command in answer.stdout for command in COMMANDS)
+    assert shell().returncode in (0, 2)
+
+
+def test_starting_is_light() -> None:
+    """Nothing heavy is imported for a page of help."""
+    heavy = "('numpy', 'scipy', 'sqlalchemy', 'rich')"
+    code = f"import sys, luthier, luthier.views.cli; print([m for m in {heavy} if m in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
