@@ -47,6 +47,9 @@ class Torture:
         self._luck = random.Random(seed)
         self._budget = budget
         self._environment = {**os.environ, "LUTHIER_STORE": str(folder / "luthier.db"), "XDG_DATA_HOME": str(folder)}
+        began = time.monotonic()
+        self._ask("list", "--json")
+        self._start_s = time.monotonic() - began
         self._kills = self._experiments = self._executed = self._lost = self._unrecorded = self._invented = 0
 
     def run(self, kills: int) -> Report:
@@ -60,24 +63,13 @@ class Torture:
         log = self._folder / f"log{number}"
         command = WORK.replace("{{log}}", str(log))
         knobs = ["-p", "a=1..40", "-p", "b=x,y,z", "-p", "d=1..5", "--workers", str(self._luck.choice([1, 2]))]
-        start = [
-            "tune",
-            *knobs,
-            "--seed",
-            str(number),
-            "-n",
-            str(self._budget),
-            "--verify",
-            "2",
-            "--shell",
-            "--",
-            command,
-        ]
+        options = ["--seed", str(number), "-n", str(self._budget), "--verify", "2", "--shell"]
+        start = ["tune", "--quiet", *knobs, *options, "--", command]
         known: Counter[str] = Counter()
         ended = False
         while not ended:
             begun = bool(self._listed(number))
-            arguments = ["resume", str(number)] if begun else start
+            arguments = ["resume", "--quiet", str(number)] if begun else start
             ended = self._sitting(arguments, peaceful=self._kills >= kills)
             stored = self._completed(number)
             self._lost += sum((known - stored).values())
@@ -92,10 +84,10 @@ class Torture:
     def _sitting(self, arguments: list[str], *, peaceful: bool) -> bool:
         """Start luthier; kill it after a while unless it ends before; return whether it ended by itself."""
         process = subprocess.Popen(
-            [*LUTHIER, *arguments, "--quiet"], env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*LUTHIER, *arguments], env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
         try:
-            _, problems = process.communicate(timeout=None if peaceful else self._luck.uniform(0.05, 3.0))
+            _, problems = process.communicate(timeout=None if peaceful else self._luck.uniform(0.0, 2 * self._start_s + 1.5))
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

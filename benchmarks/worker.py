@@ -28,7 +28,7 @@ def play(name: str, table: Table, budget: int, seed: int, limit_s: float = math.
     """Let a player run a table: the points in order, and the CPU seconds each cost the player.
 
     A known default is run first and counts. A peer is told the worst value so far for a failure (the middle of the
-    table while there is none): their own marks for failures make several of them propose the same point for ever.
+    table while there is none), as not all of them know failures and those that do treat them in different ways.
     After `limit_s` seconds of wall time the play ends with what there is.
     """
     family, _, variant = name.partition(":")

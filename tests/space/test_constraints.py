@@ -296,3 +296,24 @@ def test_names_with_dots_and_hyphens() -> None:
         constraints=["io.depth <= io-max-1"],
     )
     assert space.size == 8 * sum(depth <= most - 1 for depth in range(1, 9) for most in range(1, 9))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a ** 2 == 0", "a ** 2 < 1", "a ** 3 < -1", "a % 3 == 1", "a % (b - 1) >= 0", "a // 2 == b", "x / b > a",
+        "2 ** a < x", "a ** b == 1", "a * b == -2", "abs(a) < 1", "a - b > 2", "min(a, b) == 0", "max(a, x) < 1",
+        "(a < b) == (x > 0)", "a ** -1 > 0", "not a ** x > 1", "a ** -2 == 1",
+    ],
+)  # fmt: skip
+def test_bounds_hold_in_every_box(text: str) -> None:
+    constraint = parse_constraint(text, NUMBERS)
+    codes = all_codes(NUMBERS)
+    answers = constraint.satisfied(dict(enumerate(codes.T)), len(codes))
+    sides = [[(low, high) for low in range(p.size or 0) for high in range(low, p.size or 0)] for p in NUMBERS]
+    for box in itertools.product(*sides):
+        low, high = np.array([side[0] for side in box], dtype=float), np.array([side[1] for side in box], dtype=float)
+        possible, certain = constraint.verdict(dict(enumerate(low[:, None])), dict(enumerate(high[:, None])), 1)
+        inside = answers[((codes >= low) & (codes <= high)).all(axis=1)]
+        assert possible[0] or not inside.any()
+        assert inside.all() or not certain[0]

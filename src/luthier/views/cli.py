@@ -1,5 +1,6 @@
 """The command line. Commands are thin: they read words, call one function, show what came back."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,7 +50,8 @@ def main() -> None:
     except KeyboardInterrupt:
         print("luthier: interrupted", file=sys.stderr)
         sys.exit(130)
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -26,6 +26,8 @@ def write_runs(experiment: Experiment, runs: Sequence[Run], form: str, target: T
             raise InvalidInputError("--format parquet is no text; name a file with --output FILE")
         else:
             _write_text(experiment, runs, form, target)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise UnavailableError(f"cannot write {target}: {error.strerror or error}; choose another --output") from None
 
