@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, NotFoundError
@@ -147,6 +147,7 @@ def test_differences_where_there_is_no_ratio() -> None:
 
 
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=8), st.sampled_from(["minimize", "maximize"]))
+@example([(1e-300, 1e300), (-2e-300, 1e300)], "minimize")
 def test_any_finite_values_can_be_compared(pairs: list[tuple[float, float]], goal: str) -> None:
     default, winner = [list(values) for values in zip(*pairs, strict=True)]
     compared = compare(default, winner, goal="minimize" if goal == "minimize" else "maximize")
@@ -156,7 +157,9 @@ def test_any_finite_values_can_be_compared(pairs: list[tuple[float, float]], goa
     assert compared.kind == ("ratio" if min(default + winner) > 0 else "difference")
 
 
-@pytest.mark.parametrize(("default", "winner"), [([], []), ([1.0], []), ([1.0], [1.0, 2.0]), ([math.nan], [1.0])])
+@pytest.mark.parametrize(
+    ("default", "winner"), [([], []), ([1.0], []), ([1.0], [1.0, 2.0]), ([math.nan], [1.0]), ([1e308], [-1e308])]
+)
 def test_what_cannot_be_compared(default: list[float], winner: list[float]) -> None:
     with pytest.raises(InvalidInputError, match="values"):
         compare(default, winner)

@@ -1,0 +1,1 @@
+"""The loop: plan, run, record, recover, verify."""

@@ -76,11 +76,12 @@ def compare(
             return Comparison(_exp(middle), None, None, len(pairs))
         return Comparison(_exp(middle), _exp(middle - half_width), _exp(middle + half_width), len(pairs))
     unit = abs(mean_of(default_values)) or 1.0
-    gains = [sign * (default / unit - winner / unit) for default, winner in pairs]
+    gains = [sign * (default - winner) for default, winner in pairs]
     middle, half_width = mean_of(gains), half_width_of(gains, confidence)
     if half_width is None:
-        return Comparison(middle, None, None, len(pairs), "difference")
-    return Comparison(middle, middle - half_width, middle + half_width, len(pairs), "difference")
+        return Comparison(middle / unit, None, None, len(pairs), "difference")
+    low, high = (middle - half_width) / unit, (middle + half_width) / unit
+    return Comparison(middle / unit, low, high, len(pairs), "difference")
 
 
 def _check(default_values: Sequence[float], winner_values: Sequence[float]) -> None:
@@ -89,8 +90,8 @@ def _check(default_values: Sequence[float], winner_values: Sequence[float]) -> N
             f"values: {len(default_values)} of the default and {len(winner_values)} of the winner are no pairs; "
             "pass as many of one as of the other, at least 1"
         )
-    if not all(math.isfinite(value) for value in (*default_values, *winner_values)):
-        raise InvalidInputError("values: not all of them are finite numbers; leave out pairs without a number")
+    if not all(math.isfinite(default - winner) for default, winner in zip(default_values, winner_values, strict=True)):
+        raise InvalidInputError("values: not all pairs are finite numbers to subtract; leave out those that are not")
 
 
 def _exp(exponent: float) -> float:
