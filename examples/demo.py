@@ -7,6 +7,7 @@ is what many people would type. Everything this demo writes is in `build/demo`.
 import os
 import random
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,8 @@ def log_file(lines: int) -> str:
 
 def main() -> int:
     """Write the data, show the command, run it."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
     data = FOLDER / "server.log"
     data.write_text(log_file(50_000), encoding="utf-8")
     luthier = [sys.executable, "-m", "luthier"]

@@ -135,12 +135,11 @@ def _verdict(experiment: Experiment, runs: Sequence[Run], best: int | None, comp
         return "no improvement found: the best configuration failed when it was run again"
     if comparison is None:
         return "not verified: the best value may be luck"
-    if comparison.low is None or comparison.high is None:
-        return f"not verified: one pair of runs tells no interval ({comparison})"
     better = "faster than" if experiment.measure == "wall" and experiment.goal == "minimize" else "better than"
-    if comparison.improved:
-        return f"{comparison} {better} the default"
-    return f"no improvement found: the best configuration is {comparison} {better} the default"
+    said = comparison.sentence(f"{better} the default")
+    if comparison.low is None or comparison.high is None:
+        return f"not verified: {said} in a single pair of runs"
+    return said if comparison.improved else f"no improvement found: the best configuration is {said}"
 
 
 def _all_failed(runs: Sequence[Run]) -> str:

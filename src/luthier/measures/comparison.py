@@ -36,14 +36,16 @@ class Comparison:
     def _no_difference(self) -> float:
         return 1.0 if self.kind == "ratio" else 0.0
 
-    def __str__(self) -> str:
+    def sentence(self, relation: str) -> str:
+        """For people: `1.42x faster than the default (1.30x to 1.55x with 95 % confidence, 5 pairs)`."""
+
         def written(number: float) -> str:
-            return f"{number:.3f}x" if self.kind == "ratio" else f"{number:+.1%}"
+            return f"{number:.3g}x" if self.kind == "ratio" else f"{number:+.1%}"
 
         if self.low is None or self.high is None:
-            return written(self.speedup)
-        span = f"{written(self.low)} to {written(self.high)}"
-        return f"{written(self.speedup)} ({span} with 95 % confidence, {self.pairs} pairs)"
+            return f"{written(self.speedup)} {relation}"
+        span = f"{written(self.low)} to {written(self.high)} with 95 % confidence, {self.pairs} pairs"
+        return f"{written(self.speedup)} {relation} ({span})"
 
 
 def compare(

@@ -192,7 +192,7 @@ def _look(job: _Watched) -> Execution | None:
     job.forget_process()
     execution = job.folder.execution()
     if isinstance(execution.problem, Lost):
-        logger.warning("run %s is lost: %s", execution.key, execution.problem.reason)
+        logger.info("run %s is lost: %s", execution.key, execution.problem.reason)
         with contextlib.suppress(OSError):
             job.folder.kill_orphan()
     return execution

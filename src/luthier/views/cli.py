@@ -1,5 +1,6 @@
 """The command line. Commands are thin: they read words, call one function, show what came back."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -41,6 +42,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 def main() -> None:
     """Run the command line; anything that goes wrong is one line and exit code 2."""
+    logging.basicConfig(format="luthier: %(message)s", level=logging.WARNING)
     try:
         code = app(standalone_mode=False, prog_name="luthier")
     except LuthierError as error:
@@ -279,7 +281,7 @@ def _show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
 def _print(what: "RenderableType") -> None:
     from rich.console import Console
 
-    Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(what)
+    Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(what, crop=False)
 
 
 def _print_plain(text: str) -> None:

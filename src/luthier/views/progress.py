@@ -122,6 +122,7 @@ class LivePanel:
             self._before = ended
         budget = self._experiment.budget
         rows = Table.grid(padding=(0, 2))
+        rows.add_row("", ProgressBar(total=budget, completed=ended, width=WIDTH))
         rows.add_row("runs", Text(f"{ended} of {budget}, {plan.phase}"))
         rows.add_row("best", Text(best_text(plan), style="bold"))
         if plan.best is not None:
@@ -130,9 +131,8 @@ class LivePanel:
         values = [run.outcome.value for run in plan.runs[-WIDTH:] if isinstance(run.outcome, Completed)]
         rows.add_row("values", Text(sparkline(values), style="cyan"))
         rows.add_row("time", Text(self._time_text(ended)))
-        bar = ProgressBar(total=budget, completed=ended, width=WIDTH)
         hint = ENDING if ending else "Ctrl-C ends it cleanly"
-        self._live.update(Group(Text(f"{self._title}  ({hint})", style="dim"), bar, rows))
+        self._live.update(Group(Text(f"{self._title}  ({hint})", style="dim"), rows))
 
     def _time_text(self, ended: int) -> str:
         spent = time.monotonic() - self._began

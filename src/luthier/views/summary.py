@@ -22,7 +22,7 @@ def result_view(record: Record, result: Result) -> RenderableType:
     command = command_line(result)
     if command is not None:
         use = "use it:" if result.improved else "the default is still the command to use:"
-        parts += [Text(use, style="dim"), Text(f"  {command}", overflow="fold", no_wrap=True)]
+        parts += [Text(use, style="dim"), Text(f"  {command}", overflow="ignore", no_wrap=True)]
     if record.status != "finished":
         parts.append(Text(f"{status_text(record)}; go on with: luthier resume {record.id}"))
     return Group(*parts)
