@@ -87,7 +87,8 @@ class Torture:
             [*LUTHIER, *arguments], env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
         try:
-            _, problems = process.communicate(timeout=None if peaceful else self._luck.uniform(0.0, 2 * self._start_s + 1.5))
+            patience_s = None if peaceful else self._luck.uniform(0.0, 2 * self._start_s + 1.5)
+            _, problems = process.communicate(timeout=patience_s)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()

@@ -72,14 +72,27 @@ def test_tune_finds_verifies_and_says_what_to_type(shell: Shell) -> None:
     text = shell("show", "1").stdout
     assert "better than the default" in text
     assert "use it:" in text
+    assert "what matters" in text
+    bars = [line.split() for line in text.splitlines() if "█" in line or "▏" in line]
+    assert [bar[0] for bar in bars] == ["x", "mode"]
+    importance = json.loads(shell("show", "1", "--json").stdout)["importance"]
+    assert [f"{one['share']:.0%}" for one in importance] == [f"{bar[2]}%" for bar in bars]
+    assert importance[0]["share"] > 0.9
+
+
+def test_what_matters_is_left_out_where_nothing_can_be_told(shell: Shell) -> None:
+    assert shell("tune", *KNOBS, "-n", "3", "--", *WORK).returncode == 0
+    assert "what matters" not in shell("show", "1").stdout
+    assert json.loads(shell("show", "1", "--json").stdout)["importance"] == []
 
 
 def test_plain_lines_without_a_terminal_and_results_on_stdout(shell: Shell) -> None:
     answer = shell("tune", *KNOBS, "-n", "3", "--", *WORK)
     assert answer.returncode == 0
     lines = answer.stderr.splitlines()
-    assert lines[0].startswith("experiment 1: sh, up to 3 runs")
-    assert [line.split()[:2] for line in lines[1:]] == [["run", "1"], ["run", "2"], ["run", "3"]]
+    assert lines[0] == "default: x=5 mode=slow (the first value of mode; choose others with @)"
+    assert lines[1] == "experiment 1: sh, up to 3 runs"
+    assert [line.split()[:2] for line in lines[2:]] == [["run", "1/3"], ["run", "2/3"], ["run", "3/3"]]
     assert "default" in answer.stdout
     assert "\x1b" not in answer.stdout + answer.stderr
 

@@ -39,7 +39,7 @@ class JobFolder:
 
     def prepare(self, job: JobFile) -> None:
         """Make the folder and put the job there, whole or not at all."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)  # output may be nobody else's business
         draft = self.path / f"job.{os.getpid()}"
         draft.write_bytes(job.encoded())
         draft.rename(self.path / "job")

@@ -33,6 +33,11 @@ def parse_parameter(text: str) -> Parameter:
         raise SpaceError(f"-p {text}: {error}") from None
 
 
+def names_default(text: str) -> bool:
+    """Whether the text of a parameter says which value is its default."""
+    return _split_default(text)[1] is not None
+
+
 def parse_duration(text: str) -> float:
     """Read a duration in seconds: `90`, `90s`, `1.5m`, `2h`, `1d`, `200ms`."""
     match = _DURATION.fullmatch(text.strip())

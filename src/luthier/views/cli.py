@@ -136,9 +136,9 @@ def tune(
         patience=patience,
         verify_pairs=verify,
     )
-    return _show_result(
-        *launch.launch(experiment, name or Path(template.argv[0]).name, store, quiet=quiet), as_json=as_json
-    )
+    note = launch.default_note(parameters or [], experiment.space)
+    record, result = launch.launch(experiment, name or Path(template.argv[0]).name, store, note="" if quiet else note)
+    return _show_result(record, result, as_json=as_json)
 
 
 @app.command()
@@ -177,22 +177,28 @@ def show(
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what an experiment found, and its best trials.
+    """Show what an experiment found, its best trials, and which parameters matter.
 
     Example: luthier show 3 --all
     """
+    from luthier.engine.insight import importances
     from luthier.views import summary
     from luthier.views.listing import status_text
 
     record, result = _read(number, store)
+    matters = importances(result)
     if as_json:
         trials = [summary.trial_json(trial) for trial in result.trials]
-        _print_json({**summary.result_json(record, result), "trials": trials})
+        matter = summary.importance_json(matters)
+        _print_json({**summary.result_json(record, result), "importance": matter, "trials": trials})
         return
     _print(f"experiment {record.id}: {record.name}, {status_text(record)}\n")
     _print(summary.result_view(record, result))
     _print("")
     _print(summary.trials_view(result, everything=everything))
+    if matters:
+        _print("")
+        _print(summary.importance_view(matters))
 
 
 @app.command()

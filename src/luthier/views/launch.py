@@ -1,6 +1,7 @@
 """From the words of the command line to a running experiment."""
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +13,12 @@ from luthier.measures.registry import measure_from
 from luthier.optimizers import make_optimizer
 from luthier.runners.command import Command, CommandRunner
 from luthier.space import Space
-from luthier.spec import Experiment, Template, parse_duration, parse_parameter
+from luthier.spec import Experiment, Template, names_default, parse_duration, parse_parameter
 from luthier.store import data_directory, open_store
 from luthier.store.base import Record, Store
 from luthier.trial import Config
 from luthier.views.progress import progress_view
+from luthier.views.text import config_text
 
 
 def space_from(parameters: Sequence[str], constraints: Sequence[str]) -> Space:
@@ -24,6 +26,13 @@ def space_from(parameters: Sequence[str], constraints: Sequence[str]) -> Space:
     if not parameters:
         raise InvalidInputError("nothing to tune; name at least one parameter, for example: -p threads=1..16")
     return Space(*(parse_parameter(text) for text in parameters), constraints=list(constraints))
+
+
+def default_note(parameters: Sequence[str], space: Space) -> str:
+    """What everything is compared with, and which of it nobody chose."""
+    taken = [text.partition("=")[0] for text in parameters if not names_default(text)]
+    note = f"default: {config_text(space.default, space)}"
+    return note + (f" (the first value of {', '.join(taken)}; choose others with @)" if taken else "")
 
 
 def template_from(command: Sequence[str], environment: Sequence[str], *, shell: bool) -> Template:
@@ -42,14 +51,16 @@ def prune_from(text: str | None) -> str | float | None:
     return text if text is None or text == "default" else parse_duration(text)
 
 
-def launch(experiment: Experiment, name: str, store_url: str | None, *, quiet: bool) -> tuple[Record, Result]:
-    """Check everything that can be checked, then create the experiment and work on it."""
+def launch(experiment: Experiment, name: str, store_url: str | None, *, note: str) -> tuple[Record, Result]:
+    """Check everything that can be checked, then create the experiment and work on it; quietly without a note."""
     measure_from(experiment.measure)
     make_optimizer(experiment.optimizer, experiment.space, seed=experiment.seed, budget=experiment.budget)
     _check_program(experiment)
     store = open_store(store_url)
     record = store.create(name, experiment.to_json(), time.time())
-    return _work(store, record, experiment, quiet=quiet)
+    if note:
+        print(note, file=sys.stderr, flush=True)
+    return _work(store, record, experiment, quiet=not note)
 
 
 def relaunch(number: int, store_url: str | None, *, quiet: bool) -> tuple[Record, Result]:

@@ -61,6 +61,7 @@ class PlainLines:
         self._stream = stream
         self._title = title
         self._under_way: set[int] = set()
+        self._ended = 0
         self._said_ending = False
 
     def __enter__(self) -> "PlainLines":
@@ -79,9 +80,12 @@ class PlainLines:
             if run.outcome is not None:
                 self._under_way.remove(number)
                 what = f"{run.purpose:7}  {outcome_text(run.outcome, self._experiment.measure)}"
-                line = f"run {run.number + 1:>3}  {what}  {config_text(run.config, self._experiment.space)}"
+                self._ended += 1
+                count = f"run {self._ended:>3}/{self._experiment.budget}"
+                line = f"{count}  {what}  {config_text(run.config, self._experiment.space)}"
                 print(f"{line}  [best {best_text(plan)}]", file=self._stream, flush=True)
         self._under_way.update(run.number for run in plan.running)
+        self._ended = len(plan.runs) - len(plan.running)
         if ending and plan.running and not self._said_ending:
             self._said_ending = True
             print(ENDING, file=self._stream, flush=True)

@@ -1,9 +1,13 @@
 """Results as tables for people and as plain values for programs."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from luthier.engine.insight import Importance
 from luthier.engine.result import Result
 from luthier.spec import Experiment
 from luthier.store.base import Json, Record
@@ -12,6 +16,7 @@ from luthier.views.listing import record_json, status_text
 from luthier.views.text import config_text, duration_text, estimate_text, outcome_text
 
 SHOWN_TRIALS = 10
+BAR_WIDTH = 20
 
 
 def result_view(record: Record, result: Result) -> RenderableType:
@@ -59,6 +64,22 @@ def trials_view(result: Result, *, everything: bool) -> RenderableType:
         table.add_row(str(number), str(len(trial.outcomes)), Text(value), *settings)
     rest = len(numbered) - len(shown)
     return Group(table, Text(f"... and {rest} more (--all shows them)", style="dim")) if rest else table
+
+
+def importance_view(importances: Sequence[Importance]) -> RenderableType:
+    """A bar for each parameter: how much of the variation it has a part in."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(3):
+        table.add_column()
+    for one in importances:
+        text = f"{one.share:.0%} ({100 * one.low:.0f} to {100 * one.high:.0f})".replace("%", " %")
+        table.add_row(Text(one.parameter), Text("█" * round(BAR_WIDTH * one.share) or "▏", style="cyan"), Text(text))
+    return Group(Text("what matters: the share of all variation that each parameter has a part in", style="dim"), table)
+
+
+def importance_json(importances: Sequence[Importance]) -> list[Json]:
+    """What `importance_view` shows, as plain values."""
+    return [asdict(one) for one in importances]
 
 
 def result_json(record: Record, result: Result) -> dict[str, Json]:
