@@ -68,9 +68,9 @@ class Torture:
         known: Counter[str] = Counter()
         ended = False
         while not ended:
-            begun = bool(self._listed(number))
+            begun = self._status(number) is not None
             arguments = ["resume", "--quiet", str(number)] if begun else start
-            ended = self._sitting(arguments, peaceful=self._kills >= kills)
+            ended = self._sitting(arguments, peaceful=self._kills >= kills) or self._status(number) == "finished"
             stored = self._completed(number)
             self._lost += sum((known - stored).values())
             known = stored
@@ -98,13 +98,12 @@ class Torture:
             raise RuntimeError(f"luthier {' '.join(arguments)} failed: {problems.decode()}")
         return True
 
-    def _listed(self, number: int) -> bool:
-        listing = self._ask("list", "--json")
-        return any(entry["number"] == number for entry in listing)
+    def _status(self, number: int) -> str | None:
+        return next((str(entry["status"]) for entry in self._ask("list", "--json") if entry["number"] == number), None)
 
     def _completed(self, number: int) -> Counter[str]:
         """The configurations of completed runs, each as the line that the program wrote."""
-        if not self._listed(number):
+        if self._status(number) is None:
             return Counter()
         runs = self._ask("export", str(number), "--format", "json")
         configs = [run["config"] for run in runs if run["outcome"] == "completed"]
