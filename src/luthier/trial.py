@@ -43,9 +43,10 @@ class Config(Mapping[str, Value]):
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The run ended well and was measured."""
+    """The run ended well and was measured; `others` are its further objectives, in the order of the experiment's."""
 
     value: float
+    others: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,8 @@ class Job:
 class Execution:
     """What a runner saw of one job, before a measure turns it into an outcome.
 
-    `problem` is None when the job ran to a good end. `value` is the number a Python function returned.
-    `logs` is the folder that holds the files `stdout` and `stderr`.
+    `problem` is None when the job ran to a good end. `value` is the number a Python function returned, and `others` the
+    ones it returned after the first. `logs` is the folder that holds the files `stdout` and `stderr`.
     """
 
     key: str
@@ -106,6 +107,7 @@ class Execution:
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
     value: float | None = None
     logs: str | None = None
+    others: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A configuration under test: the outcomes of its runs so far, and the estimate from them (None: no number)."""
+    """A configuration under test: the outcomes of its runs so far, and the estimate from them (None: no number).
+
+    `others` are the estimates of further objectives, where there are any.
+    """
 
     config: Config
     outcomes: tuple[Outcome, ...]
     estimate: Estimate | None
+    others: tuple[Estimate, ...] = ()

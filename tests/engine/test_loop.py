@@ -188,3 +188,12 @@ def test_a_lost_run_is_tried_again() -> None:
     _, _, result = work(Experiment(space=SPACE, budget=20, measure="returned"), answers)
     assert [run.trial for run in result.runs[:2]] == [0, 0]
     assert isinstance(result.runs[1].outcome, Completed)
+
+
+def test_values_of_extreme_ratio_can_be_stored() -> None:
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        return Answer(1.0, 1e300 if config["x"] == 40 else 1e-300 * (1 + repeat))
+
+    _, record, result = work(Experiment(space=SPACE, budget=20, measure="returned"), answers)
+    assert record.status == "finished"
+    assert result.best.config != SPACE.default

@@ -1,7 +1,9 @@
 import contextlib
 import importlib.metadata
 import json
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.measures.json_output import Json, JsonPath, last_document, look_up, parse_path
 from luthier.measures.output import Regex, number_in, tail
-from luthier.measures.registry import MEASURES, measure_from
+from luthier.measures.registry import MEASURES, measure_from, measures_from
 from luthier.trial import Completed, Execution, Failed, Lost, Outcome, Problem, Pruned, TimedOut
 
 METRICS = {"wall_s": 4.0, "user_s": 1.0, "system_s": 0.5, "peak_memory_bytes": 1024.0, "exit_code": 0.0}
@@ -62,6 +64,26 @@ def test_returned() -> None:
     assert measure_from("returned")(execution(value=0.0)) == Completed(0.0)
     assert "Python function" in reason(measure_from("returned")(execution()))
     assert reason(measure_from("returned")(execution(value=float("nan")))) == "returned nan"
+
+
+def test_several_numbers_returned() -> None:
+    both = replace(execution(value=1.0), others=(2.0,))
+    assert measures_from(["returned", "returned"])(both) == Completed(1.0, (2.0,))
+    assert reason(measures_from(["returned"])(both)) == "returned 2 numbers, expected 1: one for each goal"
+    assert reason(measures_from(["returned"] * 3)(both)) == "returned 2 numbers, expected 3: one for each goal"
+    assert reason(measures_from(["returned"] * 2)(replace(both, others=(math.inf,)))) == "returned inf"
+
+
+def test_several_measures_of_one_run(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text("rate 7 error 3")
+    run = execution(logs=tmp_path, value=5.0)
+    assert measures_from(["regex:rate (.)", "regex:error (.)"])(run) == Completed(7.0, (3.0,))
+    assert measures_from(["regex:rate (.)"])(run) == Completed(7.0)
+    assert isinstance(measures_from(["regex:rate (.)", "regex:fault (.)"])(run), Failed)
+    problem = TimedOut("late", 3.0)
+    assert measures_from(["regex:rate (.)", "regex:error (.)"])(execution(problem)) == problem
+    with pytest.raises(InvalidInputError, match="there is no"):
+        measures_from(["wall", "wal"])
 
 
 @pytest.mark.parametrize("text", ["regex:a", "json:a"])

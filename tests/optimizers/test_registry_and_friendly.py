@@ -27,9 +27,7 @@ def test_listing_names_needs_no_numpy() -> None:
 
 
 def test_unknown_name_suggests_the_nearest(space: Space) -> None:
-    with pytest.raises(
-        InvalidInputError, match=r"'randon'; did you mean 'random'\? known: auto, exhaustive, gp, random"
-    ):
+    with pytest.raises(InvalidInputError, match=r"'randon'; did you mean 'random'\? known: .*exhaustive, .*random"):
         make_optimizer("randon", space, seed=1)
 
 

@@ -63,12 +63,36 @@ def test_any_real_number_is_a_value(returned: object) -> None:
     assert type(value) is float
 
 
+@pytest.mark.parametrize("returned", [(1, 2.5), [1, Fraction(5, 2)], np.array([1.0, 2.5])])
+def test_several_numbers_are_a_value_and_others(returned: object) -> None:
+    runner = FunctionRunner(lambda config: returned)  # type: ignore[arg-type, return-value]  # users return anything
+    runner.submit(Job("k", Config({})))
+    execution = collect(runner, ["k"])["k"]
+    assert (execution.value, execution.others, execution.problem) == (1.0, (2.5,), None)
+
+
 def test_zero_is_a_value() -> None:
     assert result_of(0) == (0.0, None)
 
 
 @pytest.mark.parametrize(
-    "returned", [None, math.nan, math.inf, -math.inf, "3", True, np.True_, [1.0], 1j, 10**400, np.float64("nan")]
+    "returned",
+    [
+        None,
+        math.nan,
+        math.inf,
+        -math.inf,
+        "3",
+        True,
+        np.True_,
+        [1.0],
+        [1.0, None],
+        (1.0, math.nan),
+        "12",
+        1j,
+        10**400,
+        np.float64("nan"),
+    ],
 )
 def test_what_is_no_finite_number_is_a_failure(returned: object) -> None:
     value, problem = result_of(returned)

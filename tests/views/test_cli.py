@@ -277,6 +277,17 @@ def test_a_bad_flag_leaves_no_traceback_in_a_process_of_its_own(shell: Shell) ->
     assert answer.stderr == "luthier: -p x=5..1: x: low 5 is above high 1; swap them\n"
 
 
+def test_a_working_directory_that_is_gone(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); from luthier.views.cli import main; main()"
+    command = [sys.executable, "-c", code, "tune", "-p", "x=1,2", "--", "echo", "{x}"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 2
+    assert len(answer.stderr.splitlines()) == 1
+    assert "No such file or directory" in answer.stderr
+
+
 @pytest.fixture
 def locked(shell: Shell) -> Iterator[str]:
     """A store that somebody else is writing to and does not let go."""

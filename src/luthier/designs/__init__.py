@@ -3,7 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from luthier.designs.latin_hypercube import latin_hypercube
+from luthier.designs.factorial import factorial
+from luthier.designs.latin_hypercube import latin_hypercube, maximin_latin_hypercube
+from luthier.designs.minimax import minimax
+from luthier.designs.statistical import d_optimal, i_optimal
 from luthier.designs.uniform import random_design
 
 if TYPE_CHECKING:
@@ -15,6 +18,24 @@ if TYPE_CHECKING:
 Design: TypeAlias = "Callable[[Space, int, np.random.Generator], list[Config]]"
 """Chooses up to `count` distinct valid configurations; all there are when the space has no more."""
 
-DESIGNS: Mapping[str, Design] = {"latin-hypercube": latin_hypercube, "random": random_design}
+DESIGNS: Mapping[str, Design] = {
+    "d-optimal": d_optimal,
+    "factorial": factorial,
+    "i-optimal": i_optimal,
+    "latin-hypercube": latin_hypercube,
+    "maximin-lhd": maximin_latin_hypercube,
+    "minimax": minimax,
+    "random": random_design,
+}
 
-__all__ = ["DESIGNS", "Design", "latin_hypercube", "random_design"]
+__all__ = [
+    "DESIGNS",
+    "Design",
+    "d_optimal",
+    "factorial",
+    "i_optimal",
+    "latin_hypercube",
+    "maximin_latin_hypercube",
+    "minimax",
+    "random_design",
+]

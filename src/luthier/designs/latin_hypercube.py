@@ -2,8 +2,12 @@
 
 import numpy as np
 
-from luthier.space import Space
+from luthier.designs.candidates import completed, distinct, leaves_no_choice, squared_distances
+from luthier.space import FloatArray, Space
 from luthier.trial import Config
+
+_MOST_TRIES = 100
+_WORK = 2_000_000  # distances computed in all
 
 
 def latin_hypercube(space: Space, count: int, rng: np.random.Generator) -> list[Config]:
@@ -12,13 +16,34 @@ def latin_hypercube(space: Space, count: int, rng: np.random.Generator) -> list[
     Points that fall together on the grid or break a constraint are replaced by uniform draws; a space with no more than
     `count` configurations is returned whole, in random order.
     """
-    if count <= 0 or (space.size is not None and space.size <= count):
+    if leaves_no_choice(space, count):
         return space.sample(max(count, 0), rng)
+    return completed(space, _latin_codes(space, count, rng), count, rng)
+
+
+def maximin_latin_hypercube(space: Space, count: int, rng: np.random.Generator) -> list[Config]:
+    """The one of many Latin hypercubes whose two nearest points are farthest apart (Morris & Mitchell 1995).
+
+    Of two with the same smallest distance, the one with fewer pairs at this distance is better.
+    """
+    if leaves_no_choice(space, count):
+        return space.sample(max(count, 0), rng)
+    tries = max(2, min(_MOST_TRIES, _WORK // count**2))
+    designs = [latin_hypercube(space, count, rng) for _ in range(tries)]
+    return max(designs, key=lambda design: _closeness(space, design))
+
+
+def _closeness(space: Space, design: list[Config]) -> tuple[float, int]:
+    units = space.to_unit(space.codes(design))
+    squares = squared_distances(np.asarray(space.ordered), units, units)
+    pairs = squares[np.triu_indices(len(units), 1)]
+    if len(pairs) == 0:
+        return 0.0, 0
+    least = float(pairs.min())
+    return round(least, 12), -int(np.sum(pairs < least + 1e-9))
+
+
+def _latin_codes(space: Space, count: int, rng: np.random.Generator) -> FloatArray:
     strata = rng.permuted(np.tile(np.arange(count), (len(space.names), 1)), axis=1).T
     codes = space.from_unit((strata + rng.random(strata.shape)) / count)
-    valid = codes[space.feasible(codes)]
-    _, first = np.unique(valid, axis=0, return_index=True)
-    chosen = [space.decode(valid[row]) for row in np.sort(first)]
-    if len(chosen) < count:
-        chosen += space.sample(count - len(chosen), rng, exclude=chosen)
-    return chosen
+    return distinct(codes[space.feasible(codes)])

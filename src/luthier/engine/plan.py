@@ -8,7 +8,7 @@ from luthier.engine.verification import MOST_PAIRS, duel_of, goes_first, is_sett
 from luthier.measures.estimate import estimate
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import Progress, Resample, Stop
-from luthier.spec import Experiment, Goal
+from luthier.spec import Experiment
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Trial
 
 log = logging.getLogger(__name__)
@@ -152,8 +152,8 @@ class Plan:
         return None
 
     def _next_of_verification(self) -> Order | None:
-        """One run at a time, so that the two do not disturb each other."""
-        if self._running:
+        """One run at a time, so that the two do not disturb each other; a front has no winner to verify."""
+        if self._running or self.experiment.further:
             return None
         winner = self._choose_winner()
         if not winner or self._trials[0].estimate is None:
@@ -193,7 +193,7 @@ class Plan:
 
     def _learn(self, number: int, outcome: Outcome) -> None:
         before = self._trials[number]
-        trial = with_outcome(before, outcome, self.experiment.goal, self.experiment.estimator)
+        trial = with_outcome(before, outcome, self.experiment)
         self._trials[number] = trial
         self._best = self._best_after(number)
         self._optimizer.tell([trial])
@@ -218,20 +218,21 @@ class Plan:
         return [run.config for run in self._running.values()]
 
 
-def with_outcome(trial: Trial, outcome: Outcome, goal: Goal, estimator: str) -> Trial:
+def with_outcome(trial: Trial, outcome: Outcome, experiment: Experiment) -> Trial:
     """The trial after one more run; values turned so that lower is better."""
-    outcomes = (*trial.outcomes, turned(outcome, goal))
-    values = [past.value for past in outcomes if isinstance(past, Completed)]
-    return Trial(trial.config, outcomes, estimate(values, estimator) if values else None)
+    outcomes = (*trial.outcomes, turned(outcome, experiment))
+    completed = [(past.value, *past.others) for past in outcomes if isinstance(past, Completed)]
+    guesses = [estimate(values, experiment.estimator) for values in zip(*completed, strict=True)]
+    return Trial(trial.config, outcomes, guesses[0] if guesses else None, tuple(guesses[1:]))
 
 
-def turned(outcome: Outcome, goal: Goal) -> Outcome:
-    """The outcome with lower-is-better values; a lower bound is no bound once it is turned round."""
-    if goal == "minimize":
-        return outcome
+def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
+    """The outcome with lower-is-better values, and back; a lower bound is no bound once it is turned round."""
+    signs = [-1.0 if objective.goal == "maximize" else 1.0 for objective in experiment.objectives]
     if isinstance(outcome, Completed):
-        return Completed(-outcome.value)
-    if isinstance(outcome, TimedOut | Pruned):
+        value, *others = (s * v for s, v in zip(signs, (outcome.value, *outcome.others), strict=True))
+        return Completed(value, tuple(others))
+    if isinstance(outcome, TimedOut | Pruned) and experiment.goal == "maximize":
         return replace(outcome, at_least=None)
     return outcome
 

@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from luthier.engine.plan import best_of, is_reliable, with_outcome
+from luthier.engine.plan import best_of, is_reliable, turned, with_outcome
 from luthier.engine.verification import duel_of
 from luthier.errors import LuthierError
 from luthier.measures.comparison import Comparison
 from luthier.measures.estimate import estimate
+from luthier.optimizers.front import front_of, values_of
 from luthier.spec import Experiment
 from luthier.trial import Completed, Config, Estimate, Failed, Run, Trial
 
@@ -19,6 +20,10 @@ class Result:
 
     `default` and `winner` carry estimates over the verification's runs where there was one, which are free of the
     luck that made the winner win. `comparison` is None when nothing could be verified.
+
+    `front` holds the trials that no other one beats in everything, by the first objective; with a single objective it
+    is the best one of the search. With several, `winner` is the one of the front that is best in the first objective
+    among those that are no worse than the default in any other.
     """
 
     experiment: Experiment
@@ -28,6 +33,7 @@ class Result:
     winner: Trial | None
     comparison: Comparison | None
     verdict: str
+    front: tuple[Trial, ...] = ()
 
     @property
     def best(self) -> Trial:
@@ -48,10 +54,13 @@ class Result:
 
     @property
     def recommended(self) -> Config | None:
-        """What to use: the best one if it is proven or there is no default to compare with, else the default."""
+        """What to use: the best one if it is proven or there is no default to compare with, else the default.
+
+        With several objectives nothing is proven, and this is the winner: by its estimates no worse than the default.
+        """
         if self.winner is None:
             return None
-        if self.improved or self.default is None or self.default.estimate is None:
+        if self.improved or self.experiment.further or self.default is None or self.default.estimate is None:
             return self.winner.config
         return self.default.config
 
@@ -65,10 +74,12 @@ def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
     """Work out the answer from the runs made so far."""
     inner = _trials(experiment, runs)
     default = inner[0] if inner else None
-    best = best_of(inner)
+    reliable = [number for number, trial in enumerate(inner) if is_reliable(trial)]
+    front = [reliable[position] for position in front_of([inner[number] for number in reliable])]
+    best = _compromise(inner, front) if experiment.further else best_of(inner)
     comparison = None
     shown_default, shown_winner = default, None if best is None else inner[best]
-    if best and default is not None:
+    if best and default is not None and not experiment.further:
         duel = duel_of(runs, default.config, inner[best].config)
         if not duel.default_failures and not duel.winner_failures:
             comparison = duel.compare(experiment.goal)
@@ -81,7 +92,10 @@ def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
         default=None if shown_default is None else _outward(shown_default, experiment),
         winner=None if shown_winner is None else _outward(shown_winner, experiment),
         comparison=comparison,
-        verdict=_verdict(experiment, runs, best, comparison),
+        verdict=_verdict(experiment, runs, best, comparison)
+        if best is None or not experiment.further
+        else _front_verdict(inner, front),
+        front=tuple(_outward(inner[number], experiment) for number in front),
     )
 
 
@@ -91,7 +105,7 @@ def _trials(experiment: Experiment, runs: Sequence[Run]) -> list[Trial]:
         if run.trial == len(trials):
             trials.append(Trial(run.config, (), None))
         if run.outcome is not None and run.purpose != "verify":
-            trials[run.trial] = with_outcome(trials[run.trial], run.outcome, experiment.goal, experiment.estimator)
+            trials[run.trial] = with_outcome(trials[run.trial], run.outcome, experiment)
     return trials
 
 
@@ -104,20 +118,44 @@ def _verified(trial: Trial, values: Sequence[float], experiment: Experiment) -> 
 
 def _outward(trial: Trial, experiment: Experiment) -> Trial:
     """Back from lower-is-better to the user's own values."""
-    if experiment.goal == "minimize":
-        return trial
-    outcomes = tuple(Completed(-o.value) if isinstance(o, Completed) else o for o in trial.outcomes)
-    guess = trial.estimate
-    if guess is None:
+    outcomes = tuple(turned(outcome, experiment) for outcome in trial.outcomes)
+    if trial.estimate is None:
         return replace(trial, outcomes=outcomes)
-    turned = Estimate(
+    first, *others = (
+        _turned_estimate(guess) if objective.goal == "maximize" else guess
+        for guess, objective in zip((trial.estimate, *trial.others), experiment.objectives, strict=True)
+    )
+    return Trial(trial.config, outcomes, first, tuple(others))
+
+
+def _turned_estimate(guess: Estimate) -> Estimate:
+    return Estimate(
         -guess.value,
         guess.count,
         guess.deviation,
         low=None if guess.high is None else -guess.high,
         high=None if guess.low is None else -guess.low,
     )
-    return replace(trial, outcomes=outcomes, estimate=turned)
+
+
+def _compromise(trials: Sequence[Trial], front: Sequence[int]) -> int | None:
+    """The first of the front, which is sorted by the first objective, that is no worse than the default elsewhere."""
+    default = values_of(trials[0]) if trials and is_reliable(trials[0]) else None
+    for number in front:
+        values = values_of(trials[number])
+        if default is None or (values is not None and all(a <= b for a, b in zip(values, default, strict=True))):
+            return number
+    return None
+
+
+def _front_verdict(trials: Sequence[Trial], front: Sequence[int]) -> str:
+    count = f"{len(front)} configuration{'' if len(front) == 1 else 's'} on the Pareto front"
+    default = values_of(trials[0]) if is_reliable(trials[0]) else None
+    if default is None:
+        return f"{count}; the default gave no number, so there is nothing to compare with"
+    vectors = [values for number in front if (values := values_of(trials[number])) is not None]
+    better = sum(all(a < b for a, b in zip(values, default, strict=True)) for values in vectors)
+    return f"{count}, {better} of them better than the default in every objective (not verified)"
 
 
 def _verdict(experiment: Experiment, runs: Sequence[Run], best: int | None, comparison: Comparison | None) -> str:
@@ -138,7 +176,7 @@ def _verdict(experiment: Experiment, runs: Sequence[Run], best: int | None, comp
     better = "faster than" if experiment.measure == "wall" and experiment.goal == "minimize" else "better than"
     said = comparison.sentence(f"{better} the default")
     if comparison.low is None or comparison.high is None:
-        return f"not verified: {said} in a single pair of runs"
+        return f"not verified: {said}, but {comparison.pairs} pairs of runs tell no interval"
     return said if comparison.improved else f"no improvement found: the best configuration is {said}"
 
 

@@ -1,5 +1,6 @@
 """One process working on one stored experiment: claim it, replay it, carry it on, let it go."""
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,8 +11,8 @@ from luthier.engine.ownership import claim
 from luthier.engine.plan import Plan
 from luthier.engine.result import Result, conclude
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.measures.registry import measure_from
-from luthier.optimizers import make_optimizer
+from luthier.measures.registry import measures_from
+from luthier.optimizers import Optimizer, make_optimizer
 from luthier.policies import after_seconds, any_of, beyond_default, beyond_seconds, never, no_improvement, static
 from luthier.policies.base import Prune, Stop
 from luthier.runners.base import Runner
@@ -30,7 +31,8 @@ def carry_on(
     try:
         plan.replay(store.runs(record.id))
         runner = make_runner(experiment, record)
-        machinery = Machinery(runner, measure_from(experiment.measure), _prune(experiment), _clock(runner))
+        measure = measures_from([objective.measure for objective in experiment.objectives])
+        machinery = Machinery(runner, measure, _prune(experiment), _clock(runner))
         loop = Loop(plan, machinery, Ledger(store, record.id, record.uid, owner), watch=watch)
         with Interrupts() as interrupts:
             finished = loop.run(interrupts)
@@ -62,14 +64,25 @@ def summary(result: Result, ending: str | None) -> Mapping[str, Json]:
         "improved": result.improved,
         "best": None if result.winner is None else dict(result.winner.config),
         "value": None if result.winner is None or result.winner.estimate is None else result.winner.estimate.value,
-        "speedup": result.speedup,
-        "low": None if comparison is None else comparison.low,
-        "high": None if comparison is None else comparison.high,
+        "speedup": _finite(result.speedup),
+        "low": None if comparison is None else _finite(comparison.low),
+        "high": None if comparison is None else _finite(comparison.high),
     }
 
 
+def _finite(number: float | None) -> float | None:
+    """A number JSON can hold; a ratio of extreme values may be beyond it."""
+    return number if number is not None and math.isfinite(number) else None
+
+
+def optimizer_of(experiment: Experiment) -> Optimizer:
+    """The search that was asked for; for several objectives `auto` is the one that looks for a front."""
+    name = "pareto" if experiment.optimizer == "auto" and experiment.further else experiment.optimizer
+    return make_optimizer(name, experiment.space, seed=experiment.seed, budget=experiment.budget)
+
+
 def _plan(experiment: Experiment) -> Plan:
-    optimizer = make_optimizer(experiment.optimizer, experiment.space, seed=experiment.seed, budget=experiment.budget)
+    optimizer = optimizer_of(experiment)
     stops: list[Stop] = []
     if experiment.time_limit_s is not None:
         stops.append(after_seconds(experiment.time_limit_s))

@@ -9,7 +9,7 @@ from luthier.spec import Goal
 from luthier.trial import Completed, Config, Lost, Run
 
 PRECISE_ENOUGH = 0.01
-"""An interval of the speed-up at most this far on either side of it needs no more runs."""
+"""An interval that ends no farther than this part of the speed-up on either side of it needs no more runs."""
 
 CONFIDENCE = 0.95
 CONFIDENCE_TO_END_EARLY = 0.995
@@ -21,12 +21,16 @@ MOST_PAIRS = 15
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """The completed pairs of runs of the default and of the winner, and how often each of them failed to complete."""
+    """The completed pairs of runs of the default and of the winner, and how often each of them failed to complete.
+
+    `repeatable` tells whether every run of either, those of the search included, gave the very same value.
+    """
 
     default_values: tuple[float, ...]
     winner_values: tuple[float, ...]
     default_failures: int
     winner_failures: int
+    repeatable: bool
 
     @property
     def pairs(self) -> int:
@@ -38,20 +42,28 @@ class Duel:
         if self.pairs == 0:
             return None
         default, winner = self.default_values[: self.pairs], self.winner_values[: self.pairs]
-        return compare(default, winner, confidence=confidence, goal=goal)
+        return compare(default, winner, confidence=confidence, goal=goal, repeatable=self.repeatable)
 
 
 def duel_of(runs: Sequence[Run], default: Config, winner: Config) -> Duel:
     """What the verification runs of these two configurations have shown so far."""
-    ended = [run for run in runs if run.purpose == "verify" and run.outcome is not None]
 
-    def side(config: Config) -> tuple[tuple[float, ...], int]:
-        outcomes = [run.outcome for run in ended if run.config == config]
-        values = tuple(outcome.value for outcome in outcomes if isinstance(outcome, Completed))
-        return values, sum(not isinstance(outcome, Completed | Lost) for outcome in outcomes)
+    def values(config: Config, *, verified: bool) -> tuple[float, ...]:
+        mine = [run for run in runs if run.config == config and (run.purpose == "verify") == verified]
+        return tuple(run.outcome.value for run in mine if isinstance(run.outcome, Completed))
 
-    (default_values, default_failures), (winner_values, winner_failures) = side(default), side(winner)
-    return Duel(default_values, winner_values, default_failures, winner_failures)
+    def failures(config: Config) -> int:
+        mine = [run.outcome for run in runs if run.config == config and run.purpose == "verify"]
+        return sum(outcome is not None and not isinstance(outcome, Completed | Lost) for outcome in mine)
+
+    sides = [(values(config, verified=True), values(config, verified=False)) for config in (default, winner)]
+    return Duel(
+        default_values=sides[0][0],
+        winner_values=sides[1][0],
+        default_failures=failures(default),
+        winner_failures=failures(winner),
+        repeatable=all(len(set(verified + searched)) <= 1 for verified, searched in sides),
+    )
 
 
 def is_settled(duel: Duel, goal: Goal, most_pairs: int) -> bool:
@@ -60,18 +72,13 @@ def is_settled(duel: Duel, goal: Goal, most_pairs: int) -> bool:
         return True
     if len(duel.default_values) != len(duel.winner_values):
         return False
-    usual = duel.compare(goal)
     if duel.pairs >= most_pairs:
         return True
-    if usual is None or usual.low is None or usual.high is None:
+    usual, strict = duel.compare(goal), duel.compare(goal, CONFIDENCE_TO_END_EARLY)
+    if duel.pairs < FEWEST_PAIRS or usual is None or usual.low is None or usual.high is None:
         return False
-    if usual.low == usual.high:
-        return True  # two pairs without any difference between repeats: nothing here is random
-    if duel.pairs < FEWEST_PAIRS:
-        return False
-    strict = duel.compare(goal, CONFIDENCE_TO_END_EARLY)
-    precise = max(usual.high - usual.speedup, usual.speedup - usual.low) <= PRECISE_ENOUGH
-    return precise or (strict is not None and strict.decided)
+    farthest = max(usual.high - usual.speedup, usual.speedup - usual.low)
+    return farthest <= PRECISE_ENOUGH * max(1.0, abs(usual.speedup)) or (strict is not None and strict.decided)
 
 
 def goes_first(seed: int, pair: int) -> str:

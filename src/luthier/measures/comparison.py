@@ -8,12 +8,16 @@ from typing import Literal
 from luthier.errors import InvalidInputError
 from luthier.measures.estimate import half_width_of, mean_of
 
+_FEWEST_EQUAL = 6
+_MOST_FLIPPED = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """How much better the winner is than the default: a ratio (1: as good) or a relative difference (0: as good).
 
-    `low` and `high` bound it with the confidence that was asked for; they are None for a single pair.
+    `low` and `high` bound it with the confidence that was asked for; they are None
+    where the pairs are too few to tell.
     """
 
     speedup: float
@@ -54,6 +58,7 @@ def compare(
     *,
     goal: Literal["minimize", "maximize"] = "minimize",
     confidence: float = 0.95,
+    repeatable: bool = False,
 ) -> Comparison:
     """Compare runs made in turns: the i-th of the default and the i-th of the winner are neighbours in time.
 
@@ -64,8 +69,13 @@ def compare(
     interval errs on the careful side even with heavy tails, where a comparison of two means does not. And a ratio has
     no unit.
 
+    Where noise takes few values (a disturbance that is there or not), Student's interval can be too narrow. So the same
+    symmetry is asked once more: if more than the allowed share of all ways to turn the pairs' signs gives as large a
+    mean, the interval is widened to hold "no difference". And ratios that are all equal tell no interval before the
+    sixth pair (2⁻⁶ < 2.5 %), unless runs are known to be `repeatable` to the last digit.
+
     A ratio needs values above 0. If any is not, the result is of kind `difference`: the mean of default_i - winner_i
-    (winner_i - default_i when maximising) with Student's interval, divided by the absolute mean of the default, or by 1
+    (winner_i - default_i when maximising) with the same interval, divided by the absolute mean of the default, or by 1
     if that mean is 0.
     """
     _check(default_values, winner_values)
@@ -73,17 +83,42 @@ def compare(
     pairs = list(zip(default_values, winner_values, strict=True))
     if min(*default_values, *winner_values) > 0:
         logs = [sign * (math.log(default) - math.log(winner)) for default, winner in pairs]
-        middle, half_width = mean_of(logs), half_width_of(logs, confidence)
-        if half_width is None:
-            return Comparison(_exp(middle), None, None, len(pairs))
-        return Comparison(_exp(middle), _exp(middle - half_width), _exp(middle + half_width), len(pairs))
+        low, high = _interval(logs, confidence, repeatable=repeatable)
+        bounds = [None if bound is None else _exp(bound) for bound in (low, high)]
+        return Comparison(_exp(mean_of(logs)), bounds[0], bounds[1], len(pairs))
     unit = abs(mean_of(default_values)) or 1.0
     gains = [sign * (default - winner) for default, winner in pairs]
+    low, high = _interval(gains, confidence, repeatable=repeatable)
+    bounds = [None if bound is None else bound / unit for bound in (low, high)]
+    return Comparison(mean_of(gains) / unit, bounds[0], bounds[1], len(pairs), "difference")
+
+
+def _interval(gains: Sequence[float], confidence: float, *, repeatable: bool) -> tuple[float | None, float | None]:
+    """Bounds of the mean gain; no difference is 0."""
     middle, half_width = mean_of(gains), half_width_of(gains, confidence)
-    if half_width is None:
-        return Comparison(middle / unit, None, None, len(pairs), "difference")
-    low, high = (middle - half_width) / unit, (middle + half_width) / unit
-    return Comparison(middle / unit, low, high, len(pairs), "difference")
+    all_equal = max(gains) == min(gains)
+    if half_width is None or (all_equal and not repeatable and len(gains) < _FEWEST_EQUAL):
+        return None, None
+    low, high = middle - half_width, middle + half_width
+    if low <= 0.0 <= high or (repeatable and all_equal):
+        return low, high
+    allowed = max((1.0 - confidence) / 2.0, 2.0 ** -len(gains))
+    if _share_as_large(gains) > allowed:
+        return min(low, 0.0), max(high, 0.0)
+    return low, high
+
+
+def _share_as_large(gains: Sequence[float]) -> float:
+    """The share of all ways to turn signs that give a sum as far from 0, on the same side (Fisher's sign-flip test)."""
+    if len(gains) > _MOST_FLIPPED:
+        return 0.0  # with so many pairs Student's interval needs no help
+    direction = math.copysign(1.0, math.fsum(gains))
+    sums = [0.0]
+    for gain in gains:
+        sums = [total + turned for total in sums for turned in (direction * gain, -direction * gain)]
+    observed = sums[0]
+    slack = 1e-9 * math.fsum(abs(gain) for gain in gains)
+    return sum(total >= observed - slack for total in sums) / len(sums)
 
 
 def _check(default_values: Sequence[float], winner_values: Sequence[float]) -> None:

@@ -13,15 +13,22 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The number that the Python function under test returned."""
+    """The number that the Python function under test returned, or its `count` numbers, one for each objective."""
+
+    count: int = 1
 
     def __call__(self, execution: Execution) -> Outcome:
-        """Return that number, or why there is none."""
+        """Return what it returned, or why that is no measurement."""
         if execution.problem is not None:
             return execution.problem
         if execution.value is None:
             return Failed("'returned' needs a Python function's result, and this run has none")
-        return Completed(execution.value) if math.isfinite(execution.value) else Failed(f"returned {execution.value}")
+        numbers = (execution.value, *execution.others)
+        if len(numbers) != self.count:
+            return Failed(f"returned {len(numbers)} numbers, expected {self.count}: one for each goal")
+        if bad := [number for number in numbers if not math.isfinite(number)]:
+            return Failed(f"returned {bad[0]}")
+        return Completed(execution.value, execution.others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Measures by name."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from luthier.errors import InvalidInputError, NotFoundError
@@ -9,6 +9,7 @@ from luthier.measures.functions import Plugin, Returned
 from luthier.measures.json_output import JsonPath
 from luthier.measures.metrics import METRICS, Metric
 from luthier.measures.output import Regex
+from luthier.measures.several import Several
 
 PLUGINS = "luthier.measures"
 """The group of entry points through which other packages add measures: functions from an execution to a number."""
@@ -21,6 +22,17 @@ MEASURES: Mapping[str, Callable[[], Measure]] = {
 
 PATTERNS: Mapping[str, Callable[[str], Measure]] = {"regex": Regex, "json": JsonPath}
 """Measures that are a word, a colon, and what to look for in the output."""
+
+
+def measures_from(texts: Sequence[str]) -> Measure:
+    """Return the measure that takes every named one of a run; with one name, that one itself.
+
+    A run is measured if each of them gives a number; if not, the first problem is the outcome.
+    """
+    if all(text == "returned" for text in texts):
+        return Returned(len(texts))
+    measures = tuple(measure_from(text) for text in texts)
+    return measures[0] if len(measures) == 1 else Several(measures)
 
 
 def measure_from(text: str) -> Measure:

@@ -18,10 +18,16 @@ GROUP = "luthier.optimizers"
 
 # Imported when asked for: most need NumPy, and some SciPy.
 BUILT_IN: Mapping[str, str] = {
+    "annealing": "luthier.optimizers.annealing:Annealing",
     "auto": "luthier.optimizers.auto:Automatic",
     "exhaustive": "luthier.optimizers.exhaustive:ExhaustiveSearch",
+    "genetic": "luthier.optimizers.genetic:GeneticSearch",
     "gp": "luthier.optimizers.gp:GaussianProcessSearch",
+    "nelder-mead": "luthier.optimizers.nelder_mead:NelderMead",
+    "parallel-rank-ordering": "luthier.optimizers.rank_ordering:ParallelRankOrdering",
+    "pareto": "luthier.optimizers.pareto:ParetoSearch",
     "random": "luthier.optimizers.random_search:RandomSearch",
+    "sequential-rank-ordering": "luthier.optimizers.rank_ordering:SequentialRankOrdering",
 }
 
 _Factory: TypeAlias = Callable[..., Optimizer]

@@ -7,11 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import TypeAlias
 
 from luthier.runners.checks import checked_slots, require_free_slot
 from luthier.trial import Config, Execution, Failed, Job, Problem, Pruned, TimedOut
 
 logger = logging.getLogger(__name__)
+
+Returned: TypeAlias = float | Sequence[float]
+"""What a function under test may return: its value, or one for each objective."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +32,7 @@ class _Call:
 
 
 class FunctionRunner:
-    """Calls `function(config)` and takes the number that it returns; every call has a thread of its own.
+    """Calls `function(config)` and takes the number or numbers that it returns; every call has a thread of its own.
 
     A thread cannot be killed. A call that is cancelled or out of time is reported at once and its slot is free again,
     but the function goes on in the background until it returns; that late result is ignored. A function that must be
@@ -36,7 +40,7 @@ class FunctionRunner:
     """
 
     def __init__(
-        self, function: Callable[[Config], float], slots: int = 1, *, clock: Callable[[], float] = time.time
+        self, function: Callable[[Config], Returned], slots: int = 1, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._function = function
         self._slots = checked_slots(slots)
@@ -88,9 +92,9 @@ class FunctionRunner:
                 self._end(call, Pruned("cancelled"))
 
     def _run(self, call: _Call) -> None:
-        result: float | Problem
+        result: tuple[float, ...] | Problem
         try:
-            result = _number(self._function(Config(call.job.config)))
+            result = _numbers(self._function(Config(call.job.config)))
         except BaseException as error:  # whatever the user's function raises, also SystemExit, is its failure
             logger.debug("run %s raised", call.job.key, exc_info=True)
             result = Failed(f"{type(error).__name__}: {error}")
@@ -98,22 +102,24 @@ class FunctionRunner:
             if self._calls.get(call.job.key) is call:
                 self._end(call, _timed_out(call.job) if call.left_s() <= 0 else result)
 
-    def _end(self, call: _Call, result: float | Problem) -> None:
+    def _end(self, call: _Call, result: tuple[float, ...] | Problem) -> None:
         duration_s = time.monotonic() - call.began
+        value, *others = result if isinstance(result, tuple) else (None,)
         self._ended[call.job.key] = Execution(
             key=call.job.key,
             started_at=call.started_at,
             duration_s=duration_s,
-            problem=None if isinstance(result, float) else result,
+            problem=None if isinstance(result, tuple) else result,
             metrics={"wall_s": duration_s},
-            value=result if isinstance(result, float) else None,
+            value=value,
+            others=tuple(others),
         )
         del self._calls[call.job.key]
         logger.debug(
             "run %s ended after %.3f s%s",
             call.job.key,
             duration_s,
-            "" if isinstance(result, float) else f": {result.reason}",
+            "" if isinstance(result, tuple) else f": {result.reason}",
         )
         self._changed.notify_all()
 
@@ -122,15 +128,28 @@ def _timed_out(job: Job) -> TimedOut:
     return TimedOut(f"took longer than {job.timeout_s:g} s")
 
 
-def _number(result: object) -> float | Problem:
-    """Accept any finite real number, numpy's too, but no bool: a comparison returned by mistake is no measurement."""
-    if isinstance(result, bool) or not isinstance(result, Real):
+def _numbers(result: object) -> tuple[float, ...] | Problem:
+    """Accept a number, or a few in a sequence: finite real ones, numpy's too.
+
+    A bool is none: a comparison returned by mistake is no measurement.
+    """
+    plain = result if isinstance(result, Real) else getattr(result, "tolist", lambda: result)()
+    parts = list(plain) if isinstance(plain, list | tuple) and len(plain) > 1 else [plain]
+    numbers = [_number(part) for part in parts]
+    if any(number is None for number in numbers):
         return Failed(f"returned {_short(result)}, expected a number")
+    if not all(number is not None and math.isfinite(number) for number in numbers):
+        return Failed(f"returned {_short(result)}, expected a finite number")
+    return tuple(number for number in numbers if number is not None)
+
+
+def _number(part: object) -> float | None:
+    if isinstance(part, bool) or not isinstance(part, Real):
+        return None
     try:
-        number = float(result)
+        return float(part)
     except OverflowError:
-        number = math.inf
-    return number if math.isfinite(number) else Failed(f"returned {_short(result)}, expected a finite number")
+        return math.inf
 
 
 def _short(result: object) -> str:

@@ -12,13 +12,31 @@ from luthier.spec.template import Template
 Goal: TypeAlias = Literal["minimize", "maximize"]
 Plain: TypeAlias = bool | int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
 
-FEWEST_VERIFIED = 7
+MOST_OBJECTIVES = 3
+"""Beyond three nearly every configuration is on the Pareto front, and a front tells nothing."""
+
+FEWEST_VERIFIED = 10
 """A smaller budget has no room for a verification."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Something to make small or large."""
+
+    measure: str
+    goal: Goal = "minimize"
+
+    def __post_init__(self) -> None:
+        if self.goal not in ("minimize", "maximize"):
+            raise InvalidInputError(f"goal: {self.goal!r} is neither 'minimize' nor 'maximize'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
     """What to tune and how. `command` is None when a Python function is tuned.
+
+    The first objective is `measure` with its `goal`; with `further` ones the answer is a Pareto front, not a winner, so
+    there is no verification, and nothing that goes by a single value (`prune`, `patience`) works.
 
     `budget` counts every run that is submitted: the default's, the search's and the verification's. `prune` is None,
     `"default"` (stop a run that takes longer than the default did) or a limit in seconds; `patience` ends the search
@@ -42,6 +60,7 @@ class Experiment:
     prune: str | float | None = None
     patience: int | None = None
     verify_pairs: int | None = None
+    further: tuple[Objective, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -61,11 +80,10 @@ class Experiment:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InvalidInputError(f"{name}: {value!r} is not a positive number of seconds")
-        if self.goal not in ("minimize", "maximize"):
-            raise InvalidInputError(f"goal: {self.goal!r} is neither 'minimize' nor 'maximize'")
         if self.estimator not in ESTIMATORS:
             raise InvalidInputError(f"estimator: {self.estimator!r} is unknown; there are {', '.join(ESTIMATORS)}")
         self._check_prune()
+        self._check_objectives()
         if self.command is not None:
             self.command.check(self.space)
 
@@ -80,6 +98,27 @@ class Experiment:
         elif isinstance(self.prune, str) or not self.prune > 0:
             raise InvalidInputError(f"prune: {self.prune!r} is neither 'default' nor a positive number of seconds")
 
+    def _check_objectives(self) -> None:
+        measures = [objective.measure for objective in self.objectives]  # each checks its goal, the first one too
+        if not self.further:
+            return
+        if len(measures) > MOST_OBJECTIVES:
+            raise InvalidInputError(f"{len(measures)} measures; with more than {MOST_OBJECTIVES} a front tells nothing")
+        if len({measure == "returned" for measure in measures}) > 1:
+            raise InvalidInputError("measure: 'returned' cannot be mixed with others; let the function return them all")
+        if measures[0] != "returned" and len(set(measures)) < len(measures):
+            raise InvalidInputError(f"measure: {', '.join(measures)}; name each of them once")
+        for name, needless in (("prune", None), ("patience", None), ("verify_pairs", 0)):
+            if getattr(self, name) not in (None, needless):
+                raise InvalidInputError(
+                    f"{name.partition('_')[0]}: goes by one value; leave it out, or measure one thing"
+                )
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """Everything to be made small or large, the first objective first."""
+        return Objective(self.measure, self.goal), *self.further
+
     @property
     def reserved_pairs(self) -> int:
         """How many pairs of runs the search leaves for the verification.
@@ -87,17 +126,20 @@ class Experiment:
         Three pairs are the fewest whose 95 % interval is of any use (Student's t is 12.7 with one degree of freedom,
         4.3 with two); an eighth of the budget keeps the search's share at three quarters.
         """
+        if self.further:
+            return 0
         if self.verify_pairs is not None:
             return min(self.verify_pairs, (self.budget - 1) // 2)
         if self.budget < FEWEST_VERIFIED:
             return 0
-        return 2 if self.budget < 12 else min(max(self.budget // 8, 3), 10)
+        return min(max(self.budget // 8, 3), 10)
 
     def to_json(self) -> dict[str, Plain]:
         """The experiment as plain values."""
         plain: dict[str, Plain] = {field.name: getattr(self, field.name) for field in fields(self)}
         plain["space"] = self.space.to_json()
         plain["command"] = None if self.command is None else self.command.to_json()
+        plain["further"] = [{"measure": objective.measure, "goal": objective.goal} for objective in self.further]
         return plain
 
     @classmethod
@@ -116,7 +158,18 @@ class Experiment:
             )
         values["space"] = Space.from_json(space)  # type: ignore[assignment]  # plain values become objects here
         values["command"] = _template(command) if command is not None else None  # type: ignore[assignment]  # the same
+        values["further"] = _objectives(values.get("further", ()))  # type: ignore[assignment]  # the same
         return cls(**values)  # type: ignore[arg-type]  # __post_init__ checks each value
+
+
+def _objectives(plain: Plain) -> tuple[Objective, ...]:
+    listed = plain if isinstance(plain, Sequence) and not isinstance(plain, str) else [None]
+    objectives = []
+    for one in listed:
+        if not isinstance(one, Mapping) or set(one) != {"measure", "goal"}:
+            raise InvalidInputError("experiment settings hold no objectives; the store was written by something else")
+        objectives.append(Objective(str(one["measure"]), one["goal"]))  # type: ignore[arg-type]  # Objective checks it
+    return tuple(objectives)
 
 
 def _template(plain: Mapping[str, Plain]) -> Template:

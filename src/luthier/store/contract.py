@@ -251,6 +251,7 @@ class _RunPromises:
         store.append(key, run)
         bad = [
             ended(run, Completed(number)),
+            ended(run, Completed(1.0, (number,))),
             ended(run, Pruned("slow", number)),
             replace(ended(run, Completed(1.0)), duration_s=number),
             replace(ended(run, Completed(1.0)), metrics={"iops": number}),

@@ -62,6 +62,7 @@ class EndingRow(TypedDict):
     outcome: str | None
     reason: str | None
     value: float | None
+    others: str | None
     at_least: float | None
     metrics: str | None
     logs: str | None
@@ -78,6 +79,7 @@ NOT_ENDED = EndingRow(
     outcome=None,
     reason=None,
     value=None,
+    others=None,
     at_least=None,
     metrics=None,
     logs=None,
@@ -163,6 +165,7 @@ def ending_row(run: Run) -> EndingRow:
         outcome=_KINDS[type(outcome)],
         reason=None if isinstance(outcome, Completed) else outcome.reason,
         value=finite(outcome.value, f"{where}: value") if isinstance(outcome, Completed) else None,
+        others=_others(outcome, where) if isinstance(outcome, Completed) and outcome.others else None,
         at_least=_finite_or_none(outcome.at_least, f"{where}: at_least")
         if isinstance(outcome, TimedOut | Pruned)
         else None,
@@ -256,7 +259,7 @@ def _outcome(row: EndingRow) -> Outcome | None:
         case None:
             return None
         case "completed" if row["value"] is not None:
-            return Completed(row["value"])
+            return Completed(row["value"], () if row["others"] is None else tuple(json.loads(row["others"])))
         case "failed":
             return Failed(reason)
         case "timed out":
@@ -279,6 +282,10 @@ def finite(number: float, where: str) -> float:
     if not math.isfinite(exact):
         raise StoreError(f"{where}: {number!r:.30} is not a finite number; a run without a number has failed")
     return exact
+
+
+def _others(outcome: Completed, where: str) -> str:
+    return _ENCODER.encode([finite(value, f"{where}: one of the others") for value in outcome.others])
 
 
 def _finite_or_none(number: float | None, where: str) -> float | None:

@@ -12,7 +12,7 @@ _finite = st.floats(allow_nan=False, allow_infinity=False)
 _values = st.one_of(st.booleans(), st.integers(), _finite, texts)
 _bounds = st.none() | _finite
 _outcomes: st.SearchStrategy[Outcome] = st.one_of(
-    st.builds(Completed, _finite),
+    st.builds(Completed, _finite, st.lists(_finite, max_size=2).map(tuple)),
     st.builds(Failed, texts),
     st.builds(TimedOut, texts, _bounds),
     st.builds(Pruned, texts, _bounds),

@@ -92,6 +92,7 @@ runs = Table(
     Column("outcome", Text),
     Column("reason", AnyText),
     Column("value", Double),
+    Column("others", AnyText),
     Column("at_least", Double),
     Column("metrics", AnyText),
     Column("logs", AnyText),

@@ -55,6 +55,8 @@ def main() -> None:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except OSError as error:  # the system's own trouble, such as a working directory that is gone
+        _fail(f"{error.filename or 'the system'}: {error.strerror or error}; mend that and try again")
     sys.exit(code if isinstance(code, int) else 0)
 
 

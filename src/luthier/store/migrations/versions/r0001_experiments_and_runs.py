@@ -41,6 +41,7 @@ def upgrade() -> None:
         sa.Column("outcome", sa.Text),
         sa.Column("reason", sa.Text),
         sa.Column("value", sa.Double),
+        sa.Column("others", sa.Text),
         sa.Column("at_least", sa.Double),
         sa.Column("metrics", sa.Text),
         sa.Column("logs", sa.Text),

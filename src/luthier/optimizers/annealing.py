@@ -1,0 +1,186 @@
+"""Simulated annealing: a walk that accepts worse configurations while it is hot."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from luthier.designs import latin_hypercube
+from luthier.optimizers.history import History
+from luthier.optimizers.option_checks import check_count, check_known, check_positive, check_share
+from luthier.optimizers.vicinity import first_free, nearest_free, walk
+from luthier.space import Space
+from luthier.trial import Config, Lost, Trial
+
+Schedule: TypeAlias = Literal["exponential", "linear", "logarithmic"]
+Restart: TypeAlias = Literal["none", "random", "threshold"]
+
+_INITIAL = 10
+_TRIES = 32
+_SHARE = 0.1  # of the spread of the first values: a step changes the value by less than a leap across the space does
+
+# Robert 2022, section 3.3.3: the temperature after k steps, as a share of the first; the linear numerator is T0.
+SCHEDULES: Mapping[str, Callable[[float, int], float]] = {
+    "exponential": lambda a, k: a**k,
+    "linear": lambda a, k: 1.0 / (1.0 + a * k),
+    "logarithmic": lambda a, k: 1.0 / (1.0 + a * math.log1p(k)),
+}
+_COOLING: Mapping[str, float] = {"exponential": 0.95, "linear": 0.1, "logarithmic": 1.0}
+_RESTART_AT: Mapping[str, float] = {"none": 0.0, "random": 0.02, "threshold": 0.1}
+
+
+class Annealing:
+    """Walks by small steps, at first also uphill (Kirkpatrick et al. 1983; Robert 2022, section 3.3.3).
+
+    It begins at the best of `initial` points of a Latin hypercube (10, or a third of the budget), to which whatever was
+    told before counts. A step from value y to a worse one, y', is taken with the chance exp(-(y' - y) / T). T starts at
+    `temperature`, by default a tenth of the interquartile range of the values known by then, and falls with every step
+    by `schedule`, at the rate `cooling` (by default 0.95 exponential, 0.1 linear, 1 logarithmic).
+
+    A `restart`, of which there are `restarts` at most, reheats the walk and begins it anew at a random point: "random"
+    with the chance `restart_at` (0.02) after each step, "threshold" when T is below this share (0.1) of its start.
+    """
+
+    def __init__(  # noqa: PLR0913 - options are explicit keywords
+        self,
+        space: Space,
+        *,
+        seed: int,
+        budget: int | None = None,
+        initial: int | None = None,
+        temperature: float | None = None,
+        schedule: Schedule = "exponential",
+        cooling: float | None = None,
+        restart: Restart = "none",
+        restart_at: float | None = None,
+        restarts: int = 3,
+    ) -> None:
+        check_known("annealing", "schedule", schedule, SCHEDULES)
+        check_known("annealing", "restart", restart, _RESTART_AT)
+        check_count("annealing", "restarts", restarts, 0)
+        self._cooling = _COOLING[schedule] if cooling is None else cooling
+        _check_numbers(initial, temperature, self._cooling, restart_at, schedule)
+        self._restart = restart
+        self._restart_at = _RESTART_AT[restart] if restart_at is None else restart_at
+        self._restarts_left = 0 if restart == "none" else restarts
+        self._history, self._seed, self._asked = History(space), seed, 0
+        few = _INITIAL if budget is None else max(1, min(_INITIAL, budget // 3))
+        self._initial = few if initial is None else initial
+        self._design: list[Config] | None = None
+        self._hottest, self._schedule = temperature, schedule
+        self._begun = False
+        self._values: dict[Config, float] = {}  # of every configuration told; infinite without a number
+        self._current: Config | None = None
+        self._steps = self._judged = 0  # since the last start, and in all
+        self._walks = 0
+        self._proposed: dict[Config, int] = {}  # to the walk each was proposed for
+
+    @property
+    def temperature(self) -> float:
+        """The temperature now; 0 before the walk begins."""
+        return (self._hottest or 0.0) * SCHEDULES[self._schedule](self._cooling, self._steps) if self._begun else 0.0
+
+    def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
+        """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
+        rng = np.random.default_rng([self._seed, self._asked])
+        taken = self._history.taken(running)
+        chosen = self._from_design(count, taken)
+        taken.update(chosen)
+        while len(chosen) < count and (config := self._next(taken, rng)) is not None:
+            chosen.append(config)
+            taken.add(config)
+            if self._begun:
+                self._proposed[config] = self._walks
+        self._asked += bool(chosen)
+        return chosen
+
+    def tell(self, finished: Sequence[Trial]) -> None:
+        """Judge the steps that were proposed, each when it is first told; take note of the rest."""
+        self._history.tell(finished)
+        for trial in finished:
+            value = math.inf if trial.estimate is None else trial.estimate.value
+            self._values[trial.config] = value
+            known = self._proposed.pop(trial.config, None)
+            if not self._begun:
+                self._begin()
+            elif known == self._walks and not _lost(trial):
+                self._judge(trial.config, value)
+
+    def _from_design(self, count: int, taken: set[Config]) -> list[Config]:
+        if self._design is None:
+            rng = np.random.default_rng([self._seed, 0, 1])  # a stream of its own, beside those of the asks
+            self._design = latin_hypercube(self._history.space, self._initial, rng)
+        wanted = min(count, self._initial - len(taken))
+        return [config for config in self._design if config not in taken][: max(wanted, 0)]
+
+    def _next(self, taken: set[Config], rng: np.random.Generator) -> Config | None:
+        """A free neighbour of the current point; without one, a random start."""
+        space = self._history.space
+        if self._current is None:
+            return next(iter(space.sample(1, rng, exclude=taken)), None)
+        codes = space.codes([self._current])[0]
+        found = first_free(space, walk(space, codes, _TRIES, rng), taken)
+        return nearest_free(space, codes, taken, rng) if found is None else found
+
+    def _begin(self) -> None:
+        measured = [value for value in self._values.values() if value < math.inf]
+        if len(self._values) < self._initial or not measured:
+            return
+        self._begun = True
+        self._current = min(self._values, key=self._values.__getitem__)
+        if self._hottest is None:
+            self._hottest = _SHARE * _spread(measured)
+
+    def _judge(self, config: Config, value: float) -> None:
+        """Accept or reject a step, cool down, and start anew if it is time to."""
+        rng = np.random.default_rng([self._seed, self._judged, 2])
+        self._judged += 1
+        if self._current is None:
+            self._current = config if value < math.inf else None
+            return
+        if rng.random() < acceptance(value, self._values[self._current], self.temperature):
+            self._current = config
+        self._steps += 1
+        if self._restarts_left and self._is_time(rng):
+            self._restarts_left -= 1
+            self._walks += 1
+            self._steps, self._current = 0, None
+
+    def _is_time(self, rng: np.random.Generator) -> bool:
+        if self._restart == "random":
+            return rng.random() < self._restart_at
+        return self.temperature < self._restart_at * (self._hottest or 0.0)
+
+
+def _check_numbers(
+    initial: object, temperature: object, cooling: object, restart_at: object, schedule: Schedule
+) -> None:
+    if initial is not None:
+        check_count("annealing", "initial", initial, 1)
+    if temperature is not None:
+        check_positive("annealing", "temperature", temperature)
+    if restart_at is not None:
+        check_share("annealing", "restart_at", restart_at)
+    check_positive("annealing", "cooling", cooling)
+    if schedule == "exponential":
+        check_share("annealing", "cooling", cooling)  # above 1 it would heat
+
+
+def acceptance(new: float, old: float, temperature: float) -> float:
+    """The chance that a step from `old` to `new` is taken: exp(-(new - old) / T) for a worse value, else 1."""
+    if new <= old and new < math.inf:
+        return 1.0
+    if temperature == 0.0 or new == math.inf:
+        return 0.0
+    return math.exp(-(new - old) / temperature)
+
+
+def _spread(values: Sequence[float]) -> float:
+    low, high = np.quantile(np.array(values) / 2.0, [0.25, 0.75])  # halves: a difference of two floats may overflow
+    return float(high - low) * 2.0 if high - low < 1e307 else 1e307
+
+
+def _lost(trial: Trial) -> bool:
+    """Whether nothing is known of the configuration, so that there was no step."""
+    return trial.estimate is None and all(isinstance(outcome, Lost) for outcome in trial.outcomes)

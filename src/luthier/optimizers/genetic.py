@@ -1,0 +1,167 @@
+"""A genetic search: two parents, one offspring at a time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from luthier.designs import latin_hypercube
+from luthier.errors import InvalidInputError
+from luthier.optimizers.history import History
+from luthier.optimizers.option_checks import check_count, check_known, check_share
+from luthier.optimizers.vicinity import nearest_free, step
+from luthier.space import FloatArray, Space
+from luthier.trial import Config, Trial
+
+Selection: TypeAlias = Literal["tournament", "roulette"]
+Crossover: TypeAlias = Literal["one-point", "two-point"]
+IntArray: TypeAlias = npt.NDArray[np.intp]
+
+_TRIES = 10
+
+
+class GeneticSearch:
+    """Breeds new configurations from good ones (Robert 2022, algorithm 2).
+
+    The first `population` configurations are a Latin hypercube. From then on the population holds the `elite` best of
+    all that was measured, asked for or not, and the latest of the rest. Each step selects two parents, by `tournament`
+    (the best of so many drawn) or by roulette over the ranks, crosses them, and with the chance `mutation` moves the
+    offspring one step. An offspring that is taken or breaks a constraint is bred again a few times; then the nearest
+    free configuration stands in for it.
+    """
+
+    def __init__(  # noqa: PLR0913 - options are explicit keywords
+        self,
+        space: Space,
+        *,
+        seed: int,
+        budget: int | None = None,
+        population: int = 10,
+        elite: int = 5,
+        selection: Selection = "tournament",
+        tournament: int = 3,
+        crossover: Crossover = "one-point",
+        mutation: float = 0.5,
+    ) -> None:
+        check_count("genetic", "population", population, 2)
+        check_count("genetic", "elite", elite, 0)
+        if elite > population:
+            raise InvalidInputError(f"optimizer genetic: elite {elite} is above population {population}; lower it")
+        check_count("genetic", "tournament", tournament, 1)
+        check_known("genetic", "selection", selection, ("tournament", "roulette"))
+        check_known("genetic", "crossover", crossover, CROSSOVERS)
+        check_share("genetic", "mutation", mutation)
+        self._history, self._seed, self._asked = History(space), seed, 0
+        self._initial = population if budget is None else max(2, min(population, budget // 3))
+        self._population, self._elite = population, elite
+        self._tournament = tournament if selection == "tournament" else None
+        self._cross, self._mutation = CROSSOVERS[crossover], mutation
+        self._design: list[Config] | None = None
+
+    def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
+        """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
+        rng = np.random.default_rng([self._seed, self._asked])
+        taken = self._history.taken(running)
+        chosen = self._from_design(count, taken)
+        taken.update(chosen)
+        parents = self._ranked_population()
+        while len(chosen) < count and (offspring := self._offspring(parents, taken, rng)) is not None:
+            chosen.append(offspring)
+            taken.add(offspring)
+        self._asked += bool(chosen)
+        return chosen
+
+    def tell(self, finished: Sequence[Trial]) -> None:
+        """Take in trials; those without a number have no offspring."""
+        self._history.tell(finished)
+
+    def _from_design(self, count: int, taken: set[Config]) -> list[Config]:
+        if self._design is None:
+            rng = np.random.default_rng([self._seed, 0, 1])  # a stream of its own, beside those of the asks
+            self._design = latin_hypercube(self._history.space, self._initial, rng)
+        wanted = min(count, self._initial - len(taken))
+        return [config for config in self._design if config not in taken][: max(wanted, 0)]
+
+    def _ranked_population(self) -> tuple[FloatArray, FloatArray]:
+        """The codes and values of the population, the fittest first; of equals, the earlier."""
+        trials = enumerate(self._history.trials)
+        measured = [(trial.estimate.value, row) for row, trial in trials if trial.estimate is not None]
+        ranked = sorted(measured)
+        latest = sorted(ranked[self._elite :], key=lambda pair: -pair[1])
+        chosen = sorted([*ranked[: self._elite], *latest[: self._population - self._elite]])
+        rows = [row for _, row in chosen]
+        return self._history.codes()[rows], np.array([value for value, _ in chosen])
+
+    def _offspring(
+        self, ranked: tuple[FloatArray, FloatArray], taken: set[Config], rng: np.random.Generator
+    ) -> Config | None:
+        space, (codes, values) = self._history.space, ranked
+        if len(codes) == 0:
+            return next(iter(space.sample(1, rng, exclude=taken)), None)
+        for _ in range(_TRIES):
+            child = self._child(codes, values, rng)
+            if space.feasible(child)[0] and (config := space.decode(child[0])) not in taken:
+                return config
+        return nearest_free(space, child[0], taken, rng)
+
+    def _child(self, codes: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+        if self._tournament is None:
+            first, second = roulette(values, rng)
+        else:
+            first, second = tournament(len(values), self._tournament, rng)
+        child = self._cross(codes[first], codes[second], rng)[None, :]
+        if rng.random() < self._mutation:
+            moved = np.zeros(child.shape, dtype=np.bool_)
+            moved[0, _movable_column(self._history.space, rng)] = True
+            child = step(self._history.space, child, moved, rng)
+        return child
+
+
+def _movable_column(space: Space, rng: np.random.Generator) -> int:
+    columns = [column for column, parameter in enumerate(space.parameters) if parameter.size != 1]
+    return int(rng.choice(columns or [0]))
+
+
+def tournament(count: int, size: int, rng: np.random.Generator) -> tuple[int, int]:
+    """Two different winners, where there are two, each the fittest of up to `size` drawn; 0 is the fittest of all."""
+    first = int(rng.choice(count, min(size, count), replace=False).min())
+    others = np.delete(np.arange(count), first)
+    if len(others) == 0:
+        return first, first
+    return first, int(rng.choice(others, min(size, len(others)), replace=False).min())
+
+
+def roulette(values: FloatArray, rng: np.random.Generator) -> tuple[int, int]:
+    """Two different parents, where there are two, drawn in proportion to how many the value is no worse than.
+
+    Ranks, not values: these may be negative, and of any size. Equal values have equal chances.
+    """
+    beaten = np.sum(values[:, None] <= values[None, :], axis=1).astype(np.float64)
+    drawn = rng.choice(len(values), min(2, len(values)), replace=False, p=beaten / beaten.sum())
+    return int(drawn[0]), int(drawn[-1])
+
+
+def one_point(first: FloatArray, second: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The first parent up to a cut between any two genes, the second from there on."""
+    if len(first) == 1:
+        return first.copy()
+    cut = int(rng.integers(1, len(first)))
+    return np.concatenate((first[:cut], second[cut:]))
+
+
+def two_point(first: FloatArray, second: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The first parent with a stretch of the second, which never replaces the whole of it."""
+    count = len(first)
+    if count == 1:
+        return first.copy()
+    start, end = sorted(int(cut) for cut in rng.choice(count + 1, 2, replace=False))
+    if (start, end) == (0, count):
+        start = 1
+    return np.concatenate((first[:start], second[start:end], first[end:]))
+
+
+CROSSOVERS: Mapping[str, Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray]] = {
+    "one-point": one_point,
+    "two-point": two_point,
+}

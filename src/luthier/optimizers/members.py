@@ -1,0 +1,146 @@
+"""Models of different kinds behind one face, so that they can be compared and blended."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from luthier.learn.forest import Forest, IntArray
+from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
+from luthier.learn.kernels import BoolArray, Family, FloatArray
+
+_LEAST_DEVIATION = 0.01
+
+
+class Watched:
+    """Points that predictions are asked for again and again; what each model computed for them is kept."""
+
+    def __init__(self, units: FloatArray) -> None:
+        self.units = units
+        self._fixed: dict[GaussianProcess, FixedPoints] = {}
+        self._leaves: dict[Forest, tuple[int, IntArray]] = {}
+
+    def fixed(self, process: GaussianProcess) -> FixedPoints:
+        """The points as `process` follows them."""
+        if process not in self._fixed:
+            self._fixed[process] = FixedPoints(self.units)
+        return self._fixed[process]
+
+    def leaves(self, forest: Forest) -> IntArray:
+        """The leaves of the points in the trees `forest` has now."""
+        generation, leaves = self._leaves.get(forest, (-1, None))
+        if leaves is None or generation != forest.generation:
+            leaves = forest.leaves(self.units)
+            self._leaves[forest] = (forest.generation, leaves)
+        return leaves
+
+
+class Member(Protocol):
+    """A model of targets that have mean 0 and deviation 1, or are 0 and 1."""
+
+    most: int
+    """It is too slow for more observations than that."""
+
+    def learn(self, data: Observations) -> None:
+        """Take `data` for all that is known."""
+        ...
+
+    def unseen(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each observation it has learnt, predicted without it."""
+        ...
+
+    def predict(self, points: Watched) -> tuple[FloatArray, FloatArray, float]:
+        """Mean and deviation at points, and the least mean believed in so far."""
+        ...
+
+    def noise(self) -> float:
+        """The deviation of a single measurement from what is predicted."""
+        ...
+
+    def believe(self, x: FloatArray) -> None:
+        """Pretend that each row of `x` was measured as predicted."""
+        ...
+
+    def disbelieve(self) -> None:
+        """Take back every `believe`."""
+        ...
+
+
+class GaussianMember:
+    """A Gaussian process."""
+
+    most = 1_200
+
+    def __init__(self, ordered: BoolArray, family: Family) -> None:
+        self._process = GaussianProcess(ordered, family)
+
+    def learn(self, data: Observations) -> None:
+        """Take `data` for all that is known."""
+        self._process.learn(data)
+
+    def unseen(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each observation it has learnt, predicted without it."""
+        return self._process.leave_one_out()
+
+    def predict(self, points: Watched) -> tuple[FloatArray, FloatArray, float]:
+        """Mean and deviation at points, and the least mean believed in so far."""
+        mean, deviation = points.fixed(self._process).predict(self._process)
+        least = self._process.to_targets(np.array([self._process.incumbent_standard()]), np.zeros(1))[0]
+        return mean, deviation, float(least[0])
+
+    def noise(self) -> float:
+        """The deviation of a single measurement from what is predicted."""
+        return self._process.noise_deviation()
+
+    def believe(self, x: FloatArray) -> None:
+        """Pretend that each row of `x` was measured as predicted."""
+        self._process.believe(x)
+
+    def disbelieve(self) -> None:
+        """Take back every `believe`."""
+        self._process.disbelieve()
+
+
+class ForestMember:
+    """A forest; its deviation has a floor, as trees that agree may all be wrong."""
+
+    most = 1_000_000
+
+    def __init__(self, ordered: BoolArray, trees: int = 32) -> None:
+        self._forest = Forest(ordered, trees)
+        self._real = Observations.single(np.empty((0, len(ordered))), np.empty(0))
+        self._pretended = False
+
+    def learn(self, data: Observations) -> None:
+        """Take `data` for all that is known."""
+        self._real = data
+        self._forest.learn(data.x, data.y)
+
+    def unseen(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each observation it has learnt, predicted without it."""
+        mean, deviation = self._forest.out_of_bag()
+        return mean, np.maximum(deviation, _LEAST_DEVIATION)
+
+    def predict(self, points: Watched) -> tuple[FloatArray, FloatArray, float]:
+        """Mean and deviation at points, and the least target so far."""
+        mean, deviation = self._forest.predict(points.leaves(self._forest))
+        return mean, np.maximum(deviation, _LEAST_DEVIATION), float(self._real.y.min())
+
+    def noise(self) -> float:
+        """Nothing: what trees cannot explain is in their deviation."""
+        return 0.0
+
+    def believe(self, x: FloatArray) -> None:
+        """Pretend that each row of `x` was measured as predicted; the trees stay as they are."""
+        if len(x):
+            mean, _ = self._forest.predict(self._forest.leaves(x))
+            self._forest.drop(x, mean)
+
+    def disbelieve(self) -> None:
+        """Take back every `believe`."""
+        self._forest.lift(len(self._real.y))
+
+
+def all_members(ordered: BoolArray) -> Sequence[Member]:
+    """One model for smooth functions, one for rough ones, one for functions with sharp borders."""
+    return (GaussianMember(ordered, "matern52"), GaussianMember(ordered, "laplace"), ForestMember(ordered))

@@ -1,0 +1,264 @@
+"""Bayesian optimisation of two or three objectives at once."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from luthier.errors import InvalidInputError
+from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
+from luthier.learn.kernels import BoolArray, FloatArray
+from luthier.learn.linear import one_thread
+from luthier.optimizers.candidates import WHOLE_LIMIT, neighbourhood
+from luthier.optimizers.front import values_of
+from luthier.optimizers.gp import GaussianProcessSearch
+from luthier.optimizers.history import History
+from luthier.optimizers.hypervolume import Prediction, log_expected_hypervolume_improvement
+from luthier.space import Space
+from luthier.trial import Config, Estimate, Lost, Trial
+
+MOST_OBJECTIVES = 3
+_FEWEST_INITIAL = 5
+_POOL, _CENTRES, _ROUNDS = 2_000, 20, 3
+_MARGIN = 0.1  # how far beyond the worst of the front a new end of it still counts, as a share of the front's width
+_NARROWEST = 0.1  # the least width of a front, as a share of the range of what was measured
+_RECONSIDER = 4  # the scale is chosen anew when one in so many values is new
+_TIE = 9
+
+
+class ParetoSearch:
+    """Looks for the configuration that is expected to add most hypervolume to the front (Emmerich et al. 2006).
+
+    Every objective has a Gaussian process of its own, on a linear or logarithmic scale, whichever predicts better;
+    volumes are measured on the linear one. Runs under way are believed to end as predicted. While no trial has more
+    than one objective, this is `GaussianProcessSearch`.
+    """
+
+    def __init__(self, space: Space, *, seed: int, budget: int | None = None) -> None:
+        wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
+        self._initial = wanted if budget is None else max(1, min(wanted, budget // 3))
+        self._single = GaussianProcessSearch(space, seed=seed, budget=budget, initial=self._initial)
+        self._history = History(space)
+        self._seed, self._asked = seed, 0
+        self._objectives: int | None = None
+        self._models: _Models | None = None
+        self._grid: _Points | None = None
+
+    def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
+        """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
+        if self._objectives is None or self._objectives == 1:
+            return self._single.ask(count, running)
+        size, taken = self._history.space.size, self._history.taken(running)
+        if size is not None and len(taken) >= size:
+            return []
+        chosen: list[Config] = []
+        if len(taken) < self._initial:
+            chosen = self._single.ask(min(count, self._initial - len(taken)), running)
+        if len(chosen) < count:
+            rng = np.random.default_rng([self._seed, self._asked, 2])
+            with one_thread():
+                chosen += self._from_models(count - len(chosen), [*running, *chosen], rng)
+        self._asked += bool(chosen)
+        return chosen
+
+    def tell(self, finished: Sequence[Trial]) -> None:
+        """Learn from trials; each that was measured must have the same number of objectives."""
+        objectives = self._objectives
+        for trial in finished:
+            values = values_of(trial)
+            if values is None:
+                continue
+            objectives = len(values) if objectives is None else objectives
+            if len(values) != objectives or len(values) > MOST_OBJECTIVES or not all(map(math.isfinite, values)):
+                raise InvalidInputError(
+                    f"{trial.config}: objectives {values}; expected {objectives} finite numbers, as in every trial, "
+                    f"{MOST_OBJECTIVES} at most"
+                )
+        self._single.tell(finished)
+        self._history.tell(finished)
+        self._objectives = objectives
+
+    def _from_models(self, count: int, running: Sequence[Config], rng: np.random.Generator) -> list[Config]:
+        space = self._history.space
+        if self._models is None:
+            self._models = _Models(space, self._objectives or 1)
+        self._models.learn(self._history)
+        taken = {_key(codes) for codes in self._history.codes()} | {_key(codes) for codes in space.codes(list(running))}
+        self._models.believe(space.to_unit(space.codes(list(running))))
+        chosen: list[Config] = []
+        while len(chosen) < count and (codes := self._best(self._models, taken, rng)) is not None:
+            chosen.append(space.decode(codes))
+            taken.add(_key(codes))
+            self._models.believe(space.to_unit(codes[None, :]))
+        self._models.disbelieve()
+        return chosen
+
+    def _best(self, models: "_Models", taken: set[bytes], rng: np.random.Generator) -> FloatArray | None:
+        """The codes of the most promising free configuration."""
+        space = self._history.space
+        if space.size is not None and space.size <= WHOLE_LIMIT:
+            if self._grid is None:
+                self._grid = _Points(space, space.grid())
+            found = _most_promising(self._grid, models, taken, rng)
+            return None if found is None else found[1]
+        around = models.front_units(rng)
+        codes = np.concatenate((space.sample_codes(_POOL, rng), neighbourhood(space, around, rng)))
+        found = _most_promising(_Points(space, codes), models, taken, rng)
+        for _ in range(_ROUNDS):
+            if found is None:
+                break
+            near = neighbourhood(space, space.to_unit(found[1][None, :]), rng)
+            better = _most_promising(_Points(space, near), models, taken, rng)
+            if better is None or better[0] <= found[0]:
+                break
+            found = better
+        if found is not None:
+            return found[1]
+        left = space.sample(1, rng, exclude={space.decode(np.frombuffer(key)) for key in taken})
+        return space.codes(left)[0] if left else None
+
+
+class _Points:
+    """Configurations to choose from, and what each model has worked out for them."""
+
+    def __init__(self, space: Space, codes: FloatArray) -> None:
+        self.codes, self.units = codes, space.to_unit(codes)
+        self.keys = [_key(row) for row in codes]
+        self._known: dict[int, tuple[GaussianProcess, FixedPoints]] = {}
+
+    def under(self, place: int, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
+        """What one model predicts; its work is kept as long as it is the same process."""
+        if place not in self._known or self._known[place][0] is not process:
+            self._known[place] = process, FixedPoints(self.units)
+        return self._known[place][1].predict(process)
+
+
+class _Models:
+    """A model for each objective, and one for whether a run yields numbers at all."""
+
+    def __init__(self, space: Space, objectives: int) -> None:
+        ordered = np.asarray(space.ordered, dtype=np.bool_)
+        self._objectives = [_Objective(ordered) for _ in range(objectives)]
+        self._success, self._failures = GaussianProcess(ordered), 0
+        self._units = np.empty((0, len(ordered)))
+        self._believed = self._units
+
+    def learn(self, history: History) -> None:
+        """Take `history` for all that is known."""
+        units, trials = history.units(), history.trials
+        measured = np.array([trial.estimate is not None for trial in trials], dtype=np.bool_)
+        self._units = units[measured]
+        for place, objective in enumerate(self._objectives):
+            known = [(trial.estimate, *trial.others)[place] for trial in trials if trial.estimate is not None]
+            objective.learn(self._units, [guess for guess in known if guess is not None])
+        failed = np.array([trial.estimate is None and not _lost(trial) for trial in trials], dtype=np.bool_)
+        self._failures = int(failed.sum())
+        if self._failures:
+            told = failed | measured
+            self._success.learn(Observations.single(units[told], measured[told].astype(np.float64)))
+
+    def believe(self, units: FloatArray) -> None:
+        """Take runs under way for ended as predicted."""
+        self._believed = np.concatenate((self._believed, units))
+        for objective in self._objectives:
+            objective.process.believe(units)
+
+    def disbelieve(self) -> None:
+        """Take every belief back."""
+        self._believed = self._believed[:0]
+        for objective in self._objectives:
+            objective.process.disbelieve()
+
+    def means(self) -> FloatArray:
+        """What the models say about the configurations measured or believed: no lucky run is in it."""
+        units = np.concatenate((self._units, self._believed))
+        columns = [(objective, objective.process.predict(units)[0]) for objective in self._objectives]
+        return np.stack([np.exp(mean) if objective.logarithmic else mean for objective, mean in columns], axis=1)
+
+    def front_units(self, rng: np.random.Generator) -> FloatArray:
+        """Where the front is, or some of it."""
+        rows = np.flatnonzero(_is_front(self.means()))
+        chosen = rows if len(rows) <= _CENTRES else rng.choice(rows, _CENTRES, replace=False)
+        return np.asarray(np.concatenate((self._units, self._believed))[chosen], dtype=np.float64)
+
+    def log_promise(self, points: _Points) -> FloatArray:
+        """The log expected hypervolume improvement at each point, plus the log odds that it yields numbers."""
+        means = self.means()
+        front = means[_is_front(means)]
+        worst, width = front.max(axis=0), np.maximum(np.ptp(front, axis=0), _NARROWEST * np.ptp(means, axis=0))
+        predictions = [
+            Prediction(*points.under(place, objective.process), objective.logarithmic)
+            for place, objective in enumerate(self._objectives)
+        ]
+        promise = log_expected_hypervolume_improvement(predictions, front, worst + _MARGIN * width)
+        if not self._failures:
+            return promise
+        from scipy.special import log_ndtr
+
+        # Least-squares classification (Rasmussen & Williams 2006, section 6.5).
+        mean, deviation = points.under(-1, self._success)
+        return promise + log_ndtr((mean - 0.5) / np.hypot(deviation, self._success.noise_deviation()))
+
+
+class _Objective:
+    """A Gaussian process over one objective, or over its logarithm where that is predicted better.
+
+    Values are shares of the largest: volumes of three objectives then stay within the range of floats.
+    """
+
+    def __init__(self, ordered: BoolArray) -> None:
+        self._plain, self._logarithms = GaussianProcess(ordered), GaussianProcess(ordered)
+        self._considered = 0
+        self.logarithmic = False
+
+    @property
+    def process(self) -> GaussianProcess:
+        """The model in use."""
+        return self._logarithms if self.logarithmic else self._plain
+
+    def learn(self, x: FloatArray, estimates: Sequence[Estimate]) -> None:
+        """Take `estimates` at the rows of `x` for all that is known."""
+        values = np.array([guess.value for guess in estimates])
+        share = np.array([1.0 / guess.count for guess in estimates])
+        largest = float(np.max(np.abs(values))) or 1.0
+        plain = Observations(x, values / largest, share, np.zeros(len(values)))
+        positive = bool(np.all(plain.y > 0.0))
+        logarithms = replace(plain, y=np.log(plain.y)) if positive else plain
+        if positive and len(values) >= self._considered + max(1, self._considered // _RECONSIDER):
+            self._considered = len(values)
+            self._plain.learn(plain)
+            self._logarithms.learn(logarithms)
+            # Densities of y itself: that of log y times the Jacobian 1/y.
+            density = self._logarithms.leave_one_out_log_density() - float(logarithms.y.sum())
+            self.logarithmic = density >= self._plain.leave_one_out_log_density()
+            return
+        self.logarithmic = self.logarithmic and positive
+        self.process.learn(logarithms if self.logarithmic else plain)
+
+
+def _most_promising(
+    points: _Points, models: _Models, taken: set[bytes], rng: np.random.Generator
+) -> tuple[float, FloatArray] | None:
+    free = np.array([key not in taken for key in points.keys], dtype=np.bool_)
+    if not free.any():
+        return None
+    promise = np.round(np.where(free, models.log_promise(points), -np.inf), _TIE)
+    row = int(rng.choice(np.flatnonzero(promise == promise.max())))
+    return float(promise[row]), points.codes[row]
+
+
+def _is_front(values: FloatArray) -> BoolArray:
+    """Which rows no other row dominates; of equal ones each."""
+    no_worse: BoolArray = np.all(values[None, :, :] <= values[:, None, :], axis=2)
+    better: BoolArray = np.any(values[None, :, :] < values[:, None, :], axis=2)
+    dominated: BoolArray = np.any(no_worse & better, axis=1)
+    return ~dominated
+
+
+def _lost(trial: Trial) -> bool:
+    return all(isinstance(outcome, Lost) for outcome in trial.outcomes)
+
+
+def _key(codes: FloatArray) -> bytes:
+    return (codes + 0.0).tobytes()
