@@ -22,16 +22,25 @@ def bowl(x: FloatArray) -> FloatArray:
     return 3.0 + (x[:, 0] - 0.3) ** 2 + 0.5 * (x[:, 2] - 0.6) ** 2 + 0.3 * (x[:, 1] > 0.5)
 
 
-@pytest.mark.parametrize("family", ["matern52", "matern32", "rbf"])
+@pytest.mark.parametrize("family", ["matern52", "matern32", "rbf", "laplace"])
 def test_gradient_matches_differences(family: Family) -> None:
     rng = np.random.default_rng(3)
     x = points(14, seed=1)
     evidence = Evidence(Kernel(MIXED, family), x, rng.standard_normal(14), rng.random(14), 0.1 * rng.random(14))
-    vector = weak_prior(MIXED).centre + 0.3 * rng.standard_normal(2 + len(MIXED))
+    vector = weak_prior(Kernel(MIXED, family)).centre + 0.3 * rng.standard_normal(2 + len(MIXED))
     _, gradient = evidence(vector)
     steps = 1e-6 * np.eye(len(vector))
     differences = [(evidence(vector + step)[0] - evidence(vector - step)[0]) / 2e-6 for step in steps]
     np.testing.assert_allclose(gradient, differences, rtol=1e-5, atol=1e-6)
+
+
+def test_laplace_correlation_by_its_definition() -> None:
+    x, z = points(6, seed=1), points(4, seed=2)
+    hyper = Hyperparameters(1.0, 0.1, np.array([4.0, 0.7, 0.5, 9.0, 0.2]))
+    gaps = x[:, None] - z[None, :]
+    distances = np.where(MIXED, np.abs(gaps), gaps != 0.0)
+    expected = np.exp(-np.sum(hyper.rates * distances, axis=2))
+    np.testing.assert_allclose(Kernel(MIXED, "laplace").correlation(hyper, x, z), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("family", ["matern52", "matern32", "rbf"])
@@ -212,7 +221,7 @@ def test_hyperparameters_rest_between_fits() -> None:
     process = GaussianProcess(MIXED)
     process.learn(Observations.single(x[:100], y[:100]))
     first = process.hyper
-    process.learn(Observations.single(x[:109], y[:109]))
+    process.learn(Observations.single(x[:119], y[:119]))
     assert process.hyper is first
-    process.learn(Observations.single(x[:110], y[:110]))
+    process.learn(Observations.single(x[:120], y[:120]))
     assert process.hyper is not first

@@ -7,7 +7,8 @@ from luthier.learn.kernels import FloatArray
 from luthier.optimizers import make_optimizer
 from luthier.optimizers.acquisition import log_expected_improvement
 from luthier.optimizers.contract import measured, unmeasured
-from luthier.optimizers.surrogate import Surrogate, Watched
+from luthier.optimizers.members import Watched
+from luthier.optimizers.surrogate import Surrogate
 from luthier.space import Choice, Integer, Real, Space
 from luthier.trial import Config, Failed, Lost
 

@@ -86,6 +86,37 @@ def test_what_matters_is_left_out_where_nothing_can_be_told(shell: Shell) -> Non
     assert json.loads(shell("show", "1", "--json").stdout)["importance"] == []
 
 
+def test_two_measures_give_a_front(shell: Shell) -> None:
+    script = "echo rate {x} cost $(( {x} * {x} + {y} * {y} ))"
+    options = [
+        "-p",
+        "x=1..9@5",
+        "-p",
+        "y=-3..3@-2",
+        "-n",
+        "30",
+        "-m",
+        "max:regex:rate (.+) cost",
+        "-m",
+        "regex:cost (.+)",
+    ]
+    answer = shell("tune", *options, "--json", "--", "sh", "-c", script)
+    assert answer.returncode == 0, answer.stderr
+    assert "run   1/30  default  5, 29  x=5 y=-2  [best 1 on the Pareto front]" in answer.stderr
+    result = json.loads(answer.stdout)
+    assert result["runs"] == 30
+    front = [(trial["config"]["x"], trial["others"][0]["value"]) for trial in result["front"]]
+    assert front == [(x, float(x * x)) for x in range(9, 0, -1)]
+    assert result["recommended"] == {"x": 5, "y": 0}
+    assert result["verdict"].startswith("9 configurations on the Pareto front, 0 of them better")
+    text = shell("show", "1").stdout
+    assert "no worse than the default in anything" in text
+    assert "what matters for regex:rate" in text
+    rows = list(csv.DictReader(io.StringIO(shell("export", "1").stdout)))
+    assert {row["value.regex:cost (.+)"] for row in rows[:1]} == {"29.0"}
+    assert shell("apply", "1").stdout.startswith("sh -c 'echo rate 5")
+
+
 def test_plain_lines_without_a_terminal_and_results_on_stdout(shell: Shell) -> None:
     answer = shell("tune", *KNOBS, "-n", "3", "--", *WORK)
     assert answer.returncode == 0
@@ -227,6 +258,13 @@ BAD = [
     (["tune", "-p", "x=1,2", "-c", "__import__('os')", "--", "true", "{x}"], "__import__"),
     (["tune", "-p", "x=1,2", "-m", "regex:(", "--", "true", "{x}"], "regex"),
     (["tune", "-p", "x=1,2", "-m", "wal", "--", "true", "{x}"], "wall"),
+    (["tune", "-p", "x=1,2", "-m", "wall", "-m", "memry", "--", "true", "{x}"], "memory"),
+    (["tune", "-p", "x=1,2", "-m", "wall", "-m", "wall", "--", "true", "{x}"], "once"),
+    (["tune", "-p", "x=1,2", "-m", "wall", "-m", "cpu", "--maximize", "--", "true", "{x}"], "max:wall"),
+    (["tune", "-p", "x=1,2", "-m", "min:wall", "--maximize", "--", "true", "{x}"], "max:wall"),
+    (["tune", "-p", "x=1,2", "-m", "wall", "-m", "cpu", "--verify", "3", "--", "true", "{x}"], "verify"),
+    (["tune", "-p", "x=1,2", "-m", "wall", "-m", "cpu", "--prune", "3s", "--", "true", "{x}"], "prune"),
+    (["tune", "-p", "x=1,2", "-m", "wall", "-m", "cpu", "-m", "user", "-m", "memory", "--", "true", "{x}"], "4"),
     (["tune", "-p", "x=1,2", "-o", "magic", "--", "true", "{x}"], "magic"),
     (["tune", "-p", "x=1,2", "-n", "0", "--", "true", "{x}"], "budget"),
     (["tune", "-p", "x=1,2", "-n", "many", "--", "true", "{x}"], "many"),

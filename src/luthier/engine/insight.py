@@ -54,6 +54,7 @@ class Curve:
 def importances(result: Result) -> tuple[Importance, ...]:
     """The parameters, those that matter most first; nothing when too little was measured, or nothing made a difference.
 
+    What they matter for is the first objective.
     The variance is that of a Gaussian process fitted to the measured configurations, over all valid configurations of
     the space, each as likely as the next. Of values that are all positive, logarithms are taken: a factor of two counts
     the same everywhere. The same result gives the same answer.

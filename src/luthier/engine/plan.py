@@ -45,7 +45,6 @@ class Plan:
         self._resample = resample
         self._runs: list[Run] = []
         self._trials: list[Trial] = []
-        self._numbers: dict[Config, int] = {}
         self._running: dict[int, Run] = {}
         self._again: list[int] = []
         self._events = 0
@@ -104,7 +103,6 @@ class Plan:
             self._choose_winner()
         if run.trial == len(self._trials):
             self._trials.append(Trial(run.config, (), None))
-            self._numbers[run.config] = run.trial
         elif run.trial in self._again:
             self._again.remove(run.trial)
         self._runs.append(run)

@@ -1,16 +1,16 @@
 """Tuning a Python function: the whole of luthier in one call."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import TypedDict, Unpack
 
 from luthier.engine.result import Result
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
-from luthier.runners.function import FunctionRunner
+from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
-from luthier.spec import Experiment, Goal
+from luthier.spec import Experiment, Goal, Objective
 from luthier.store import open_store
 from luthier.trial import Config
 
@@ -20,7 +20,6 @@ class Settings(TypedDict, total=False):
 
     budget: int
     seed: int
-    goal: Goal
     optimizer: str
     workers: int
     repeats: int
@@ -31,23 +30,36 @@ class Settings(TypedDict, total=False):
     verify_pairs: int
 
 
-Measured = Callable[[Config], float]
+Measured = Callable[[Config], Returned]
 
 
 def tune(
-    measure: Measured, space: Space, *, store: str = "memory:", name: str = "", **settings: Unpack[Settings]
+    measure: Measured,
+    space: Space,
+    *,
+    goal: Goal | None = None,
+    goals: Sequence[Goal] = (),
+    store: str = "memory:",
+    name: str = "",
+    **settings: Unpack[Settings],
 ) -> Result:
     """Find a good configuration of `space` for `measure(config)` and verify that it beats the default.
 
-    Several `workers` call the function from as many threads. With `store` (a file or a database URL) everything
-    measured survives this process, and `resume` goes on with it.
+    With `goals`, two or three of them, the function returns a number for each, and what is found is a Pareto front,
+    `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. Several `workers` call the
+    function from as many threads. With `store` (a file or a database URL) everything measured survives this process,
+    and `resume` goes on with it.
     """
-    known = Settings.__annotations__
+    known = [*Settings.__annotations__, "goal", "goals"]
     if unknown := [option for option in settings if option not in known]:
         near = get_close_matches(unknown[0], known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise InvalidInputError(f"tune: no option {unknown[0]!r}; {hint}")
-    experiment = Experiment(space=space, measure="returned", **settings)
+    if goals and (goal is not None or isinstance(goals, str)):
+        raise InvalidInputError("tune: give one goal, or goals as a list with one for each number that is returned")
+    first, *further = goals or [goal or "minimize"]
+    others = tuple(Objective("returned", goal) for goal in further)
+    experiment = Experiment(space=space, measure="returned", goal=first, further=others, **settings)
     history = open_store(store)
     record = history.create(name or getattr(measure, "__name__", "function"), experiment.to_json(), time.time())
     return carry_on(history, record, experiment, _runner_of(measure), watch=lambda *_: None)[1]

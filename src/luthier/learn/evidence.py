@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luthier.learn.kernels import BoolArray, FloatArray, Hyperparameters, Kernel
+from luthier.learn.kernels import FloatArray, Hyperparameters, Kernel
 from luthier.learn.linear import cholesky, inverse_from_cholesky, solve_cholesky
 
 _SIGNAL_MEDIAN, _SIGNAL_SPREAD = 1.0, 1.0
@@ -30,16 +30,17 @@ class Prior:
         return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def weak_prior(ordered: BoolArray) -> Prior:
+def weak_prior(kernel: Kernel) -> Prior:
     """Beliefs that let five points in ten dimensions behave and that a hundred points overrule.
 
     Length scales grow with the root of the dimension, so that the expected distance between two points stays the same
     (Hvarfner et al. 2024, section 5).
     """
-    columns = max(len(ordered), 1)
+    is_smooth = kernel.is_smooth
+    columns = max(len(is_smooth), 1)
     length = math.log(_LENGTH_MEDIAN) + 0.5 * math.log(columns)
-    rate_centres = np.where(ordered, -2.0 * length, math.log(_DECAY_MEDIAN / columns))
-    rate_spreads = np.where(ordered, 2.0 * _LENGTH_SPREAD, _DECAY_SPREAD)
+    rate_centres = np.where(is_smooth, -2.0 * length, math.log(_DECAY_MEDIAN / columns))
+    rate_spreads = np.where(is_smooth, 2.0 * _LENGTH_SPREAD, _DECAY_SPREAD)
     return Prior(
         np.concatenate(([math.log(_SIGNAL_MEDIAN), math.log(_NOISE_MEDIAN)], rate_centres)),
         np.concatenate(([_SIGNAL_SPREAD, _NOISE_SPREAD], rate_spreads)),
@@ -56,22 +57,23 @@ class Evidence:
     """The log posterior density of hyper-parameters given data; what depends on the data alone is computed once."""
 
     def __init__(self, kernel: Kernel, x: FloatArray, y: FloatArray, share: FloatArray, extra: FloatArray) -> None:
-        self._kernel, self._prior = kernel, weak_prior(kernel.ordered)
+        self._kernel, self._prior = kernel, weak_prior(kernel)
         self._y, self._share, self._extra = y, share, extra
         n = len(y)
         # Only pairs i > j are kept: half the exponentials, and LAPACK reads one triangle anyway.
         rows, columns = np.tril_indices(n, -1)
         self._flat = rows * n + columns
         gaps = x[rows] - x[columns]
-        self._squares = np.ascontiguousarray((gaps[:, kernel.ordered] ** 2).T)
-        self._differs = np.ascontiguousarray((gaps[:, ~kernel.ordered] != 0.0).T.astype(np.float64))
+        rough = np.where(kernel.ordered, np.abs(gaps), gaps != 0.0)
+        self._squares = np.ascontiguousarray((gaps[:, kernel.is_smooth] ** 2).T)
+        self._distances = np.ascontiguousarray(rough[:, ~kernel.is_smooth].T.astype(np.float64))
 
     def __call__(self, vector: FloatArray) -> tuple[float, FloatArray]:
         """The log density at the logarithms of the hyper-parameters, and its gradient."""
-        hyper, ordered, n = Hyperparameters.from_log(vector), self._kernel.ordered, len(self._y)
-        scaled = hyper.rates[ordered] @ self._squares
+        hyper, is_smooth, n = Hyperparameters.from_log(vector), self._kernel.is_smooth, len(self._y)
+        scaled = hyper.rates[is_smooth] @ self._squares
         smooth, slope = self._kernel.slope(scaled)
-        factor = hyper.signal * np.exp(-(hyper.rates[~ordered] @ self._differs))
+        factor = hyper.signal * np.exp(-(hyper.rates[~is_smooth] @ self._distances))
         covariances = factor * smooth
 
         matrix = np.zeros((n, n))
@@ -94,8 +96,8 @@ class Evidence:
         gradient[0] = float(weighted.sum()) + hyper.signal * float(diagonal.sum())
         gradient[1] = hyper.noise * float(diagonal @ self._share)
         rates = gradient[2:]
-        rates[ordered] = hyper.rates[ordered] * (self._squares @ (weights * factor * slope))
-        rates[~ordered] = -hyper.rates[~ordered] * (self._differs @ weighted)
+        rates[is_smooth] = hyper.rates[is_smooth] * (self._squares @ (weights * factor * slope))
+        rates[~is_smooth] = -hyper.rates[~is_smooth] * (self._distances @ weighted)
 
         deviation = (vector - self._prior.centre) / self._prior.spread
         return log_density - 0.5 * float(deviation @ deviation), gradient - deviation / self._prior.spread

@@ -10,7 +10,7 @@ from luthier.learn.evidence import Evidence, constant_mean, most_probable, weak_
 from luthier.learn.kernels import BoolArray, Family, FloatArray, Hyperparameters, Kernel
 from luthier.learn.linear import cholesky, inverse_from_cholesky, solve_cholesky, solve_lower
 
-_GROWTH = 10  # the hyper-parameters are fitted anew when one in so many observations is new
+_GROWTH = 5  # the hyper-parameters are fitted anew when one in so many observations is new
 _FIT_POINTS = 500
 _FAR = 10.0  # a target this many deviations away means that the scale was learnt from something else
 _COLD_ITERATIONS, _WARM_ITERATIONS = 50, 20
@@ -72,13 +72,13 @@ class _Scale:
 class GaussianProcess:
     """A constant mean plus a stationary process plus noise; `learn` first, then ask for predictions.
 
-    `hyper` stays as it is while the number of observations grows by less than a tenth; an observation added to the ones
+    `hyper` stays as it is while the number of observations grows by less than a fifth; an observation added to the ones
     known costs a row of the Cholesky factor only.
     """
 
     def __init__(self, ordered: BoolArray, family: Family = "matern52") -> None:
         self.kernel = Kernel(ordered, family)
-        self.hyper = Hyperparameters.from_log(weak_prior(ordered).centre)
+        self.hyper = Hyperparameters.from_log(weak_prior(self.kernel).centre)
         self._scale = _Scale(1.0, 0.0, 1.0)
         self._fitted = 0
         self._ids = count()
@@ -110,7 +110,7 @@ class GaussianProcess:
             chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), _FIT_POINTS)).round().astype(np.intp))
             extra = self._scale.deviations_inward(data.error[chosen]) ** 2
             evidence = Evidence(self.kernel, data.x[chosen], y[chosen], data.share[chosen], extra)
-            prior = weak_prior(self.kernel.ordered)
+            prior = weak_prior(self.kernel)
             starts, iterations = [self.hyper.to_log()], _WARM_ITERATIONS
             if self._fitted == 0:
                 iterations = _COLD_ITERATIONS
@@ -197,16 +197,25 @@ class GaussianProcess:
         observed = float(np.min(self._y - (self._diagonal[:n] - self.hyper.signal) * alpha))
         return min(observed, self._best_believed)
 
+    def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each measurement as predicted from all others, in the unit of the targets."""
+        residual, precision = self._left_out()
+        return self.to_targets(self._y - residual, 1.0 / np.sqrt(precision))
+
     def leave_one_out_log_density(self) -> float:
         """The sum of the log densities of each target predicted from all others, in the unit of the targets."""
+        residual, precision = self._left_out()
+        log_densities = 0.5 * np.log(precision) - 0.5 * residual * residual * precision - 0.5 * math.log(2.0 * math.pi)
+        unit = math.log(self._scale.spread) + math.log(self._scale.largest)
+        return float(log_densities.sum()) - len(self._y) * unit
+
+    def _left_out(self) -> tuple[FloatArray, FloatArray]:
+        """By how much each target misses its prediction from all others, and the precision of that prediction."""
         n = len(self._y)
         lower = self.lower[:n, :n]
+        # Rasmussen & Williams 2006, eq. 5.12.
         precision = np.diagonal(inverse_from_cholesky(lower))
-        alpha = solve_cholesky(lower, self._y - self.mean)
-        # Rasmussen & Williams 2006, eq. 5.10 to 5.12.
-        log_densities = 0.5 * np.log(precision) - 0.5 * alpha * alpha / precision - 0.5 * math.log(2.0 * math.pi)
-        unit = math.log(self._scale.spread) + math.log(self._scale.largest)
-        return float(log_densities.sum()) - n * unit
+        return solve_cholesky(lower, self._y - self.mean) / precision, precision
 
 
 class FixedPoints:

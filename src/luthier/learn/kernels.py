@@ -9,15 +9,15 @@ import numpy.typing as npt
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
-Family: TypeAlias = Literal["matern52", "matern32", "rbf"]
+Family: TypeAlias = Literal["matern52", "matern32", "rbf", "laplace"]
 
 
 @dataclass(frozen=True, slots=True)
 class Hyperparameters:
     """What a covariance function is made of, for targets of mean 0 and deviation 1.
 
-    `rates` has one entry per column: 1 / length scale squared where the column is ordered, else the decay of the
-    correlation between two different categories.
+    `rates` has one entry per column: 1 / length scale squared where the kernel is smooth in it, else the decay of the
+    correlation: between two different categories, or over the whole range of an ordered column.
     """
 
     signal: float
@@ -57,33 +57,53 @@ FAMILIES: Mapping[str, Callable[[FloatArray], tuple[FloatArray, FloatArray]]] = 
     "matern52": _matern52,
     "matern32": _matern32,
     "rbf": _rbf,
+    "laplace": _rbf,  # of no column at all: every one is rough
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A stationary correlation of the ordered columns times exp(-rate * [x != z]) for each unordered one."""
+    """A stationary correlation of the smooth columns times exp(-rate * distance) for each of the others.
+
+    The distance of two categories is 1. The family `laplace` is smooth in no column: exp(-rate * |x - z|) is what
+    averages of random trees converge to (Balog et al. 2016), and steps do not ring in it.
+    """
 
     ordered: BoolArray
     family: Family = "matern52"
 
+    @property
+    def is_smooth(self) -> BoolArray:
+        """Which columns have a length scale; the others have a decay."""
+        return self.ordered & (self.family != "laplace")
+
     def correlation(self, hyper: Hyperparameters, x: FloatArray, z: FloatArray) -> FloatArray:
         """The correlations between the rows of `x` and the rows of `z`; the signal variance is left out."""
-        roots = np.sqrt(hyper.rates[self.ordered])
-        a, b = x[:, self.ordered] * roots, z[:, self.ordered] * roots
-        # |a - b|² = |a|² + |b|² - 2ab: one matrix product instead of a pass per column.
-        squares = (-2.0 * a) @ b.T
-        squares += np.einsum("ij,ij->i", a, a)[:, None]
-        squares += np.einsum("ij,ij->i", b, b)[None, :]
-        np.maximum(squares, 0.0, out=squares)
-        values = self.smooth(squares)
+        is_smooth = self.is_smooth
+        if is_smooth.any():
+            roots = np.sqrt(hyper.rates[is_smooth])
+            a, b = x[:, is_smooth] * roots, z[:, is_smooth] * roots
+            # |a - b|² = |a|² + |b|² - 2ab: one matrix product instead of a pass per column.
+            squares = (-2.0 * a) @ b.T
+            squares += np.einsum("ij,ij->i", a, a)[:, None]
+            squares += np.einsum("ij,ij->i", b, b)[None, :]
+            np.maximum(squares, 0.0, out=squares)
+            values = self.smooth(squares)
+        else:
+            values = np.ones((len(x), len(z)))
+        if self.family == "laplace" and self.ordered.any():
+            exponent = np.zeros_like(values)
+            for column in np.flatnonzero(self.ordered):
+                rate = hyper.rates[column]
+                exponent -= np.abs(rate * x[:, column, None] - rate * z[None, :, column])
+            values = np.exp(exponent, out=exponent)
         for column in np.flatnonzero(~self.ordered):
             differs = x[:, column, None] != z[None, :, column]
             values *= np.where(differs, np.exp(-hyper.rates[column]), 1.0)
         return values
 
     def smooth(self, squares: FloatArray) -> FloatArray:
-        """The correlation of the ordered columns, given the squared scaled distances."""
+        """The correlation of the smooth columns, given the squared scaled distances."""
         return FAMILIES[self.family](squares)[0]
 
     def slope(self, squares: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,6 +1,8 @@
 """How promising a prediction is."""
 
 import math
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +10,7 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 _LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
+_KAPPA = 1.96
 _NEAR = -1.0  # above, the plain formula is exact
 _FAR = -1e6  # below, the leading term is all that is left
 
@@ -37,3 +40,25 @@ def _one_plus(z: FloatArray, ratio: FloatArray) -> FloatArray:
     inverse = 1.0 / (z * z)
     series = inverse * (1.0 - inverse * (3.0 - 15.0 * inverse))
     return np.asarray(np.where(z < -50.0, series, 1.0 + z * ratio), dtype=np.float64)
+
+
+def log_probability_of_improvement(mean: FloatArray, deviation: FloatArray, best: float) -> FloatArray:
+    """The logarithm of P(f < best) for f normal (Kushner 1964)."""
+    from scipy.special import log_ndtr
+
+    return np.asarray(log_ndtr((best - mean) / deviation), dtype=np.float64)
+
+
+def confidence_bound(mean: FloatArray, deviation: FloatArray, best: float) -> FloatArray:
+    """How far the lower confidence bound mean - 1.96 deviation lies below `best` (Cox and John 1997)."""
+    return best - mean + _KAPPA * deviation
+
+
+Acquisition: TypeAlias = Literal["ei", "pi", "lcb"]
+
+ACQUISITIONS: Mapping[str, Callable[[FloatArray, FloatArray, float], FloatArray]] = {
+    "ei": log_expected_improvement,
+    "pi": log_probability_of_improvement,
+    "lcb": confidence_bound,
+}
+"""How promising a prediction is, given the lowest mean so far; on a scale where a factor is a difference."""

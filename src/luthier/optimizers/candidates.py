@@ -7,16 +7,41 @@ import numpy as np
 
 from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.optimizers.history import History
-from luthier.optimizers.surrogate import Surrogate, Watched
+from luthier.optimizers.members import Watched
 from luthier.space import Space
-from luthier.trial import Config
+from luthier.trial import Config, Trial
 
-WHOLE_LIMIT = 10_000  # with 1,000 observations the model then keeps 80 MB
+WHOLE_LIMIT = 12_000  # with 1,000 observations a model then keeps 100 MB
 _POOL = 2_000
 _CENTRES = 5
 _MOVES = 40
 _ROUNDS = 5
 _TIE = 9  # decimals of a promise: what differs by less differs by rounding, and chance decides
+
+
+class Belief(Protocol):
+    """What a search believes about configurations, given as rows of the unit cube."""
+
+    @property
+    def version(self) -> object:
+        """Changes when what was computed for watched points must be computed again."""
+        ...
+
+    def learn(self, x: FloatArray, trials: Sequence[Trial]) -> None:
+        """Take `trials` at the rows of `x` for all that is known."""
+        ...
+
+    def log_promise(self, points: Watched) -> FloatArray:
+        """How promising each point is."""
+        ...
+
+    def believe(self, x: FloatArray) -> None:
+        """Pretend that each row of `x` was measured as predicted."""
+        ...
+
+    def disbelieve(self) -> None:
+        """Take back every `believe`."""
+        ...
 
 
 class Candidates(Protocol):
@@ -26,7 +51,7 @@ class Candidates(Protocol):
         """Take note of what was told and of what is running: none of it is free."""
         ...
 
-    def best(self, surrogate: Surrogate, rng: np.random.Generator) -> FloatArray | None:
+    def best(self, belief: Belief, rng: np.random.Generator) -> FloatArray | None:
         """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
         ...
 
@@ -62,11 +87,11 @@ class WholeGrid:
         for codes in self._space.codes(list(running)):
             self._free[self._row[_key(codes)]] = False
 
-    def best(self, surrogate: Surrogate, rng: np.random.Generator) -> FloatArray | None:
+    def best(self, belief: Belief, rng: np.random.Generator) -> FloatArray | None:
         """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
         if not self._free.any():
             return None
-        promise = surrogate.log_promise(self._points)
+        promise = belief.log_promise(self._points)
         row = _highest(np.where(self._free, promise, -np.inf), rng)
         self._free[row] = False
         return np.asarray(self._codes[row], dtype=np.float64)
@@ -91,16 +116,16 @@ class Pool:
         self._seen = len(self._history)
         self._running = {_key(codes) for codes in self._space.codes(list(running))}
 
-    def best(self, surrogate: Surrogate, rng: np.random.Generator) -> FloatArray | None:
+    def best(self, belief: Belief, rng: np.random.Generator) -> FloatArray | None:
         """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
-        self._draw(surrogate, rng)
-        promise = surrogate.log_promise(self._points)
+        self._draw(belief, rng)
+        promise = belief.log_promise(self._points)
         found = self._free_best(self._codes, promise, rng)
         around = self._space.to_unit(self._codes[np.argsort(-promise, kind="stable")[:_CENTRES]])
         around = np.concatenate((around, self._best_told()))
         for _ in range(_ROUNDS):
             codes = neighbourhood(self._space, around, rng)
-            promise = surrogate.log_promise(Watched(self._space.to_unit(codes)))
+            promise = belief.log_promise(Watched(self._space.to_unit(codes)))
             better = self._free_best(codes, promise, rng)
             if better is None or (found is not None and better[0] <= found[0]):
                 break
@@ -111,10 +136,10 @@ class Pool:
             self._running.add(_key(chosen))
         return chosen
 
-    def _draw(self, surrogate: Surrogate, rng: np.random.Generator) -> None:
+    def _draw(self, belief: Belief, rng: np.random.Generator) -> None:
         # A pool is kept as long as the hyper-parameters are: predictions for it then cost one row per observation.
-        if surrogate.process.hyper is not self._drawn_for:
-            self._drawn_for = surrogate.process.hyper
+        if belief.version is not self._drawn_for:
+            self._drawn_for = belief.version
             self._codes = self._space.sample_codes(_POOL, rng)
             self._points = Watched(self._space.to_unit(self._codes))
 

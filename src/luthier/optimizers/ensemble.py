@@ -1,23 +1,25 @@
 """Several models at once, each trusted as far as it predicts what it has not seen."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, FloatArray
-from luthier.optimizers.acquisition import log_expected_improvement
-from luthier.optimizers.members import Member, Watched, all_members
-from luthier.optimizers.surrogate import at_least, failed, observations
+from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
+from luthier.optimizers.members import GaussianMember, Member, Watched, all_members
+from luthier.optimizers.surrogate import bounds_and_failures, expected_above, observations
 from luthier.optimizers.warp import Warp
 from luthier.trial import Trial
 
 _RECONSIDER = 5  # the weights are set anew when one in so many observations is new
-_EFFECTIVE = 25.0  # evidence counts as that of so many observations at most, as the past of a search is no fair sample
-_NEGLIGIBLE = 0.02
-_DOUBT = 0.02  # no chance of success is below that, none of failure either
-_LEAST_DEVIATION = 1e-3
+_EFFECTIVE = 15.0  # evidence counts as that of so many observations at most, as the past of a search is no fair sample
+_FLOOR = 0.3  # this part of the weight is shared out equally: every model is heard
+_GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
+_RENEWAL = 10  # other candidates are looked at after so many trials
+_PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0
+_HONEST = 0.3  # a deviation is taken to be at least this part of the typical error
+_FARTHEST = 4.0  # in deviations; one surprise alone does not condemn a model
 
 
 class Blend:
@@ -25,99 +27,102 @@ class Blend:
 
     def __init__(self, members: Sequence[Member], *, is_binary: bool) -> None:
         self._members, self._is_binary = members, is_binary
-        self.weights = np.full(len(members), 1.0 / len(members))
+        self.weights = self._equal = np.full(len(members), 1.0 / len(members))
         self._considered = 0
+        self._data: Observations | None = None
+        self._behind: set[int] = set()
 
     def learn(self, data: Observations) -> None:
-        """Take `data` for all that is known."""
+        """Take `data` for all that is known; a model follows when it is needed."""
+        self._data, self._behind = data, set(range(len(self._members)))
         count = len(data.y)
         able = np.array([count <= member.most for member in self._members])
         due = count >= self._considered + max(1, self._considered // _RECONSIDER)
-        for member, weight in zip(self._members, np.where(able, self.weights, 0.0), strict=True):
-            if weight > 0.0 or (due and count <= member.most):
-                member.learn(data)
-        if due:
+        if due or np.any(~able & (self.weights > 0.0)):
             self._considered = count
             self.weights = self._weigh(data.y, able)
 
+    def _member(self, at: int) -> Member:
+        """A model that knows all there is to know."""
+        if at in self._behind and self._data is not None:
+            self._members[at].learn(self._data)
+            self._behind.remove(at)
+        return self._members[at]
+
     def _weigh(self, y: FloatArray, able: BoolArray) -> FloatArray:
-        score = np.array(
-            [self._score(member, y) if can else -np.inf for member, can in zip(self._members, able, strict=True)]
-        )
+        score = np.array([self._score(self._member(at), y) if can else -np.inf for at, can in enumerate(able)])
         score -= score.max()
-        weights = np.exp(score * min(1.0, _EFFECTIVE / len(y)))
-        weights[weights < _NEGLIGIBLE * weights.sum()] = 0.0
-        return np.asarray(weights / weights.sum(), dtype=np.float64)
+        weights = np.exp(score * min(len(y), _EFFECTIVE))
+        self._equal = able / able.sum()
+        return np.asarray((1.0 - _FLOOR) * weights / weights.sum() + _FLOOR * self._equal, dtype=np.float64)
 
     def _score(self, member: Member, y: FloatArray) -> float:
-        """The log probability of the observations, each predicted without itself."""
+        """The mean log probability of the observations, each predicted without itself."""
         mean, deviation = member.unseen()
         y = y[: len(mean)]
         if self._is_binary:
-            chance = _chance(mean, deviation, 0.0)
-            return float(np.log(np.where(y > 0.5, chance, 1.0 - chance)).sum()) * len(y) / max(len(mean), 1)
-        deviation = np.maximum(deviation, _LEAST_DEVIATION)
-        return float(np.sum(-0.5 * ((y - mean) / deviation) ** 2 - np.log(deviation)))
+            chance = member.chance(mean, deviation)
+            return float(np.mean(np.log(np.where(y > 0.5, chance, 1.0 - chance))))
+        miss = y - mean
+        deviation = np.maximum(np.hypot(deviation, _HONEST * np.sqrt(np.mean(miss * miss))), 1e-9)
+        return float(np.mean(-0.5 * np.minimum(np.abs(miss) / deviation, _FARTHEST) ** 2 - np.log(deviation)))
 
     def active(self) -> list[tuple[float, Member]]:
         """The models that count, with their weights."""
-        return [(float(w), m) for w, m in zip(self.weights, self._members, strict=True) if w > 0.0]
+        return [(float(weight), self._member(at)) for at, weight in enumerate(self.weights) if weight > 0.0]
 
-    def log_improvement(self, points: Watched) -> FloatArray:
-        """The log of the expected improvement, expected over the models too."""
-        parts = []
-        for weight, member in self.active():
-            mean, deviation, least = member.predict(points)
-            parts.append(math.log(weight) + log_expected_improvement(mean, deviation, least))
-        return np.asarray(np.logaddexp.reduce(parts, axis=0), dtype=np.float64)
+    def of_turn(self, turn: int, doubt: float) -> Member:
+        """The model whose turn it is: turns are shared out by weight, and the more evenly, the larger the `doubt`."""
+        even = (min(doubt * _FLOOR, 1.0) - _FLOOR) / (1.0 - _FLOOR)
+        shares = np.cumsum((1.0 - even) * self.weights + even * self._equal)
+        at = int(np.searchsorted(shares, (turn * _GOLDEN) % 1.0, side="right"))
+        return self._member(min(at, int(np.flatnonzero(self._equal)[-1])))
 
     def log_chance(self, points: Watched) -> FloatArray:
         """The log of the chance that a target is 1."""
         total = np.zeros(len(points.units))
         for weight, member in self.active():
             mean, deviation, _ = member.predict(points)
-            total += weight * _chance(mean, deviation, member.noise())
+            total += weight * member.chance(mean, np.hypot(deviation, member.noise()))
         return np.log(total)
 
     def believe(self, x: FloatArray) -> None:
         """Pretend that each row of `x` was measured as predicted."""
-        for _, member in self.active():
+        for _, member in self.active() if len(x) else []:
             member.believe(x)
 
     def disbelieve(self) -> None:
         """Take back every `believe`."""
-        for _, member in self.active():
+        for member in self._members:
             member.disbelieve()
 
 
-def _chance(mean: FloatArray, deviation: FloatArray, noise: float) -> FloatArray:
-    """The chance of a 1 by least-squares classification (Rasmussen & Williams 2006, section 6.5)."""
-    from scipy.special import ndtr
-
-    chance = ndtr((mean - 0.5) / np.maximum(np.hypot(deviation, noise), _LEAST_DEVIATION))
-    return np.asarray(_DOUBT + (1.0 - 2.0 * _DOUBT) * chance, dtype=np.float64)
-
-
 class Ensemble:
-    """What `auto` believes: how good a configuration is, and how likely it is to run at all."""
+    """How good a configuration is by several models in turns, and how likely it is to run at all by all of them."""
 
-    def __init__(self, ordered: BoolArray) -> None:
-        self._values = Blend(all_members(ordered), is_binary=False)
-        self._successes = Blend(all_members(ordered), is_binary=True)
+    def __init__(
+        self,
+        ordered: BoolArray,
+        members: Callable[[BoolArray], Sequence[Member]] = all_members,
+        acquisition: Acquisition = "ei",
+    ) -> None:
+        self._values = Blend(members(ordered), is_binary=False)
+        self._successes = Blend(members(ordered), is_binary=True)
+        self._acquisition = ACQUISITIONS[acquisition]
+        self._doubt = 1.0
         self._bounded = GaussianProcess(ordered)
         self._nothing = GaussianProcess(ordered)
-        self._measured = self._failures = 0
-        self.version: object = 0
+        self._measured = self._failures = self._told = self._turn = self._renewed = 0
+        self.version = object()
 
     def learn(self, x: FloatArray, trials: Sequence[Trial]) -> None:
         """Take `trials` at the rows of `x` for all that is known."""
         measured = np.array([trial.estimate is not None for trial in trials], dtype=np.bool_)
-        bounds = np.array([np.nan if trial.estimate else at_least(trial) for trial in trials])
-        broken = np.array([failed(trial) for trial in trials], dtype=np.bool_)
-        bounded = np.isfinite(bounds) & bool(measured.any())
-        broken &= ~bounded
+        bounds, broken = bounds_and_failures(trials)
         self._measured, self._failures = int(measured.sum()), int(broken.sum())
-        self.version = len(trials) // 10
+        if len(trials) >= self._renewed + _RENEWAL:
+            self._renewed, self.version = len(trials), object()
+        self._told = self._turn = len(trials)
         if self._measured:
             self._learn_values(x, trials, measured, bounds)
         if self._failures:
@@ -127,30 +132,35 @@ class Ensemble:
     def _learn_values(self, x: FloatArray, trials: Sequence[Trial], measured: BoolArray, bounds: FloatArray) -> None:
         data = observations(x[measured], [trial.estimate for trial in trials if trial.estimate is not None])
         warp = Warp.of(data.y)
+        self._doubt = _doubt(data.y)
         data = Observations(data.x, warp(data.y), data.share, warp.errors(data.y, data.error))
         bounded = np.isfinite(bounds)
         if bounded.any():
-            self._bounded.learn(data)
             known = measured | bounded
             y, share, error = np.empty(len(x)), np.ones(len(x)), np.zeros(len(x))
             y[measured], share[measured], error[measured] = data.y, data.share, data.error
-            y[bounded] = _expected_above(self._bounded, x[bounded], warp(bounds[bounded]))
+            y[bounded] = warp(bounds[bounded])
+            if self._measured <= GaussianMember.most:
+                self._bounded.learn(data)
+                y[bounded] = expected_above(self._bounded, x[bounded], y[bounded])
             data = Observations(x[known], y[known], share[known], error[known])
         self._values.learn(data)
 
     def log_promise(self, points: Watched) -> FloatArray:
-        """How promising each point is: its log expected improvement plus the log chance that it yields a number.
+        """How promising each point is: by the model whose turn it is, plus the log chance that it yields a number.
 
         Before anything was measured, the points farthest from those tried are the most promising.
         """
         if self._measured:
-            promise = self._values.log_improvement(points)
+            mean, deviation, least = self._values.of_turn(self._turn, self._doubt).predict(points)
+            promise = self._acquisition(mean, self._doubt * deviation, least)
         else:
             promise = np.log(points.fixed(self._nothing).predict_standard(self._nothing)[1])
         return promise + self._successes.log_chance(points) if self._failures else promise
 
     def believe(self, x: FloatArray) -> None:
         """Pretend that each row of `x` was measured as predicted."""
+        self._turn += len(x)
         if self._measured:
             self._values.believe(x)
         else:
@@ -158,15 +168,12 @@ class Ensemble:
 
     def disbelieve(self) -> None:
         """Take back every `believe`."""
+        self._turn = self._told
         self._values.disbelieve()
         self._nothing.disbelieve()
 
 
-def _expected_above(process: GaussianProcess, x: FloatArray, bound: FloatArray) -> FloatArray:
-    """The mean of a normal prediction given that it lies above a bound: the E step of a Tobit model (Tobin 1958)."""
-    from scipy.special import log_ndtr
-
-    mean, deviation = process.predict(x)
-    a = (bound - mean) / deviation
-    hazard = np.exp(-0.5 * a * a - 0.5 * math.log(2.0 * math.pi) - log_ndtr(-a))
-    return np.asarray(np.maximum(mean + deviation * hazard, bound), dtype=np.float64)
+def _doubt(y: FloatArray) -> float:
+    """How much more uncertain than it says a model is taken to be: the more, the longer nothing better was found."""
+    idle = len(y) - 1 - int(np.argmin(y))
+    return min(1.0 + max(idle - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)

@@ -1,11 +1,12 @@
 """One configuration at a time, for those who own their loop."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 
 from luthier.errors import ExhaustedError, InvalidInputError
 from luthier.optimizers.base import Optimizer
+from luthier.optimizers.front import front_of, values_of
 from luthier.optimizers.registry import make_optimizer
 from luthier.space import Space
 from luthier.trial import Completed, Config, Estimate, Failed, Outcome, Trial, Value
@@ -37,17 +38,20 @@ class AskTell:
         self._running.update(dict.fromkeys(suggested))
         return suggested
 
-    def tell(self, config: Mapping[str, Value], value: float | None) -> None:
-        """Report what a run of `config` gave; None for one that failed.
+    def tell(self, config: Mapping[str, Value], value: float | Sequence[float] | None) -> None:
+        """Report what a run of `config` gave; None for one that failed; to `pareto`, a sequence of up to three values.
 
         To tell a configuration again adds a repeat: its value is the mean of those told. Any configuration of the space
         may be told, asked for or not.
         """
         known = self._space.check(config)
         earlier = self._trials[known].outcomes if known in self._trials else ()
-        outcomes = (*earlier, _outcome(known, value))
+        outcome = _outcome(known, value)
+        self._check_objectives(known, outcome)
+        outcomes = (*earlier, outcome)
         self._running.pop(known, None)
-        trial = Trial(known, outcomes, _estimate(outcomes))
+        guesses = _estimates(outcomes)
+        trial = Trial(known, outcomes, guesses[0] if guesses else None, tuple(guesses[1:]))
         self._trials[known] = trial
         self._optimizer.tell([trial])
 
@@ -62,6 +66,27 @@ class AskTell:
         return min(measured, key=lambda pair: pair[1])
 
     @property
+    def front(self) -> tuple[tuple[Config, tuple[float, ...]], ...]:
+        """The configurations that no other one beats in everything, with their values, by the first of these."""
+        trials = self.trials
+        known = [(trials[position].config, values_of(trials[position])) for position in front_of(trials)]
+        return tuple((config, values) for config, values in known if values is not None)
+
+    def _check_objectives(self, config: Config, outcome: Outcome) -> None:
+        if not isinstance(outcome, Completed):
+            return
+        told, most = 1 + len(outcome.others), getattr(self._optimizer, "most_objectives", 1)
+        if told > most:
+            way_out = "use the optimizer 'pareto'" if most == 1 else "tell fewer"
+            raise InvalidInputError(f"tell {config}: {told} values, and this optimizer looks at {most}; {way_out}")
+        for trial in self._trials.values():
+            before = values_of(trial)
+            if before is not None and len(before) != told:
+                raise InvalidInputError(
+                    f"tell {config}: {told} values, but {len(before)} before; tell as many each time"
+                )
+
+    @property
     def trials(self) -> tuple[Trial, ...]:
         """Every configuration told, in order of first appearance."""
         return tuple(self._trials.values())
@@ -72,22 +97,32 @@ def optimizer(name: str, space: Space, *, seed: int, budget: int | None = None, 
     return AskTell(make_optimizer(name, space, seed=seed, budget=budget, **options), space)
 
 
-def _outcome(config: Config, value: float | None) -> Outcome:
+def _outcome(config: Config, value: float | Sequence[float] | None) -> Outcome:
     if value is None:
         return Failed("told without a value")
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(value, str | bool) or not math.isfinite(number):
+    plain = getattr(value, "tolist", lambda: value)()
+    parts = list(plain) if isinstance(plain, list | tuple) and len(plain) > 1 else [plain]
+    numbers = [_number(part) for part in parts]
+    if not all(map(math.isfinite, numbers)):
         raise InvalidInputError(f"tell {config}: {value!r} is not a finite number; tell None for a run that failed")
-    return Completed(number)
+    return Completed(numbers[0], tuple(numbers[1:]))
 
 
-def _estimate(outcomes: tuple[Outcome, ...]) -> Estimate | None:
-    values = [outcome.value for outcome in outcomes if isinstance(outcome, Completed)]
-    if not values:
-        return None
+def _number(part: object) -> float:
+    if isinstance(part, str | bool):
+        return math.nan
+    try:
+        return float(part)  # type: ignore[arg-type]  # anything with a float in it will do
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _estimates(outcomes: tuple[Outcome, ...]) -> list[Estimate]:
+    completed = [(outcome.value, *outcome.others) for outcome in outcomes if isinstance(outcome, Completed)]
+    return [_estimate(values) for values in zip(*completed, strict=True)]
+
+
+def _estimate(values: Sequence[float]) -> Estimate:
     if len(values) == 1:
         return Estimate(values[0], 1)
     # Sums of huge values, and squares of huge or tiny ones, leave the range of floats; shares of the largest do not.

@@ -10,6 +10,8 @@ from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observa
 from luthier.learn.kernels import BoolArray, Family, FloatArray
 
 _LEAST_DEVIATION = 0.01
+_DOUBT = 0.02  # no chance is below that, or above 1 minus that
+_TREE_DOUBT = 0.05
 
 
 class Watched:
@@ -57,6 +59,10 @@ class Member(Protocol):
         """The deviation of a single measurement from what is predicted."""
         ...
 
+    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The chance of a 1, where targets are 0 or 1, given predictions of a measurement."""
+        ...
+
     def believe(self, x: FloatArray) -> None:
         """Pretend that each row of `x` was measured as predicted."""
         ...
@@ -92,6 +98,13 @@ class GaussianMember:
         """The deviation of a single measurement from what is predicted."""
         return self._process.noise_deviation()
 
+    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The chance of a 1 by least-squares classification (Rasmussen & Williams 2006, section 6.5)."""
+        from scipy.special import ndtr
+
+        chance = ndtr((mean - 0.5) / np.maximum(deviation, _LEAST_DEVIATION))
+        return np.asarray(_DOUBT + (1.0 - 2.0 * _DOUBT) * chance, dtype=np.float64)
+
     def believe(self, x: FloatArray) -> None:
         """Pretend that each row of `x` was measured as predicted."""
         self._process.believe(x)
@@ -109,7 +122,6 @@ class ForestMember:
     def __init__(self, ordered: BoolArray, trees: int = 32) -> None:
         self._forest = Forest(ordered, trees)
         self._real = Observations.single(np.empty((0, len(ordered))), np.empty(0))
-        self._pretended = False
 
     def learn(self, data: Observations) -> None:
         """Take `data` for all that is known."""
@@ -129,6 +141,11 @@ class ForestMember:
     def noise(self) -> float:
         """Nothing: what trees cannot explain is in their deviation."""
         return 0.0
+
+    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The chance of a 1: the mean, never quite certain."""
+        del deviation
+        return _TREE_DOUBT + (1.0 - 2.0 * _TREE_DOUBT) * mean
 
     def believe(self, x: FloatArray) -> None:
         """Pretend that each row of `x` was measured as predicted; the trees stay as they are."""

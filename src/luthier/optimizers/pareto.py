@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from luthier.designs import latin_hypercube
 from luthier.errors import InvalidInputError
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, FloatArray
@@ -18,11 +19,11 @@ from luthier.optimizers.hypervolume import Prediction, log_expected_hypervolume_
 from luthier.space import Space
 from luthier.trial import Config, Estimate, Lost, Trial
 
-MOST_OBJECTIVES = 3
 _FEWEST_INITIAL = 5
 _POOL, _CENTRES, _ROUNDS = 2_000, 20, 3
-_MARGIN = 0.1  # how far beyond the worst of the front a new end of it still counts, as a share of the front's width
-_NARROWEST = 0.1  # the least width of a front, as a share of the range of what was measured
+_MARGIN = 0.5  # how far beyond the worst of the front a new end of it still counts, as a share of the front's width
+_ORDINARY = 0.75  # a value that so many of the measured ones are below counts in any case
+_LEAST_MARGIN = 0.01
 _RECONSIDER = 4  # the scale is chosen anew when one in so many values is new
 _TIE = 9
 
@@ -35,12 +36,13 @@ class ParetoSearch:
     than one objective, this is `GaussianProcessSearch`.
     """
 
+    most_objectives = 3
+
     def __init__(self, space: Space, *, seed: int, budget: int | None = None) -> None:
-        wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
-        self._initial = wanted if budget is None else max(1, min(wanted, budget // 3))
-        self._single = GaussianProcessSearch(space, seed=seed, budget=budget, initial=self._initial)
+        self._single = GaussianProcessSearch(space, seed=seed, budget=budget)
         self._history = History(space)
-        self._seed, self._asked = seed, 0
+        self._seed, self._budget, self._asked = seed, budget, 0
+        self._design: list[Config] | None = None
         self._objectives: int | None = None
         self._models: _Models | None = None
         self._grid: _Points | None = None
@@ -52,9 +54,7 @@ class ParetoSearch:
         size, taken = self._history.space.size, self._history.taken(running)
         if size is not None and len(taken) >= size:
             return []
-        chosen: list[Config] = []
-        if len(taken) < self._initial:
-            chosen = self._single.ask(min(count, self._initial - len(taken)), running)
+        chosen = self._from_design(count, taken, self._objectives)
         if len(chosen) < count:
             rng = np.random.default_rng([self._seed, self._asked, 2])
             with one_thread():
@@ -70,14 +70,24 @@ class ParetoSearch:
             if values is None:
                 continue
             objectives = len(values) if objectives is None else objectives
-            if len(values) != objectives or len(values) > MOST_OBJECTIVES or not all(map(math.isfinite, values)):
+            if len(values) != objectives or len(values) > self.most_objectives or not all(map(math.isfinite, values)):
                 raise InvalidInputError(
                     f"{trial.config}: objectives {values}; expected {objectives} finite numbers, as in every trial, "
-                    f"{MOST_OBJECTIVES} at most"
+                    f"{self.most_objectives} at most"
                 )
         self._single.tell(finished)
         self._history.tell(finished)
         self._objectives = objectives
+
+    def _from_design(self, count: int, taken: set[Config], objectives: int) -> list[Config]:
+        """A Latin hypercube that grows with the objectives, but takes no more than a third of the budget."""
+        space = self._history.space
+        initial = max(_FEWEST_INITIAL, objectives * (len(space.names) + 1))
+        initial = initial if self._budget is None else max(1, min(initial, self._budget // 3))
+        if self._design is None:
+            self._design = latin_hypercube(space, initial, np.random.default_rng([self._seed, 0, 3]))
+        left = max(min(count, initial - len(taken)), 0)
+        return [config for config in self._design if config not in taken][:left]
 
     def _from_models(self, count: int, running: Sequence[Config], rng: np.random.Generator) -> list[Config]:
         space = self._history.space
@@ -186,12 +196,14 @@ class _Models:
         """The log expected hypervolume improvement at each point, plus the log odds that it yields numbers."""
         means = self.means()
         front = means[_is_front(means)]
-        worst, width = front.max(axis=0), np.maximum(np.ptp(front, axis=0), _NARROWEST * np.ptp(means, axis=0))
+        # A front of few points says little about where the whole one ends; the others say how large values get.
+        ends = front.max(axis=0) + np.maximum(_MARGIN * np.ptp(front, axis=0), _LEAST_MARGIN * np.ptp(means, axis=0))
+        reference = np.maximum(ends, np.quantile(means, _ORDINARY, axis=0))
         predictions = [
             Prediction(*points.under(place, objective.process), objective.logarithmic)
             for place, objective in enumerate(self._objectives)
         ]
-        promise = log_expected_hypervolume_improvement(predictions, front, worst + _MARGIN * width)
+        promise = log_expected_hypervolume_improvement(predictions, front, reference)
         if not self._failures:
             return promise
         from scipy.special import log_ndtr

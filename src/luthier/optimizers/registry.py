@@ -21,6 +21,7 @@ BUILT_IN: Mapping[str, str] = {
     "annealing": "luthier.optimizers.annealing:Annealing",
     "auto": "luthier.optimizers.auto:Automatic",
     "exhaustive": "luthier.optimizers.exhaustive:ExhaustiveSearch",
+    "forest": "luthier.optimizers.forest:ForestSearch",
     "genetic": "luthier.optimizers.genetic:GeneticSearch",
     "gp": "luthier.optimizers.gp:GaussianProcessSearch",
     "nelder-mead": "luthier.optimizers.nelder_mead:NelderMead",

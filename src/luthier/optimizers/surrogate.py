@@ -1,13 +1,15 @@
 """What a search by model believes: how good a configuration is, and how likely it is to run at all."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
+from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, Family, FloatArray
-from luthier.optimizers.acquisition import log_expected_improvement
-from luthier.trial import Estimate, Lost, Trial
+from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
+from luthier.optimizers.members import Watched
+from luthier.trial import Estimate, Lost, Pruned, TimedOut, Trial
 
 _RECONSIDER = 4  # the scale is chosen anew when one in so many values is new
 _PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all configurations is worth
@@ -16,7 +18,8 @@ _PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all conf
 class Surrogate:
     """A Gaussian process over the values, or over their logarithms where these are predicted better."""
 
-    def __init__(self, ordered: BoolArray, family: Family = "matern52") -> None:
+    def __init__(self, ordered: BoolArray, family: Family = "matern52", acquisition: Acquisition = "ei") -> None:
+        self._acquisition = ACQUISITIONS[acquisition]
         self._plain = GaussianProcess(ordered, family)
         self._logarithmic = GaussianProcess(ordered, family)
         self._use_logarithm = False
@@ -29,45 +32,77 @@ class Surrogate:
         """The model in use."""
         return self._logarithmic if self._use_logarithm else self._plain
 
+    @property
+    def version(self) -> object:
+        """Changes with the hyper-parameters."""
+        return self.process.hyper
+
+    def believe(self, x: FloatArray) -> None:
+        """Pretend that each row of `x` was measured as predicted."""
+        self.process.believe(x)
+
+    def disbelieve(self) -> None:
+        """Take back every `believe`."""
+        self.process.disbelieve()
+
     def learn(self, x: FloatArray, trials: Sequence[Trial]) -> None:
         """Take `trials` at the rows of `x` for all that is known."""
-        failed = np.array([_failed(trial) for trial in trials], dtype=np.bool_)
         measured = np.array([trial.estimate is not None for trial in trials], dtype=np.bool_)
-        self._measured, self._failures = int(measured.sum()), int(failed.sum())
+        bounds, broken = bounds_and_failures(trials)
+        self._measured, self._failures = int(measured.sum()), int(broken.sum())
         if self._measured:
-            self._learn_values(x[measured], [trial.estimate for trial in trials if trial.estimate is not None])
+            data = self._learn_values(x[measured], [trial.estimate for trial in trials if trial.estimate is not None])
+            self._learn_bounds(data, x, bounds)
         if self._failures:
-            known = failed | measured
+            known = broken | measured
             self._success.learn(Observations.single(x[known], measured[known].astype(np.float64)))
 
-    def log_promise(self, points: "Watched") -> FloatArray:
-        """How promising each point is: its log expected improvement plus the log odds that it yields a number.
+    def log_promise(self, points: Watched) -> FloatArray:
+        """How promising each point is: its acquisition plus the log odds that it yields a number.
 
         Before anything was measured, the points farthest from those under way are the most promising.
         """
-        mean, deviation = points.values.predict_standard(self.process)
+        mean, deviation = points.fixed(self.process).predict_standard(self.process)
         if self._measured:
-            promise = log_expected_improvement(mean, deviation, self.process.incumbent_standard())
+            promise = self._acquisition(mean, deviation, self.process.incumbent_standard())
         else:
             promise = np.log(deviation)
         return promise + self._log_success(points) if self._failures else promise
 
-    def _log_success(self, points: "Watched") -> FloatArray:
+    def _log_success(self, points: Watched) -> FloatArray:
         """The log chance that a run yields a number: least-squares classification (Rasmussen & Williams 2006, 6.5)."""
         from scipy.special import log_ndtr
 
-        mean, deviation = points.successes.predict(self._success)
+        mean, deviation = points.fixed(self._success).predict(self._success)
         spread = np.hypot(deviation, self._success.noise_deviation())
         return np.asarray(log_ndtr((mean - 0.5) / spread), dtype=np.float64)
 
-    def _learn_values(self, x: FloatArray, estimates: Sequence[Estimate]) -> None:
-        data = _observations(x, estimates)
+    def _learn_values(self, x: FloatArray, estimates: Sequence[Estimate]) -> Observations:
+        data = observations(x, estimates)
         positive = bool(np.all(data.y > 0.0))
         if len(data.y) >= self._considered + max(1, self._considered // _RECONSIDER):
             self._consider(data, positive=positive)
         else:
             self._use_logarithm = self._use_logarithm and positive
             self.process.learn(_logarithms(data) if self._use_logarithm else data)
+        return _logarithms(data) if self._use_logarithm else data
+
+    def _learn_bounds(self, data: Observations, x: FloatArray, bounds: FloatArray) -> None:
+        """Add the points of which a lower bound is known, each with the value expected above it."""
+        bounded = np.isfinite(bounds) & ((bounds > 0.0) | (not self._use_logarithm))
+        if not bounded.any():
+            return
+        bound = np.log(bounds[bounded]) if self._use_logarithm else bounds[bounded]
+        y = expected_above(self.process, x[bounded], bound)
+        ones = np.ones(len(y))
+        self.process.learn(
+            Observations(
+                np.concatenate((data.x, x[bounded])),
+                np.concatenate((data.y, y)),
+                np.concatenate((data.share, ones)),
+                np.concatenate((data.error, 0.0 * ones)),
+            )
+        )
 
     def _consider(self, data: Observations, *, positive: bool) -> None:
         self._considered = len(data.y)
@@ -82,20 +117,37 @@ class Surrogate:
         self._use_logarithm = logarithmic >= self._plain.leave_one_out_log_density()
 
 
-class Watched:
-    """Points whose promise is asked for again and again; what was computed for them is kept."""
+def bounds_and_failures(trials: Sequence[Trial]) -> tuple[FloatArray, BoolArray]:
+    """For each trial the largest lower bound known of its value (NaN: none), and whether it failed.
 
-    def __init__(self, units: FloatArray) -> None:
-        self.values = FixedPoints(units)
-        self.successes = FixedPoints(units)
+    A run that was cut short is known by its bound and did not fail, if anything was measured to compare the bound with;
+    a measured trial has neither. A lost run says nothing about its configuration.
+    """
+    measured = any(trial.estimate is not None for trial in trials)
+    bounds = np.full(len(trials), np.nan)
+    broken = np.zeros(len(trials), dtype=np.bool_)
+    for row, trial in enumerate(trials):
+        if trial.estimate is None:
+            known = [o.at_least for o in trial.outcomes if isinstance(o, TimedOut | Pruned) and o.at_least is not None]
+            if known and measured:
+                bounds[row] = max(known)
+            else:
+                broken[row] = any(not isinstance(outcome, Lost) for outcome in trial.outcomes)
+    return bounds, broken
 
 
-def _failed(trial: Trial) -> bool:
-    """Whether the trial says that its configuration does not work; a lost run says nothing about it."""
-    return trial.estimate is None and any(not isinstance(outcome, Lost) for outcome in trial.outcomes)
+def expected_above(process: GaussianProcess, x: FloatArray, bound: FloatArray) -> FloatArray:
+    """The mean of a normal prediction given that it lies above a bound: the E step of a Tobit model (Tobin 1958)."""
+    from scipy.special import log_ndtr
+
+    mean, deviation = process.predict(x)
+    a = (bound - mean) / deviation
+    hazard = np.exp(-0.5 * a * a - 0.5 * math.log(2.0 * math.pi) - log_ndtr(-a))
+    above = mean + deviation * hazard
+    return np.asarray(np.where(np.isfinite(above), np.maximum(above, bound), bound), dtype=np.float64)
 
 
-def _observations(x: FloatArray, estimates: Sequence[Estimate]) -> Observations:
+def observations(x: FloatArray, estimates: Sequence[Estimate]) -> Observations:
     """Each estimate with the variance of its mean: its own, drawn towards the common noise while its runs are few.
 
     With v the common variance, s² the sample's over c runs and p degrees of freedom for v, one run's variance is taken

@@ -24,13 +24,12 @@ class Warp:
         """Fit the scale to values, of which there must be one at least."""
         from scipy.special import ndtri
 
-        values, place, counts = np.unique(y, return_inverse=True, return_counts=True)
+        values, counts = np.unique(y, return_counts=True)
         last = np.cumsum(counts)
         ranks = last - 0.5 * (counts - 1)
         scores = ndtri((ranks - 0.375) / (len(y) + 0.25))  # Blom 1958
         weight = counts / len(y)
         targets = _standard(_standard(_squeezed(values), weight) + _standard(scores, weight), weight)
-        del place
         return Warp(values, targets)
 
     def __call__(self, y: FloatArray) -> FloatArray:

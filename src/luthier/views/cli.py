@@ -80,12 +80,16 @@ def tune(
         ),
     ] = None,
     budget: Annotated[int, typer.Option("-n", "--budget", help="How many runs in all, verification included.")] = 60,
-    measure: Annotated[
-        str,
+    measures: Annotated[
+        list[str] | None,
         typer.Option(
-            "-m", "--measure", help="wall, user, system, cpu, memory, regex:PATTERN, json:PATH, or a plug-in's name."
+            "-m",
+            "--measure",
+            help="wall (if nothing is said), user, system, cpu, memory, regex:PATTERN, json:PATH, or a plug-in's name; "
+            "max: before it makes higher better. Two or three of them give a Pareto front.",
+            metavar="[max:]MEASURE",
         ),
-    ] = "wall",
+    ] = None,
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
     workers: Annotated[int, typer.Option("-j", "--workers", help="How many runs at a time.")] = 1,
     repeats: Annotated[int, typer.Option(help="How often each configuration runs.")] = 1,
@@ -120,12 +124,14 @@ def tune(
     from luthier.views import launch
 
     template = launch.template_from(command or [], environment or [], shell=shell)
+    first, *further = launch.objectives_from(measures or [], maximize=maximize)
     experiment = Experiment(
         space=launch.space_from(parameters or [], constraints or []),
         command=template,
         cwd=str(Path.cwd()),
-        measure=measure,
-        goal="maximize" if maximize else "minimize",
+        measure=first.measure,
+        goal=first.goal,
+        further=tuple(further),
         optimizer=optimizer,
         seed=seed,
         budget=budget,
@@ -200,7 +206,7 @@ def show(
     _print(summary.trials_view(result, everything=everything))
     if matters:
         _print("")
-        _print(summary.importance_view(matters))
+        _print(summary.importance_view(matters, result.experiment))
 
 
 @app.command()

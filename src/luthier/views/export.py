@@ -9,8 +9,9 @@ from typing import TextIO
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.spec import Experiment
 from luthier.store.base import Json
-from luthier.trial import Run
+from luthier.trial import Completed, Run
 from luthier.views.summary import run_json
+from luthier.views.text import measure_names
 
 FORMATS = ("csv", "json", "parquet")
 
@@ -69,10 +70,16 @@ def _write_parquet(experiment: Experiment, runs: Sequence[Run], path: Path) -> N
 
 
 def flat(experiment: Experiment, run: Run) -> dict[str, Json]:
-    """One row: the run, then its parameters as `param.NAME`, then its metrics as `metric.NAME`."""
+    """One row: the run, then its parameters as `param.NAME`, then its metrics as `metric.NAME`.
+
+    Further objectives are columns `value.NAME`.
+    """
     row = run_json(run)
-    row.pop("config")
-    row.pop("metrics")
+    for nested in ("config", "metrics", "others"):
+        row.pop(nested)
+    if experiment.further:
+        others = run.outcome.others if isinstance(run.outcome, Completed) else [None] * len(experiment.further)
+        row |= zip((f"value.{name}" for name in measure_names(experiment)[1:]), others, strict=True)
     parameters = {f"param.{name}": run.config[name] for name in experiment.space.names}
     return {**row, **parameters, **{f"metric.{name}": value for name, value in sorted(run.metrics.items())}}
 

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from luthier.engine.result import Result
-from luthier.engine.session import carry_on, resumable
+from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
-from luthier.measures.registry import measure_from
-from luthier.optimizers import make_optimizer
+from luthier.measures.registry import measures_from
 from luthier.runners.command import Command, CommandRunner
 from luthier.space import Space
-from luthier.spec import Experiment, Template, names_default, parse_duration, parse_parameter
+from luthier.spec import Experiment, Goal, Objective, Template, names_default, parse_duration, parse_parameter
 from luthier.store import data_directory, open_store
 from luthier.store.base import Record, Store
 from luthier.trial import Config
@@ -46,6 +45,21 @@ def template_from(command: Sequence[str], environment: Sequence[str], *, shell: 
     return Template(tuple(command), pairs, shell=shell)
 
 
+def objectives_from(measures: Sequence[str], *, maximize: bool) -> tuple[Objective, ...]:
+    """What each `-m` names, as in `wall` or `max:json:iops`, and the goal of each."""
+    goals: dict[str, Goal] = {"min": "minimize", "max": "maximize"}
+    objectives = []
+    for text in measures or ["wall"]:
+        word, _, rest = text.partition(":")
+        if maximize and (word in goals or len(measures) > 1):
+            raise InvalidInputError(
+                f"--maximize is for one measure without a goal of its own; write -m max:{rest or text}"
+            )
+        goal: Goal = "maximize" if maximize else "minimize"
+        objectives.append(Objective(rest, goals[word]) if word in goals else Objective(text, goal))
+    return tuple(objectives)
+
+
 def prune_from(text: str | None) -> str | float | None:
     """The limit that `--prune` names."""
     return text if text is None or text == "default" else parse_duration(text)
@@ -53,8 +67,8 @@ def prune_from(text: str | None) -> str | float | None:
 
 def launch(experiment: Experiment, name: str, store_url: str | None, *, note: str) -> tuple[Record, Result]:
     """Check everything that can be checked, then create the experiment and work on it; quietly without a note."""
-    measure_from(experiment.measure)
-    make_optimizer(experiment.optimizer, experiment.space, seed=experiment.seed, budget=experiment.budget)
+    measures_from([objective.measure for objective in experiment.objectives])
+    optimizer_of(experiment)
     _check_program(experiment)
     store = open_store(store_url)
     record = store.create(name, experiment.to_json(), time.time())

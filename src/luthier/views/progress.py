@@ -5,7 +5,8 @@ import time
 from types import TracebackType
 from typing import Protocol, TextIO
 
-from luthier.engine.plan import Plan
+from luthier.engine.plan import Plan, is_reliable
+from luthier.optimizers.front import front_of
 from luthier.spec import Experiment
 from luthier.trial import Completed
 from luthier.views.text import config_text, duration_text, outcome_text, sparkline, value_text
@@ -60,6 +61,7 @@ class PlainLines:
         self._experiment = experiment
         self._stream = stream
         self._title = title
+        self._measures = [objective.measure for objective in experiment.objectives]
         self._under_way: set[int] = set()
         self._ended = 0
         self._said_ending = False
@@ -79,7 +81,7 @@ class PlainLines:
             run = plan.runs[number]
             if run.outcome is not None:
                 self._under_way.remove(number)
-                what = f"{run.purpose:7}  {outcome_text(run.outcome, self._experiment.measure)}"
+                what = f"{run.purpose:7}  {outcome_text(run.outcome, *self._measures)}"
                 self._ended += 1
                 count = f"run {self._ended:>3}/{self._experiment.budget}"
                 line = f"{count}  {what}  {config_text(run.config, self._experiment.space)}"
@@ -150,9 +152,11 @@ class LivePanel:
 
 
 def best_text(plan: Plan) -> str:
-    """The best value so far and its gain over the default."""
+    """The best value so far and its gain over the default; with several objectives, how many are on the front."""
     if plan.best is None:
         return "nothing measured yet"
+    if plan.experiment.further:
+        return f"{len(front_of([trial for trial in plan.trials if is_reliable(trial)]))} on the Pareto front"
     sign = -1.0 if plan.experiment.goal == "maximize" else 1.0
     best, default = plan.trials[plan.best].estimate, plan.trials[0].estimate
     if best is None:

@@ -13,24 +13,38 @@ from luthier.spec import Experiment
 from luthier.store.base import Json, Record
 from luthier.trial import Completed, Estimate, Outcome, Run, Trial
 from luthier.views.listing import record_json, status_text
-from luthier.views.text import config_text, duration_text, estimate_text, outcome_text
+from luthier.views.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 
 SHOWN_TRIALS = 10
 BAR_WIDTH = 20
 
 
 def result_view(record: Record, result: Result) -> RenderableType:
-    """Default and best side by side, the verdict, and what to type next."""
-    parts: list[RenderableType] = [_comparison_table(result), Text(result.verdict, style="bold")]
+    """Default and best side by side, or the default and the Pareto front; the verdict, and what to type next."""
+    several = bool(result.experiment.further)
+    table = _front_table(result) if several else _comparison_table(result)
+    parts: list[RenderableType] = [table, Text(result.verdict, style="bold")]
     runs = len(result.runs)
     parts.append(Text(f"{runs} of {result.experiment.budget} runs, {duration_text(result.cost_s)} of run time"))
     command = command_line(result)
     if command is not None:
         use = "use it:" if result.improved else "the default is still the command to use:"
+        if several:
+            use = _why(result)
         parts += [Text(use, style="dim"), Text(f"  {command}", overflow="ignore", no_wrap=True)]
     if record.status != "finished":
         parts.append(Text(f"{status_text(record)}; go on with: luthier resume {record.id}"))
     return Group(*parts)
+
+
+def _why(result: Result) -> str:
+    """Why this one of a front."""
+    first = measure_names(result.experiment)[0]
+    if result.default is None or result.default.estimate is None:
+        return f"best in {first}:"
+    if result.recommended == result.default.config:
+        return "nothing is as good as the default in everything; take what you like of the front, or stay with:"
+    return f"no worse than the default in anything, and of these the best in {first}:"
 
 
 def command_line(result: Result) -> str | None:
@@ -51,30 +65,26 @@ def trials_view(result: Result, *, everything: bool) -> RenderableType:
     numbered = sorted(enumerate(result.trials), key=rank)
     shown = numbered if everything else numbered[:SHOWN_TRIALS]
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("trial", "runs", experiment.measure.partition(":")[0], *experiment.space.names):
+    for heading in ("trial", "runs", *measure_names(experiment), *experiment.space.names):
         table.add_column(heading)
     for number, trial in shown:
-        last = trial.outcomes[-1] if trial.outcomes else None
-        value = (
-            estimate_text(trial.estimate, experiment.measure)
-            if trial.estimate
-            else outcome_text(last, experiment.measure)
-        )
+        values = [Text(text) for text in estimates_text(trial, experiment)]
         settings = [Text(parameter.format(trial.config[parameter.name])) for parameter in experiment.space.parameters]
-        table.add_row(str(number), str(len(trial.outcomes)), Text(value), *settings)
+        table.add_row(str(number), str(len(trial.outcomes)), *values, *settings)
     rest = len(numbered) - len(shown)
     return Group(table, Text(f"... and {rest} more (--all shows them)", style="dim")) if rest else table
 
 
-def importance_view(importances: Sequence[Importance]) -> RenderableType:
-    """A bar for each parameter: how much of the variation it has a part in."""
+def importance_view(importances: Sequence[Importance], experiment: Experiment) -> RenderableType:
+    """A bar for each parameter: how much of the variation of the first objective it has a part in."""
     table = Table(box=None, pad_edge=False, show_header=False)
     for _ in range(3):
         table.add_column()
     for one in importances:
         text = f"{one.share:.0%} ({100 * one.low:.0f} to {100 * one.high:.0f})".replace("%", " %")
         table.add_row(Text(one.parameter), Text("█" * round(BAR_WIDTH * one.share) or "▏", style="cyan"), Text(text))
-    return Group(Text("what matters: the share of all variation that each parameter has a part in", style="dim"), table)
+    what = f"what matters for {measure_names(experiment)[0]}" if experiment.further else "what matters"
+    return Group(Text(f"{what}: the share of all variation that each parameter has a part in", style="dim"), table)
 
 
 def importance_json(importances: Sequence[Importance]) -> list[Json]:
@@ -94,6 +104,7 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         else {"value": comparison.speedup, "low": comparison.low, "high": comparison.high, "pairs": comparison.pairs},
         "default": None if result.default is None else trial_json(result.default),
         "best": None if result.winner is None else trial_json(result.winner),
+        "front": [trial_json(trial) for trial in result.front],
         "recommended": None if result.recommended is None else dict(result.recommended),
         "command": command_line(result),
         "cost_s": result.cost_s,
@@ -102,7 +113,9 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
 
 def trial_json(trial: Trial) -> dict[str, Json]:
     """One trial as plain values."""
-    return {"config": dict(trial.config), "estimate": _estimate_json(trial.estimate), "runs": len(trial.outcomes)}
+    others: dict[str, Json] = {"others": [_estimate_json(other) for other in trial.others]} if trial.others else {}
+    first = _estimate_json(trial.estimate)
+    return {"config": dict(trial.config), "estimate": first, **others, "runs": len(trial.outcomes)}
 
 
 def run_json(run: Run) -> dict[str, Json]:
@@ -114,6 +127,7 @@ def run_json(run: Run) -> dict[str, Json]:
         "purpose": run.purpose,
         "outcome": kind,
         "value": value,
+        "others": list(run.outcome.others) if isinstance(run.outcome, Completed) else [],
         "at_least": at_least,
         "reason": reason,
         "submitted_at": run.submitted_at,
@@ -138,6 +152,19 @@ def _estimate_json(estimate: Estimate | None) -> Json:
     if estimate is None:
         return None
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "count": estimate.count}
+
+
+def _front_table(result: Result) -> Table:
+    experiment = result.experiment
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("", *measure_names(experiment), "with"):
+        table.add_column(heading)
+    first = [] if result.default is None else [("default", result.default)]
+    labels = ["front", *[""] * len(result.front)]
+    for label, trial in [*first, *zip(labels, result.front, strict=False)]:
+        values = [Text(text) for text in estimates_text(trial, experiment)]
+        table.add_row(label, *values, Text(config_text(trial.config, experiment.space)))
+    return table
 
 
 def _comparison_table(result: Result) -> Table:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from luthier.space import Space
-from luthier.trial import Completed, Config, Estimate, Lost, Outcome, Pruned, TimedOut
+from luthier.spec import Experiment
+from luthier.trial import Completed, Config, Estimate, Lost, Outcome, Pruned, TimedOut, Trial
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SECONDS = ("wall", "user", "system", "cpu")
@@ -34,13 +35,31 @@ def estimate_text(estimate: Estimate | None, measure: str) -> str:
     return f"{text} ({value_text(estimate.low, measure)} to {value_text(estimate.high, measure)})"
 
 
-def outcome_text(outcome: Outcome | None, measure: str) -> str:
-    """How a run ended, in a few words."""
+def measure_names(experiment: Experiment) -> list[str]:
+    """A short heading for each objective, all different: `regex`, or `regex:a (.)` beside `regex:b (.)`."""
+    whole = [objective.measure for objective in experiment.objectives]
+    short = [measure.partition(":")[0] for measure in whole]
+    names = short if len(set(short)) == len(short) else whole
+    return names if len(set(names)) == len(names) else [f"{name} {i}" for i, name in enumerate(names, start=1)]
+
+
+def estimates_text(trial: Trial, experiment: Experiment) -> list[str]:
+    """The estimates of every objective, or how the last run ended."""
+    if trial.estimate is None:
+        last = trial.outcomes[-1] if trial.outcomes else None
+        return [outcome_text(last, experiment.measure), *("" for _ in experiment.further)]
+    guesses = zip((trial.estimate, *trial.others), experiment.objectives, strict=True)
+    return [estimate_text(guess, objective.measure) for guess, objective in guesses]
+
+
+def outcome_text(outcome: Outcome | None, *measures: str) -> str:
+    """How a run ended, in a few words; what it gave for each of `measures`, if it ended well."""
     match outcome:
         case None:
             return "running"
-        case Completed(value):
-            return value_text(value, measure)
+        case Completed(value, others):
+            values = zip((value, *others), measures, strict=False)
+            return ", ".join(value_text(number, measure) for number, measure in values)
         case TimedOut(reason):
             return f"timed out: {reason}"
         case Pruned(reason):

@@ -1,0 +1,174 @@
+"""Extremely randomised trees with a mean and a deviation, grown level by level, all trees at once."""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from luthier.learn.kernels import BoolArray, FloatArray
+
+IntArray: TypeAlias = npt.NDArray[np.intp]
+
+_DEEPEST = 64
+_GROWTH = 5  # new trees are grown when one in so many observations is new
+
+
+class Forest:
+    """Trees whose cuts are drawn at random, one per column, and the best is kept (Geurts et al. 2006).
+
+    An ordered column is cut at a uniform position between the values present, an unordered one parts one category from
+    the rest; every tree sees its own bootstrap sample. Nodes of all trees are numbered together, roots first; the
+    children of a node stand side by side, and a leaf is its own left child.
+    """
+
+    def __init__(self, ordered: BoolArray, trees: int = 32) -> None:
+        self.trees, self.generation = trees, 0
+        self._ordered = ordered
+        self._grown = 0
+        self._x, self._y = np.empty((0, len(ordered))), np.empty(0)
+        self._drawn: IntArray = np.empty((trees, 0), dtype=np.intp)
+        self._where: IntArray = self._drawn
+        self._column, self._left, self._cut = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
+        self._clear(0)
+        self._weigh()
+
+    def learn(self, x: FloatArray, y: FloatArray) -> None:
+        """Take targets `y` at the rows of `x` for all that is known; what was appended falls into the leaves there are.
+
+        The trees are drawn from the number of observations alone, so that a replay grows the same ones.
+        """
+        kept = min(len(self._y), len(y))
+        appended = kept == len(self._y) and np.array_equal(self._x, x[:kept])
+        if not appended or len(y) >= self._grown + max(1, self._grown // _GROWTH):
+            self.grow(x, y)
+            return
+        self._y = y[:kept]  # the targets of what is known may have moved
+        self.drop(x[kept:], y[kept:])
+
+    def drop(self, x: FloatArray, y: FloatArray) -> None:
+        """Let targets `y` at the rows of `x` fall into the leaves there are; `lift` takes them back."""
+        known, new = len(self._y), len(y)
+        fresh = np.broadcast_to(np.arange(known, known + new), (self.trees, new))
+        self._drawn = np.concatenate((self._drawn, fresh), axis=1)
+        self._where = np.concatenate((self._where, self.leaves(x)), axis=1)
+        self._x, self._y = np.concatenate((self._x, x)), np.concatenate((self._y, y))
+        self._weigh()
+
+    def lift(self, count: int) -> None:
+        """Forget all but the first `count` observations; the trees stay as they are."""
+        if count < len(self._y):
+            self._x, self._y = self._x[:count], self._y[:count]
+            self._drawn, self._where = self._drawn[:, :count], self._where[:, :count]
+            self._weigh()
+
+    def grow(self, x: FloatArray, y: FloatArray) -> None:
+        """Grow new trees from targets `y` at the rows of `x`."""
+        n = len(y)
+        rng = np.random.default_rng(n)
+        self._x, self._y, self._grown = x, y, n
+        self.generation += 1
+        self._drawn = rng.integers(n, size=(self.trees, n)) if n else np.empty((self.trees, 0), dtype=np.intp)
+        self._clear(self.trees * 2 * n)
+        sample, node = self._drawn.ravel(), np.repeat(np.arange(self.trees), n)
+        while len(sample) and self._depth < _DEEPEST:
+            sample, node = self._split(sample, node, rng)
+            self._depth += 1
+        self._column, self._left = self._column[: self._nodes], self._left[: self._nodes]
+        self._cut = self._cut[: self._nodes]
+        self._where = self.leaves(x)
+        self._weigh()
+
+    def _clear(self, most: int) -> None:
+        """Make every tree a single leaf, with room for `most` nodes more."""
+        self._nodes, self._depth = self.trees, 0
+        self._column = np.zeros(self.trees + most, dtype=np.intp)
+        self._cut = np.full(self.trees + most, np.inf)
+        self._left = np.arange(self.trees + most)
+        self._where = np.empty((self.trees, 0), dtype=np.intp)
+
+    def _split(self, sample: IntArray, node: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+        """Split the nodes of one level (`node` is sorted); return the samples in those that split, by their child."""
+        starts = np.flatnonzero(np.concatenate(([True], node[1:] != node[:-1])))
+        counts = np.diff(np.append(starts, len(node)))
+        own = np.repeat(np.arange(len(starts)), counts)
+        values, targets = self._x[sample], self._y[sample]
+        cuts, is_left = self._draw_cuts(values, starts, counts, own, rng)
+        gain = _explained(is_left, targets, starts, counts)
+        best = np.argmax(gain, axis=1)
+        varied = np.maximum.reduceat(targets, starts) > np.minimum.reduceat(targets, starts)
+        splits = varied & np.isfinite(gain[np.arange(len(starts)), best])
+
+        parents, columns = node[starts[splits]], best[splits]
+        children = self._nodes + 2 * np.arange(len(parents))
+        self._nodes += 2 * len(parents)
+        self._column[parents], self._left[parents] = columns, children
+        self._cut[parents] = cuts[splits, columns]
+
+        first = np.zeros(len(starts), dtype=np.intp)
+        first[splits] = children
+        stays = splits[own]
+        mine = own[stays]
+        child = first[mine] + ~is_left[stays, best[mine]]
+        order = np.argsort(child, kind="stable")
+        return sample[stays][order], child[order]
+
+    def _draw_cuts(
+        self, values: FloatArray, starts: IntArray, counts: IntArray, own: IntArray, rng: np.random.Generator
+    ) -> tuple[FloatArray, BoolArray]:
+        """One random cut per node and column, and which sample goes to its left."""
+        low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+        between = np.minimum(low + rng.random(low.shape) * (high - low), np.nextafter(high, low))
+        picked = values[starts + (rng.random(len(starts)) * counts).astype(np.intp)]
+        cuts = np.where(self._ordered, between, picked)
+        is_left = np.where(self._ordered, values <= cuts[own], values == cuts[own])
+        return cuts, is_left
+
+    def _weigh(self) -> None:
+        """Mean and variance of the targets in every leaf."""
+        leaf = np.take_along_axis(self._where, self._drawn, axis=1).ravel()
+        targets = self._y[self._drawn.ravel()]
+        count = np.maximum(np.bincount(leaf, minlength=self._nodes), 1)
+        self._mean = np.bincount(leaf, weights=targets, minlength=self._nodes) / count
+        squares = np.bincount(leaf, weights=targets * targets, minlength=self._nodes) / count
+        self._variance = np.maximum(squares - self._mean * self._mean, 0.0)
+
+    def leaves(self, x: FloatArray) -> IntArray:
+        """The leaf of every row of `x` in every tree, an array (trees, rows); good until `generation` changes."""
+        node = np.repeat(np.arange(self.trees)[:, None], len(x), axis=1)
+        flat, base = np.ascontiguousarray(x).ravel(), np.arange(len(x)) * x.shape[1]
+        for _ in range(self._depth):
+            column = self._column[node]
+            value, cut, left = flat[base + column], self._cut[node], self._left[node]
+            is_right = np.where(self._ordered[column], value > cut, value != cut) & (left != node)
+            node = left + is_right
+        return node
+
+    def predict(self, leaves: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation at points given by their `leaves`, by the law of total variance over the trees."""
+        means = self._mean[leaves]
+        centre = means.mean(axis=0)
+        between = np.einsum("ij,ij->j", means, means) / len(means) - centre * centre
+        return centre, np.sqrt(np.maximum(between, 0.0) + self._variance[leaves].mean(axis=0))
+
+    def out_of_bag(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation at each observation of the last growth, by the trees that have not seen it."""
+        n = self._grown
+        rows = np.arange(self.trees)[:, None]
+        unseen = np.ones((self.trees, n), dtype=np.bool_)
+        unseen[rows, self._drawn[:, :n]] = False
+        count = np.maximum(unseen.sum(axis=0), 1)
+        means, variances = self._mean[self._where[:, :n]], self._variance[self._where[:, :n]]
+        centre = (unseen * means).sum(axis=0) / count
+        total = (unseen * (variances + (means - centre) ** 2)).sum(axis=0) / count
+        return centre, np.sqrt(total)
+
+
+def _explained(is_left: BoolArray, targets: FloatArray, starts: IntArray, counts: IntArray) -> FloatArray:
+    """How much of the targets' squares each cut explains, per node and column; minus infinity if it parts nothing."""
+    lefts = np.add.reduceat(is_left, starts, dtype=np.float64)
+    rights = counts[:, None] - lefts
+    sums = np.add.reduceat(is_left * targets[:, None], starts)
+    rest = np.add.reduceat(targets, starts)[:, None] - sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = sums * sums / lefts + rest * rest / rights
+    return np.where((lefts > 0.0) & (rights > 0.0), gain, -np.inf)

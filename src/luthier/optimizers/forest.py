@@ -1,0 +1,57 @@
+"""Search by a forest: cheap with thousands of observations, and at home where functions have sharp borders."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from luthier.errors import InvalidInputError
+from luthier.learn.kernels import BoolArray
+from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
+from luthier.optimizers.ensemble import Ensemble
+from luthier.optimizers.members import ForestMember
+from luthier.optimizers.model_search import ModelSearch, check_initial
+from luthier.space import Space
+from luthier.trial import Config, Trial
+
+_INITIAL = 10
+
+
+class ForestSearch:
+    """Starts with a Latin hypercube of `initial` points, then takes what a forest finds most promising.
+
+    Whatever has been told counts towards `initial`. Runs under way are believed to end as predicted.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        budget: int | None = None,
+        initial: int | None = None,
+        acquisition: Acquisition = "ei",
+    ) -> None:
+        check_initial("forest", initial)
+        check_acquisition("forest", acquisition)
+        first = (_INITIAL if budget is None else max(1, min(_INITIAL, budget // 3))) if initial is None else initial
+        belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_), _one_forest, acquisition)
+        self._search = ModelSearch(space, belief, seed=seed, initial=first)
+
+    def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
+        """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
+        return self._search.ask(count, running)
+
+    def tell(self, finished: Sequence[Trial]) -> None:
+        """Learn from trials; the model follows when it is next needed."""
+        self._search.tell(finished)
+
+
+def _one_forest(ordered: BoolArray) -> Sequence[ForestMember]:
+    return (ForestMember(ordered),)
+
+
+def check_acquisition(optimizer: str, acquisition: str) -> None:
+    """Reject a name that is no acquisition's."""
+    if acquisition not in ACQUISITIONS:
+        known = ", ".join(sorted(ACQUISITIONS))
+        raise InvalidInputError(f"optimizer {optimizer}: acquisition {acquisition!r} is unknown; known: {known}")

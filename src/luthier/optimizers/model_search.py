@@ -1,0 +1,82 @@
+"""The loop every search by model shares: a design first, then whatever the model finds most promising."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from luthier.designs import latin_hypercube
+from luthier.errors import InvalidInputError
+from luthier.learn.linear import one_thread
+from luthier.optimizers.candidates import WHOLE_LIMIT, Belief, Candidates, Pool, WholeGrid
+from luthier.optimizers.history import History
+from luthier.space import Space
+from luthier.trial import Config, Trial
+
+
+class ModelSearch:
+    """Starts with a Latin hypercube of `initial` points, then takes the most promising configurations of `belief`.
+
+    Whatever has been told counts towards `initial`. Runs under way are believed to end as predicted.
+    """
+
+    def __init__(self, space: Space, belief: Belief, *, seed: int, initial: int) -> None:
+        self._history, self._belief = History(space), belief
+        self._seed, self._asked = seed, 0
+        self._initial = initial
+        self._design: list[Config] | None = None
+        self._candidates: Candidates | None = None
+        self._stale = True
+
+    def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
+        """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
+        size = self._history.space.size
+        if size is not None and len(self._history.taken(running)) >= size:
+            return []
+        rng = np.random.default_rng([self._seed, self._asked])
+        self._asked += 1
+        chosen = self._from_design(count, running)
+        if len(chosen) < count:
+            with one_thread():
+                chosen += self._from_model(count - len(chosen), [*running, *chosen], rng)
+        return chosen
+
+    def tell(self, finished: Sequence[Trial]) -> None:
+        """Learn from trials; the model follows when it is next needed."""
+        self._history.tell(finished)
+        self._stale = True
+
+    def _from_design(self, count: int, running: Sequence[Config]) -> list[Config]:
+        if self._design is None:
+            # A stream of its own: the draws of the asks are numbered from 0.
+            rng = np.random.default_rng([self._seed, 0, 1])
+            self._design = latin_hypercube(self._history.space, self._initial, rng)
+        taken = self._history.taken(running)
+        wanted = min(count, self._initial - len(taken))
+        return [config for config in self._design if config not in taken][: max(wanted, 0)]
+
+    def _from_model(self, count: int, running: Sequence[Config], rng: np.random.Generator) -> list[Config]:
+        space, belief = self._history.space, self._belief
+        if self._stale:
+            belief.learn(self._history.units(), self._history.trials)
+            self._stale = False
+        if self._candidates is None:
+            small = space.size is not None and space.size <= WHOLE_LIMIT
+            self._candidates = WholeGrid(self._history) if small else Pool(self._history)
+        self._candidates.begin(running, rng)
+        belief.believe(space.to_unit(space.codes(list(running))))
+        chosen: list[Config] = []
+        try:
+            while (codes := self._candidates.best(belief, rng)) is not None:
+                chosen.append(space.decode(codes))
+                if len(chosen) == count:
+                    break
+                belief.believe(space.to_unit(codes[None, :]))
+        finally:
+            belief.disbelieve()
+        return chosen
+
+
+def check_initial(optimizer: str, initial: int | None) -> None:
+    """Reject a size of the initial design that is no number of points."""
+    if initial is not None and (isinstance(initial, bool) or not isinstance(initial, int) or initial < 1):
+        raise InvalidInputError(f"optimizer {optimizer}: initial is {initial!r}; give a whole number, 1 or more")

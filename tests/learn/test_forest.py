@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+from luthier.learn.forest import Forest
+from luthier.learn.kernels import FloatArray
+
+MIXED = np.array([True, False, True])
+
+
+def points(count: int, *, seed: int) -> FloatArray:
+    x = np.random.default_rng(seed).random((count, 3))
+    x[:, 1] = (np.floor(4 * x[:, 1]) + 0.5) / 4
+    return x
+
+
+def stairs(x: FloatArray) -> FloatArray:
+    return np.asarray(2.0 * (x[:, 0] > 0.6) + 1.0 * (x[:, 1] == 0.375) + 0.1 * x[:, 2], dtype=np.float64)
+
+
+def test_finds_steps_and_categories() -> None:
+    x, z = points(200, seed=1), points(300, seed=2)
+    forest = Forest(MIXED)
+    forest.grow(x, stairs(x))
+    mean, _ = forest.predict(forest.leaves(z))
+    explained = 1.0 - np.mean((mean - stairs(z)) ** 2) / np.var(stairs(z))
+    assert explained > 0.9
+
+
+def test_without_observations_every_tree_is_a_leaf() -> None:
+    forest = Forest(MIXED)
+    mean, deviation = forest.predict(forest.leaves(points(5, seed=1)))
+    assert mean.tolist() == [0.0] * 5
+    assert deviation.tolist() == [0.0] * 5
+
+
+def test_equal_targets_are_predicted_for_certain() -> None:
+    x = points(20, seed=1)
+    forest = Forest(MIXED)
+    forest.grow(x, np.full(20, 3.0))
+    mean, deviation = forest.predict(forest.leaves(points(7, seed=2)))
+    np.testing.assert_allclose(mean, 3.0)
+    np.testing.assert_allclose(deviation, 0.0, atol=1e-6)
+
+
+def test_deviation_by_the_law_of_total_variance() -> None:
+    x = np.repeat(points(10, seed=1), 5, axis=0)
+    y = np.random.default_rng(3).standard_normal(50)  # the same points again and again: leaves keep their spread
+    forest = Forest(MIXED)
+    forest.grow(x, y)
+    leaves = forest.leaves(x[:1])[:, 0]
+    means, variances = forest._mean[leaves], forest._variance[leaves]
+    _, deviation = forest.predict(leaves[:, None])
+    assert variances.mean() > 0.1
+    assert deviation[0] ** 2 == pytest.approx(means.var() + variances.mean())
+
+
+def test_what_is_appended_falls_into_leaves_and_can_be_lifted() -> None:
+    x, z = points(100, seed=1), points(30, seed=2)
+    y = stairs(x)
+    forest = Forest(MIXED)
+    forest.learn(x[:90], y[:90])
+    generation, before = forest.generation, forest.predict(forest.leaves(z))
+    forest.learn(x[:95], y[:95] + 10.0 * (np.arange(95) >= 90))
+    assert forest.generation == generation
+    assert forest.predict(forest.leaves(z))[0].max() > before[0].max()
+    forest.lift(90)
+    np.testing.assert_allclose(forest.predict(forest.leaves(z))[0], before[0])
+
+
+def test_grows_anew_when_a_fifth_is_new_or_the_past_has_changed() -> None:
+    x = points(60, seed=1)
+    forest = Forest(MIXED)
+    forest.learn(x[:50], stairs(x[:50]))
+    generation = forest.generation
+    forest.learn(x[:59], stairs(x[:59]))
+    assert forest.generation == generation
+    forest.learn(x, stairs(x))
+    assert forest.generation == generation + 1
+    forest.learn(x[::-1], stairs(x[::-1]))
+    assert forest.generation == generation + 2
+
+
+def test_out_of_bag_predictions_have_not_seen_their_target() -> None:
+    x = points(80, seed=1)
+    noise = np.random.default_rng(2).standard_normal(80)
+    forest = Forest(MIXED)
+    forest.grow(x, noise)
+    seen, _ = forest.predict(forest.leaves(x))
+    unseen, deviation = forest.out_of_bag()
+    assert np.corrcoef(seen, noise)[0, 1] > 0.7
+    assert abs(np.corrcoef(unseen, noise)[0, 1]) < 0.4
+    assert (deviation > 0.0).mean() > 0.9
