@@ -185,6 +185,18 @@ def test_avoids_a_region_that_fails() -> None:
     assert sum(failures[30:]) < 6, "a third of the space fails"
 
 
+def test_what_runs_side_by_side_is_spread_out() -> None:
+    space, objectives = CASES["vast"]
+    search = make_optimizer("pareto", space, seed=4, budget=60)
+    for _ in range(25):
+        (config,) = search.ask(1, [])
+        search.tell([trial_of(config, value_of(space, objectives, config))])
+    running = search.ask(2, [])
+    batch = space.to_unit(space.codes([*running, *search.ask(3, running)]))
+    gaps = np.linalg.norm(batch[:, None, :] - batch[None, :, :], axis=2)[np.triu_indices(5, 1)]
+    assert gaps.min() > 0.05
+
+
 def test_objectives_must_agree() -> None:
     space = CASES["two bowls"][0]
     search = make_optimizer("pareto", space, seed=0)
