@@ -19,6 +19,7 @@ def test_an_experiment_survives_json() -> None:
         command=Template(("prog", "{n}"), {"MODE": "{mode}"}),
         budget=30,
         prune="default",
+        options={"kernel": "rbf", "initial": 4},
         timeout_s=9.5,
         seed=7,
         cwd="/tmp",

@@ -78,7 +78,7 @@ def _finite(number: float | None) -> float | None:
 def optimizer_of(experiment: Experiment) -> Optimizer:
     """The search that was asked for; for several objectives `auto` is the one that looks for a front."""
     name = "pareto" if experiment.optimizer == "auto" and experiment.further else experiment.optimizer
-    return make_optimizer(name, experiment.space, seed=experiment.seed, budget=experiment.budget)
+    return make_optimizer(name, experiment.space, seed=experiment.seed, budget=experiment.budget, **experiment.options)
 
 
 def _plan(experiment: Experiment) -> Plan:

@@ -1,7 +1,7 @@
 """Tuning a Python function: the whole of luthier in one call."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypedDict, Unpack
 
@@ -12,7 +12,7 @@ from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
 from luthier.spec import Experiment, Goal, Objective
 from luthier.store import open_store
-from luthier.trial import Config
+from luthier.trial import Config, Value
 
 
 class Settings(TypedDict, total=False):
@@ -21,6 +21,7 @@ class Settings(TypedDict, total=False):
     budget: int
     seed: int
     optimizer: str
+    options: Mapping[str, Value]
     workers: int
     repeats: int
     estimator: str

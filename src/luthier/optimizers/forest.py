@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from luthier.errors import InvalidInputError
 from luthier.learn.kernels import BoolArray
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.ensemble import Ensemble
 from luthier.optimizers.members import ForestMember
-from luthier.optimizers.model_search import ModelSearch, check_initial
+from luthier.optimizers.model_search import ModelSearch, check_initial, check_name, find_design
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
@@ -17,7 +16,7 @@ _INITIAL = 10
 
 
 class ForestSearch:
-    """Starts with a Latin hypercube of `initial` points, then takes what a forest finds most promising.
+    """Starts with a `design` of `initial` points, then takes what a forest finds most promising.
 
     Whatever has been told counts towards `initial`. Runs under way are believed to end as predicted.
     """
@@ -29,13 +28,14 @@ class ForestSearch:
         seed: int,
         budget: int | None = None,
         initial: int | None = None,
+        design: str = "latin-hypercube",
         acquisition: Acquisition = "ei",
     ) -> None:
         check_initial("forest", initial)
-        check_acquisition("forest", acquisition)
+        check_name("forest", "acquisition", acquisition, ACQUISITIONS)
         first = (_INITIAL if budget is None else max(1, min(_INITIAL, budget // 3))) if initial is None else initial
         belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_), _one_forest, acquisition)
-        self._search = ModelSearch(space, belief, seed=seed, initial=first)
+        self._search = ModelSearch(space, belief, seed=seed, initial=first, design=find_design("forest", design))
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
@@ -48,10 +48,3 @@ class ForestSearch:
 
 def _one_forest(ordered: BoolArray) -> Sequence[ForestMember]:
     return (ForestMember(ordered),)
-
-
-def check_acquisition(optimizer: str, acquisition: str) -> None:
-    """Reject a name that is no acquisition's."""
-    if acquisition not in ACQUISITIONS:
-        known = ", ".join(sorted(ACQUISITIONS))
-        raise InvalidInputError(f"optimizer {optimizer}: acquisition {acquisition!r} is unknown; known: {known}")

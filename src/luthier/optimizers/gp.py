@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from luthier.errors import InvalidInputError
 from luthier.learn.kernels import FAMILIES, Family
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
-from luthier.optimizers.model_search import ModelSearch, check_initial
+from luthier.optimizers.model_search import ModelSearch, check_initial, check_name, find_design
 from luthier.optimizers.surrogate import Surrogate
 from luthier.space import Space
 from luthier.trial import Config, Trial
@@ -16,7 +15,7 @@ _FEWEST_INITIAL = 5
 
 
 class GaussianProcessSearch:
-    """Starts with a Latin hypercube of `initial` points, then maximises an acquisition (EI: Jones et al. 1998).
+    """Starts with a `design` of `initial` points, then maximises an acquisition (EI: Jones et al. 1998).
 
     Whatever has been told counts towards `initial`. Runs under way are believed to end as predicted.
     """
@@ -28,18 +27,16 @@ class GaussianProcessSearch:
         seed: int,
         budget: int | None = None,
         initial: int | None = None,
+        design: str = "latin-hypercube",
         kernel: Family = "matern52",
         acquisition: Acquisition = "ei",
     ) -> None:
         check_initial("gp", initial)
-        if kernel not in FAMILIES:
-            raise InvalidInputError(f"optimizer gp: kernel {kernel!r} is unknown; known: {', '.join(sorted(FAMILIES))}")
-        if acquisition not in ACQUISITIONS:
-            known = ", ".join(sorted(ACQUISITIONS))
-            raise InvalidInputError(f"optimizer gp: acquisition {acquisition!r} is unknown; known: {known}")
+        check_name("gp", "kernel", kernel, FAMILIES)
+        check_name("gp", "acquisition", acquisition, ACQUISITIONS)
         surrogate = Surrogate(np.asarray(space.ordered, dtype=np.bool_), kernel, acquisition)
         first = _initial(space, budget) if initial is None else initial
-        self._search = ModelSearch(space, surrogate, seed=seed, initial=first)
+        self._search = ModelSearch(space, surrogate, seed=seed, initial=first, design=find_design("gp", design))
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""

@@ -1,10 +1,10 @@
 """The loop every search by model shares: a design first, then whatever the model finds most promising."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from luthier.designs import latin_hypercube
+from luthier.designs import DESIGNS, Design, latin_hypercube
 from luthier.errors import InvalidInputError
 from luthier.learn.linear import one_thread
 from luthier.optimizers.candidates import WHOLE_LIMIT, Belief, Candidates, Pool, WholeGrid
@@ -14,15 +14,17 @@ from luthier.trial import Config, Trial
 
 
 class ModelSearch:
-    """Starts with a Latin hypercube of `initial` points, then takes the most promising configurations of `belief`.
+    """Starts with a `design` of `initial` points, then takes the most promising configurations of `belief`.
 
     Whatever has been told counts towards `initial`. Runs under way are believed to end as predicted.
     """
 
-    def __init__(self, space: Space, belief: Belief, *, seed: int, initial: int) -> None:
+    def __init__(
+        self, space: Space, belief: Belief, *, seed: int, initial: int, design: Design = latin_hypercube
+    ) -> None:
         self._history, self._belief = History(space), belief
         self._seed, self._asked = seed, 0
-        self._initial = initial
+        self._initial, self._make_design = initial, design
         self._design: list[Config] | None = None
         self._candidates: Candidates | None = None
         self._stale = True
@@ -49,7 +51,7 @@ class ModelSearch:
         if self._design is None:
             # A stream of its own: the draws of the asks are numbered from 0.
             rng = np.random.default_rng([self._seed, 0, 1])
-            self._design = latin_hypercube(self._history.space, self._initial, rng)
+            self._design = self._make_design(self._history.space, self._initial, rng)
         taken = self._history.taken(running)
         wanted = min(count, self._initial - len(taken))
         return [config for config in self._design if config not in taken][: max(wanted, 0)]
@@ -80,3 +82,17 @@ def check_initial(optimizer: str, initial: int | None) -> None:
     """Reject a size of the initial design that is no number of points."""
     if initial is not None and (isinstance(initial, bool) or not isinstance(initial, int) or initial < 1):
         raise InvalidInputError(f"optimizer {optimizer}: initial is {initial!r}; give a whole number, 1 or more")
+
+
+def find_design(optimizer: str, name: str) -> Design:
+    """The initial design of that name."""
+    check_name(optimizer, "design", name, DESIGNS)
+    return DESIGNS[name]
+
+
+def check_name(optimizer: str, option: str, name: str, known: Collection[str]) -> None:
+    """Reject a name that is none of the known ones."""
+    if name not in known:
+        raise InvalidInputError(
+            f"optimizer {optimizer}: {option} {name!r} is unknown; known: {', '.join(sorted(known))}"
+        )

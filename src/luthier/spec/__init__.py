@@ -1,7 +1,16 @@
 """What people write, turned into validated objects: parameter notation, command templates, experiments."""
 
 from luthier.spec.experiment import Experiment, Goal, Objective
-from luthier.spec.notation import names_default, parse_duration, parse_parameter
+from luthier.spec.notation import names_default, parse_duration, parse_parameter, parse_value
 from luthier.spec.template import Template
 
-__all__ = ["Experiment", "Goal", "Objective", "Template", "names_default", "parse_duration", "parse_parameter"]
+__all__ = [
+    "Experiment",
+    "Goal",
+    "Objective",
+    "Template",
+    "names_default",
+    "parse_duration",
+    "parse_parameter",
+    "parse_value",
+]

@@ -1,13 +1,14 @@
 """Everything that defines one experiment, so that it can be stored and run again."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
 from luthier.measures.estimate import ESTIMATORS
 from luthier.space import Space
 from luthier.spec.template import Template
+from luthier.trial import Value
 
 Goal: TypeAlias = Literal["minimize", "maximize"]
 Plain: TypeAlias = bool | int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
@@ -50,6 +51,7 @@ class Experiment:
     measure: str = "wall"
     goal: Goal = "minimize"
     optimizer: str = "auto"
+    options: Mapping[str, Value] = field(default_factory=dict)
     seed: int = 0
     budget: int = 60
     time_limit_s: float | None = None
@@ -136,16 +138,17 @@ class Experiment:
 
     def to_json(self) -> dict[str, Plain]:
         """The experiment as plain values."""
-        plain: dict[str, Plain] = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain: dict[str, Plain] = {each.name: getattr(self, each.name) for each in fields(self)}
         plain["space"] = self.space.to_json()
         plain["command"] = None if self.command is None else self.command.to_json()
+        plain["options"] = dict(self.options)
         plain["further"] = [{"measure": objective.measure, "goal": objective.goal} for objective in self.further]
         return plain
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Plain]) -> "Experiment":
         """Rebuild what `to_json` wrote; a key this version does not know is an error, not a silent loss."""
-        known = {field.name for field in fields(cls)}
+        known = {each.name for each in fields(cls)}
         if unknown := sorted(set(plain) - known):
             raise InvalidInputError(
                 f"experiment settings hold {', '.join(unknown)}, unknown to this version; update luthier"

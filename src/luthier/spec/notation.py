@@ -5,6 +5,7 @@ from typing import Literal
 
 from luthier.errors import InvalidInputError, SpaceError
 from luthier.space import Choice, Integer, Parameter, Real, parse_quantity
+from luthier.trial import Value
 
 HOW = "write NAME=a,b,c or NAME=low..high[:step|:xFACTOR], then @DEFAULT if it is not the first"
 
@@ -36,6 +37,18 @@ def parse_parameter(text: str) -> Parameter:
 def names_default(text: str) -> bool:
     """Whether the text of a parameter says which value is its default."""
     return _split_default(text)[1] is not None
+
+
+def parse_value(text: str) -> Value:
+    """A number or truth value if the text is one, else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def parse_duration(text: str) -> float:

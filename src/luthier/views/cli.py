@@ -107,6 +107,10 @@ def tune(
     ] = None,
     verify: Annotated[int | None, typer.Option(help="Most pairs of runs for the final comparison; 0 for none.")] = None,
     optimizer: Annotated[str, typer.Option("-o", "--optimizer", help="How to search.")] = "auto",
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="An option of the optimizer, e.g. kernel=rbf.", metavar="NAME=VALUE"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed makes the same suggestions.")] = 0,
     shell: Annotated[
         bool, typer.Option("--shell", help="COMMAND is one text for sh -c; values are put in quoted.")
@@ -133,6 +137,7 @@ def tune(
         goal=first.goal,
         further=tuple(further),
         optimizer=optimizer,
+        options=launch.options_from(options or []),
         seed=seed,
         budget=budget,
         time_limit_s=parse_duration(time_limit) if time_limit else None,

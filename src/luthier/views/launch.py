@@ -12,10 +12,19 @@ from luthier.errors import InvalidInputError
 from luthier.measures.registry import measures_from
 from luthier.runners.command import Command, CommandRunner
 from luthier.space import Space
-from luthier.spec import Experiment, Goal, Objective, Template, names_default, parse_duration, parse_parameter
+from luthier.spec import (
+    Experiment,
+    Goal,
+    Objective,
+    Template,
+    names_default,
+    parse_duration,
+    parse_parameter,
+    parse_value,
+)
 from luthier.store import data_directory, open_store
 from luthier.store.base import Record, Store
-from luthier.trial import Config
+from luthier.trial import Config, Value
 from luthier.views.progress import progress_view
 from luthier.views.text import config_text
 
@@ -58,6 +67,17 @@ def objectives_from(measures: Sequence[str], *, maximize: bool) -> tuple[Objecti
         goal: Goal = "maximize" if maximize else "minimize"
         objectives.append(Objective(rest, goals[word]) if word in goals else Objective(text, goal))
     return tuple(objectives)
+
+
+def options_from(texts: Sequence[str]) -> dict[str, Value]:
+    """The options of the optimizer that `--set` names."""
+    options: dict[str, Value] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise InvalidInputError(f"--set {text}: write NAME=VALUE, for example kernel=rbf")
+        options[name] = parse_value(value)
+    return options
 
 
 def prune_from(text: str | None) -> str | float | None:
