@@ -186,6 +186,3 @@ def _all_failed(runs: Sequence[Run]) -> str:
     )
     reason, _ = reasons.most_common(1)[0]
     return f"none of {len(runs)} runs gave a number; most often: {reason}"
-
-
-__all__ = ["Result", "conclude", "is_reliable"]

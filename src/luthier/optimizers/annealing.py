@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from luthier.designs import latin_hypercube
 from luthier.optimizers.history import History
 from luthier.optimizers.option_checks import check_count, check_known, check_positive, check_share
+from luthier.optimizers.start import Start, start_size
 from luthier.optimizers.vicinity import first_free, nearest_free, walk
 from luthier.space import Space
 from luthier.trial import Config, Lost, Trial
@@ -65,9 +65,7 @@ class Annealing:
         self._restart_at = _RESTART_AT[restart] if restart_at is None else restart_at
         self._restarts_left = 0 if restart == "none" else restarts
         self._history, self._seed, self._asked = History(space), seed, 0
-        few = _INITIAL if budget is None else max(1, min(_INITIAL, budget // 3))
-        self._initial = few if initial is None else initial
-        self._design: list[Config] | None = None
+        self._start = Start(space, start_size(_INITIAL, budget) if initial is None else initial, seed=seed)
         self._hottest, self._schedule = temperature, schedule
         self._begun = False
         self._values: dict[Config, float] = {}  # of every configuration told; infinite without a number
@@ -85,7 +83,7 @@ class Annealing:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
         rng = np.random.default_rng([self._seed, self._asked])
         taken = self._history.taken(running)
-        chosen = self._from_design(count, taken)
+        chosen = self._start.next(count, taken)
         taken.update(chosen)
         while len(chosen) < count and (config := self._next(taken, rng)) is not None:
             chosen.append(config)
@@ -107,13 +105,6 @@ class Annealing:
             elif known == self._walks and not _lost(trial):
                 self._judge(trial.config, value)
 
-    def _from_design(self, count: int, taken: set[Config]) -> list[Config]:
-        if self._design is None:
-            rng = np.random.default_rng([self._seed, 0, 1])  # a stream of its own, beside those of the asks
-            self._design = latin_hypercube(self._history.space, self._initial, rng)
-        wanted = min(count, self._initial - len(taken))
-        return [config for config in self._design if config not in taken][: max(wanted, 0)]
-
     def _next(self, taken: set[Config], rng: np.random.Generator) -> Config | None:
         """A free neighbour of the current point; without one, a random start."""
         space = self._history.space
@@ -125,7 +116,7 @@ class Annealing:
 
     def _begin(self) -> None:
         measured = [value for value in self._values.values() if value < math.inf]
-        if len(self._values) < self._initial or not measured:
+        if len(self._values) < self._start.size or not measured:
             return
         self._begun = True
         self._current = min(self._values, key=self._values.__getitem__)

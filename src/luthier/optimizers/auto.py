@@ -8,6 +8,7 @@ from luthier.optimizers.base import Optimizer
 from luthier.optimizers.ensemble import Ensemble
 from luthier.optimizers.exhaustive import ExhaustiveSearch
 from luthier.optimizers.model_search import ModelSearch
+from luthier.optimizers.start import start_size
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
@@ -22,7 +23,7 @@ class Automatic:
         if budget is not None and space.size is not None and space.size <= budget:
             self._search = ExhaustiveSearch(space, seed=seed, budget=budget, shuffled=True)
         else:
-            initial = _INITIAL if budget is None else max(1, min(_INITIAL, budget // 3))
+            initial = start_size(_INITIAL, budget)
             belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_))
             self._search = ModelSearch(space, belief, seed=seed, initial=initial)
 

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from luthier.designs import DESIGNS
 from luthier.learn.kernels import BoolArray
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.ensemble import Ensemble
 from luthier.optimizers.members import ForestMember
-from luthier.optimizers.model_search import ModelSearch, check_initial, check_name, find_design
+from luthier.optimizers.model_search import ModelSearch
+from luthier.optimizers.option_checks import check_count, check_known
+from luthier.optimizers.start import start_size
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
@@ -31,11 +34,13 @@ class ForestSearch:
         design: str = "latin-hypercube",
         acquisition: Acquisition = "ei",
     ) -> None:
-        check_initial("forest", initial)
-        check_name("forest", "acquisition", acquisition, ACQUISITIONS)
-        first = (_INITIAL if budget is None else max(1, min(_INITIAL, budget // 3))) if initial is None else initial
+        if initial is not None:
+            check_count("forest", "initial", initial, 1)
+        check_known("forest", "design", design, DESIGNS)
+        check_known("forest", "acquisition", acquisition, ACQUISITIONS)
+        first = start_size(_INITIAL, budget) if initial is None else initial
         belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_), _one_forest, acquisition)
-        self._search = ModelSearch(space, belief, seed=seed, initial=first, design=find_design("forest", design))
+        self._search = ModelSearch(space, belief, seed=seed, initial=first, design=DESIGNS[design])
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""

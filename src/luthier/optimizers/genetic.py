@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from luthier.designs import latin_hypercube
 from luthier.errors import InvalidInputError
 from luthier.optimizers.history import History
 from luthier.optimizers.option_checks import check_count, check_known, check_share
+from luthier.optimizers.start import Start, start_size
 from luthier.optimizers.vicinity import nearest_free, step
 from luthier.space import FloatArray, Space
 from luthier.trial import Config, Trial
@@ -53,17 +53,16 @@ class GeneticSearch:
         check_known("genetic", "crossover", crossover, CROSSOVERS)
         check_share("genetic", "mutation", mutation)
         self._history, self._seed, self._asked = History(space), seed, 0
-        self._initial = population if budget is None else max(2, min(population, budget // 3))
+        self._start = Start(space, start_size(population, budget, least=2), seed=seed)
         self._population, self._elite = population, elite
         self._tournament = tournament if selection == "tournament" else None
         self._cross, self._mutation = CROSSOVERS[crossover], mutation
-        self._design: list[Config] | None = None
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
         rng = np.random.default_rng([self._seed, self._asked])
         taken = self._history.taken(running)
-        chosen = self._from_design(count, taken)
+        chosen = self._start.next(count, taken)
         taken.update(chosen)
         parents = self._ranked_population()
         while len(chosen) < count and (offspring := self._offspring(parents, taken, rng)) is not None:
@@ -75,13 +74,6 @@ class GeneticSearch:
     def tell(self, finished: Sequence[Trial]) -> None:
         """Take in trials; those without a number have no offspring."""
         self._history.tell(finished)
-
-    def _from_design(self, count: int, taken: set[Config]) -> list[Config]:
-        if self._design is None:
-            rng = np.random.default_rng([self._seed, 0, 1])  # a stream of its own, beside those of the asks
-            self._design = latin_hypercube(self._history.space, self._initial, rng)
-        wanted = min(count, self._initial - len(taken))
-        return [config for config in self._design if config not in taken][: max(wanted, 0)]
 
     def _ranked_population(self) -> tuple[FloatArray, FloatArray]:
         """The codes and values of the population, the fittest first; of equals, the earlier."""

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from luthier.designs import DESIGNS
 from luthier.learn.kernels import FAMILIES, Family
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
-from luthier.optimizers.model_search import ModelSearch, check_initial, check_name, find_design
+from luthier.optimizers.model_search import ModelSearch
+from luthier.optimizers.option_checks import check_count, check_known
+from luthier.optimizers.start import start_size
 from luthier.optimizers.surrogate import Surrogate
 from luthier.space import Space
 from luthier.trial import Config, Trial
@@ -31,12 +34,15 @@ class GaussianProcessSearch:
         kernel: Family = "matern52",
         acquisition: Acquisition = "ei",
     ) -> None:
-        check_initial("gp", initial)
-        check_name("gp", "kernel", kernel, FAMILIES)
-        check_name("gp", "acquisition", acquisition, ACQUISITIONS)
+        if initial is not None:
+            check_count("gp", "initial", initial, 1)
+        check_known("gp", "design", design, DESIGNS)
+        check_known("gp", "kernel", kernel, FAMILIES)
+        check_known("gp", "acquisition", acquisition, ACQUISITIONS)
         surrogate = Surrogate(np.asarray(space.ordered, dtype=np.bool_), kernel, acquisition)
-        first = _initial(space, budget) if initial is None else initial
-        self._search = ModelSearch(space, surrogate, seed=seed, initial=first, design=find_design("gp", design))
+        wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
+        first = start_size(wanted, budget) if initial is None else initial
+        self._search = ModelSearch(space, surrogate, seed=seed, initial=first, design=DESIGNS[design])
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
@@ -45,9 +51,3 @@ class GaussianProcessSearch:
     def tell(self, finished: Sequence[Trial]) -> None:
         """Learn from trials; the model follows when it is next needed."""
         self._search.tell(finished)
-
-
-def _initial(space: Space, budget: int | None) -> int:
-    """One more than there are parameters, but no more than a third of the budget."""
-    wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
-    return wanted if budget is None else max(1, min(wanted, budget // 3))

@@ -1,14 +1,14 @@
 """The loop every search by model shares: a design first, then whatever the model finds most promising."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from luthier.designs import DESIGNS, Design, latin_hypercube
-from luthier.errors import InvalidInputError
+from luthier.designs import Design, latin_hypercube
 from luthier.learn.linear import one_thread
 from luthier.optimizers.candidates import WHOLE_LIMIT, Belief, Candidates, Pool, WholeGrid
 from luthier.optimizers.history import History
+from luthier.optimizers.start import Start
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
@@ -24,8 +24,7 @@ class ModelSearch:
     ) -> None:
         self._history, self._belief = History(space), belief
         self._seed, self._asked = seed, 0
-        self._initial, self._make_design = initial, design
-        self._design: list[Config] | None = None
+        self._start = Start(space, initial, seed=seed, design=design)
         self._candidates: Candidates | None = None
         self._stale = True
 
@@ -36,7 +35,7 @@ class ModelSearch:
             return []
         rng = np.random.default_rng([self._seed, self._asked])
         self._asked += 1
-        chosen = self._from_design(count, running)
+        chosen = self._start.next(count, self._history.taken(running))
         if len(chosen) < count:
             with one_thread():
                 chosen += self._from_model(count - len(chosen), [*running, *chosen], rng)
@@ -46,15 +45,6 @@ class ModelSearch:
         """Learn from trials; the model follows when it is next needed."""
         self._history.tell(finished)
         self._stale = True
-
-    def _from_design(self, count: int, running: Sequence[Config]) -> list[Config]:
-        if self._design is None:
-            # A stream of its own: the draws of the asks are numbered from 0.
-            rng = np.random.default_rng([self._seed, 0, 1])
-            self._design = self._make_design(self._history.space, self._initial, rng)
-        taken = self._history.taken(running)
-        wanted = min(count, self._initial - len(taken))
-        return [config for config in self._design if config not in taken][: max(wanted, 0)]
 
     def _from_model(self, count: int, running: Sequence[Config], rng: np.random.Generator) -> list[Config]:
         space, belief = self._history.space, self._belief
@@ -76,23 +66,3 @@ class ModelSearch:
         finally:
             belief.disbelieve()
         return chosen
-
-
-def check_initial(optimizer: str, initial: int | None) -> None:
-    """Reject a size of the initial design that is no number of points."""
-    if initial is not None and (isinstance(initial, bool) or not isinstance(initial, int) or initial < 1):
-        raise InvalidInputError(f"optimizer {optimizer}: initial is {initial!r}; give a whole number, 1 or more")
-
-
-def find_design(optimizer: str, name: str) -> Design:
-    """The initial design of that name."""
-    check_name(optimizer, "design", name, DESIGNS)
-    return DESIGNS[name]
-
-
-def check_name(optimizer: str, option: str, name: str, known: Collection[str]) -> None:
-    """Reject a name that is none of the known ones."""
-    if name not in known:
-        raise InvalidInputError(
-            f"optimizer {optimizer}: {option} {name!r} is unknown; known: {', '.join(sorted(known))}"
-        )

@@ -16,6 +16,7 @@ from luthier.optimizers.front import values_of
 from luthier.optimizers.gp import GaussianProcessSearch
 from luthier.optimizers.history import History
 from luthier.optimizers.hypervolume import Prediction, log_expected_hypervolume_improvement
+from luthier.optimizers.start import start_size
 from luthier.space import Space
 from luthier.trial import Config, Estimate, Lost, Trial
 
@@ -82,8 +83,7 @@ class ParetoSearch:
     def _from_design(self, count: int, taken: set[Config], objectives: int) -> list[Config]:
         """A Latin hypercube that grows with the objectives, but takes no more than a third of the budget."""
         space = self._history.space
-        initial = max(_FEWEST_INITIAL, objectives * (len(space.names) + 1))
-        initial = initial if self._budget is None else max(1, min(initial, self._budget // 3))
+        initial = start_size(max(_FEWEST_INITIAL, objectives * (len(space.names) + 1)), self._budget)
         if self._design is None:
             self._design = latin_hypercube(space, initial, np.random.default_rng([self._seed, 0, 3]))
         left = max(min(count, initial - len(taken)), 0)
