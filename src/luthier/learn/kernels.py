@@ -99,7 +99,7 @@ class Kernel:
             values = np.exp(exponent, out=exponent)
         for column in np.flatnonzero(~self.ordered):
             differs = x[:, column, None] != z[None, :, column]
-            values *= np.where(differs, np.exp(-hyper.rates[column]), 1.0)
+            np.multiply(values, np.exp(-hyper.rates[column]), out=values, where=differs)
         return values
 
     def smooth(self, squares: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ _POOL = 2_000
 _CENTRES = 5
 _MOVES = 40
 _ROUNDS = 5
-_TIE = 9  # decimals of a promise: what differs by less differs by rounding, and chance decides
+_TIE = 1e-9  # promises that differ by less differ by rounding, and chance decides
 
 
 class Belief(Protocol):
@@ -61,8 +61,8 @@ def _key(codes: FloatArray) -> bytes:
 
 
 def _highest(promise: FloatArray, rng: np.random.Generator) -> int:
-    rounded = np.round(promise, _TIE)
-    return int(rng.choice(np.flatnonzero(rounded == rounded.max())))
+    best = np.flatnonzero(promise >= promise.max() - _TIE)
+    return int(best[rng.integers(len(best))])
 
 
 class WholeGrid:

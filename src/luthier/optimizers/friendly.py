@@ -79,12 +79,11 @@ class AskTell:
         if told > most:
             way_out = "use the optimizer 'pareto'" if most == 1 else "tell fewer"
             raise InvalidInputError(f"tell {config}: {told} values, and this optimizer looks at {most}; {way_out}")
-        for trial in self._trials.values():
-            before = values_of(trial)
-            if before is not None and len(before) != told:
-                raise InvalidInputError(
-                    f"tell {config}: {told} values, but {len(before)} before; tell as many each time"
-                )
+        known = (values for trial in self._trials.values() if (values := values_of(trial)) is not None)
+        first = next(known, None)
+        before = told if first is None else len(first)
+        if before != told:
+            raise InvalidInputError(f"tell {config}: {told} values, but {before} before; tell as many each time")
 
     @property
     def trials(self) -> tuple[Trial, ...]:

@@ -21,8 +21,10 @@ class Start:
 
     def next(self, count: int, taken: set[Config]) -> list[Config]:
         """Up to `count` of the design that are not taken, while fewer than `size` are."""
+        wanted = min(count, self.size - len(taken))
+        if wanted <= 0:
+            return []
         if self._design is None:
             # A stream of its own: the draws of the asks are numbered from 0.
             self._design = self._make(self._space, self.size, np.random.default_rng([self._seed, 0, 1]))
-        wanted = max(min(count, self.size - len(taken)), 0)
         return [config for config in self._design if config not in taken][:wanted]
