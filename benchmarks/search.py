@@ -147,7 +147,8 @@ class Worker:
 
     def _start(self) -> "subprocess.Popen[str]":
         self._log.parent.mkdir(parents=True, exist_ok=True)
-        path = os.pathsep.join(filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")]))
+        places = [str(HERE.parent), str(HERE.parent / "src"), os.environ.get("PYTHONPATH")]
+        path = os.pathsep.join(filter(None, places))
         with self._log.open("a") as log:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
@@ -238,7 +239,7 @@ def _say(row: Row, seconds: float) -> None:
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.search", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--players", default=",".join(PLAYERS), help="comma-separated family:variant (default: all)")
-    parser.add_argument("--tables", nargs="+", default=None, help="names of tables (default: the comparison's)")
+    parser.add_argument("--tables", nargs="+", default=None, help="names, or testbeds (default: the comparison's)")
     parser.add_argument("--seeds", type=int, default=10, help="seeds 0 to N-1 (default 10)")
     parser.add_argument("--budget", type=int, default=100, help="evaluations per cell (default 100)")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time (default 1)")
@@ -263,7 +264,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Play what is left, then print the report and write the summary and the plot."""
     chosen = _arguments(words)
     players = chosen.players.split(",")
-    known = _known(chosen.tables or list(tables.PLAYED))
+    known = list(tables.TESTBEDS) if chosen.tables == ["testbeds"] else _known(chosen.tables or list(tables.PLAYED))
     if not known:
         return 2
     play = Play(

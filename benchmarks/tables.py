@@ -2,6 +2,7 @@
 
 A data set is a folder with a `meta.json` that names its tables; a table is a (gzipped) CSV with one row per
 configuration, its parameters, and one value or several repeats. The folder of data sets is `LUTHIER_DATA`.
+The simulated systems of `testbeds/` are tables too, worked out when they are loaded: `testbed/sro/b`.
 """
 
 import csv
@@ -48,6 +49,14 @@ LEFT_OUT: Mapping[str, str] = {
     "mpi_bcast": "at most 18 configurations for one context: nothing to search",
     "postgresql/*": "20 more releases lie between the two that are played",
 }
+
+
+TESTBEDS: tuple[str, ...] = (
+    *(f"testbed/sro/{pattern}{storage}" for pattern in "bcd" for storage in ("", "-nfs")),
+    "testbed/sbb/bandwidth",
+    "testbed/sbb/latency",
+)
+"""Simulated systems in place of the eight tables of Robert's thesis (table 4.1): 1,920 and 4,500 configurations."""
 
 
 def data_folder() -> Path:
@@ -146,16 +155,29 @@ class Replay:
 
 
 def names() -> list[str]:
-    """Every `<set>/<table>` in the data folder."""
-    found = []
+    """Every `<set>/<table>` in the data folder, and the testbeds."""
+    found = list(TESTBEDS)
     for meta in sorted(data_folder().glob("*/meta.json")):
         found += [f"{meta.parent.name}/{table}" for table in json.loads(meta.read_text())["tables"]]
     return found
 
 
 def load(name: str) -> Table:
-    """Read `<set>/<table>`, or `<set>/<table>:parameter=value,...` with some parameters pinned."""
-    return _load(name, data_folder())
+    """Read `<set>/<table>`, or `<set>/<table>:parameter=value,...` with some parameters pinned; or a testbed."""
+    set_name, _, testbed = name.partition("/")
+    return _simulated(name, testbed) if set_name == "testbed" else _load(name, data_folder())
+
+
+@lru_cache(32)
+def _simulated(name: str, testbed: str) -> Table:
+    """The whole grid of a testbed; imported here, as players' own interpreters need nothing of luthier otherwise."""
+    from testbeds.testbed import find_testbed
+
+    system = find_testbed(testbed)
+    grid = system.grid
+    values = {p.name: tuple(p.value(index) for index in range(p.size or 0)) for p in grid.parameters}
+    points = [tuple(map(int, row)) for row in grid.grid()]
+    return Table(name, values, {p: (s,) for p, s in zip(points, system.table().tolist(), strict=True)})
 
 
 @lru_cache(32)
