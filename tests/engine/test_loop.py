@@ -1,8 +1,8 @@
 """The loop with a scripted runner and a virtual clock."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -15,7 +15,7 @@ from luthier.space import Integer, Space
 from luthier.spec import Experiment
 from luthier.store import open_store
 from luthier.store.base import Record, Store
-from luthier.trial import Completed, Config, Job, Lost, Pruned, TimedOut
+from luthier.trial import Completed, Config, Execution, Job, Lost, Pruned, TimedOut
 
 SPACE = Space(Integer("x", 1, 40, default=40))
 Answers = Callable[[Config, int, float], Answer]
@@ -66,6 +66,106 @@ def test_a_run_beyond_the_default_is_pruned_with_its_bound() -> None:
     bounds = [outcome.at_least for outcome in outcomes if isinstance(outcome, Pruned)]
     assert all(bound is not None and 10.0 < bound < 10.5 for bound in bounds)
     assert result.best.config == {"x": 40}
+
+
+def slow_when_far(config: Config, repeat: int, now_s: float) -> Answer:
+    """From 10 s in the middle, 2 s more for every step away; every fourth run takes a tenth longer."""
+    time_s = (10.0 + 2.0 * abs(int(config["x"]) - 20)) * (1.1 if int(now_s) % 4 == 0 else 1.0)
+    return Answer(time_s, time_s)
+
+
+@pytest.mark.parametrize("prune", ["median", "mean", "q75", "chance", 20.0])
+def test_no_rule_prunes_the_default_the_best_or_a_repeat(prune: str | float) -> None:
+    experiment = Experiment(space=SPACE, budget=60, prune=prune, optimizer="random", seed=1)
+    _, record, result = work(experiment, slow_when_far)
+    pruned = [run for run in result.runs if isinstance(run.outcome, Pruned)]
+    assert pruned, "or the test shows nothing"
+    assert {run.purpose for run in pruned} == {"search"}
+    assert all(len(result.trials[run.trial].outcomes) == 1 for run in pruned)
+    if prune != 20.0:
+        assert min(run.trial for run in pruned) > 6, "initial draws finish"
+    for run in pruned:
+        assert isinstance(run.outcome, Pruned)
+        assert run.outcome.at_least is not None
+        assert run.outcome.at_least <= (run.duration_s or 0.0) < 1.1 * (10.0 + 2.0 * abs(int(run.config["x"]) - 20))
+    assert abs(int(result.best.config["x"]) - 20) <= 1
+    assert record.status == "finished"
+
+
+def test_pruning_saves_time_and_finds_the_same() -> None:
+    spent = {}
+    for prune in (None, "chance"):
+        experiment = Experiment(space=SPACE, budget=60, prune=prune, optimizer="random", seed=1, verify_pairs=0)
+        _, _, result = work(experiment, slow_when_far)
+        spent[prune] = result.cost_s
+        assert result.best.config == {"x": 20}
+    assert spent["chance"] < 0.8 * spent[None]
+
+
+class Queue(ReplayRunner):
+    """A cluster where every job waits for 100 s before it starts."""
+
+    wait_s = 100.0
+
+    def __init__(self, answers: Answers) -> None:
+        super().__init__(lambda config, repeat, now_s: self._later(answers(config, repeat, now_s)))
+        self._submitted: dict[str, float] = {}
+
+    def submit(self, job: Job) -> None:
+        self._submitted.setdefault(job.key, self.now)
+        super().submit(job)
+
+    def started_at(self, key: str) -> float | None:
+        starts = self._submitted[key] + self.wait_s
+        return starts if self.now >= starts else None
+
+    def _later(self, answer: Answer) -> Answer:
+        return Answer(answer.duration_s + self.wait_s, answer.result)
+
+
+def test_time_in_the_queue_is_no_run_time() -> None:
+    store = open_store("memory:")
+    experiment = Experiment(space=SPACE, budget=20, measure="returned", prune=30.0, optimizer="random", verify_pairs=0)
+    record = store.create("test", experiment.to_json(), 0.0)
+    _, result = carry_on(store, record, experiment, lambda *_: Queue(steady), watch=lambda *_: None)
+    assert {type(run.outcome) for run in result.runs} == {Completed, Pruned}
+    for run in result.runs[1:]:
+        assert isinstance(run.outcome, Pruned) == (int(run.config["x"]) > 30)
+        assert getattr(run.outcome, "at_least", None) is None, "seconds are no bound of what the function returns"
+
+
+def test_the_time_a_run_takes_to_die_is_no_bound() -> None:
+    class Stubborn(ReplayRunner):
+        """Jobs that go on for 100 s after they were cancelled."""
+
+        def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
+            ended = super().poll(many, wait_s)
+            return [
+                replace(execution, duration_s=execution.duration_s + 100.0, metrics={"wall_s": 120.0})
+                if isinstance(execution.problem, Pruned)
+                else execution
+                for execution in ended
+            ]
+
+    store = open_store("memory:")
+    experiment = Experiment(space=SPACE, budget=20, prune=30.0, optimizer="random", verify_pairs=0)
+    record = store.create("test", experiment.to_json(), 0.0)
+    _, result = carry_on(store, record, experiment, lambda *_: Stubborn(steady), watch=lambda *_: None)
+    bounds = [run.outcome.at_least for run in result.runs if isinstance(run.outcome, Pruned)]
+    assert bounds
+    assert all(bound is not None and 30.0 < bound < 31.0 for bound in bounds)
+
+
+def test_a_search_ends_when_going_on_does_not_pay() -> None:
+    ran = {}
+    for production_runs in (1, 10**9):
+        stop = (f"gain < cost for {production_runs} runs",)
+        _, record, result = work(Experiment(space=SPACE, budget=39, stop=stop, optimizer="random"))
+        assert record.result is not None
+        ran[production_runs] = (len(result.trials), str(record.result["ending"]))
+    assert ran[1][0] < ran[10**9][0]
+    assert "costs" in ran[1][1]
+    assert "budget" in ran[10**9][1]
 
 
 def test_a_run_that_hangs_is_timed_out() -> None:
@@ -146,8 +246,6 @@ def test_a_second_worker_is_turned_away() -> None:
 
 
 def test_a_dead_owner_is_replaced() -> None:
-    from dataclasses import replace
-
     store = open_store("memory:")
     record = store.create("test", Experiment(space=SPACE).to_json(), 0.0)
     dead = replace(this_process(), started="long ago")

@@ -1,17 +1,19 @@
 """The plan alone: orders, budget, resampling, losses, verification, replay."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 
 from luthier.engine.plan import Order, Plan
 from luthier.engine.result import Result, conclude
-from luthier.optimizers import make_optimizer
-from luthier.policies import any_of, no_improvement, static
+from luthier.engine.session import plan_of
+from luthier.optimizers import Optimizer, make_optimizer
+from luthier.policies.resample import static
+from luthier.policies.stop import any_of
 from luthier.space import Choice, Integer, Space
-from luthier.spec import Experiment
-from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Run
+from luthier.spec import Experiment, Goal
+from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Run, TimedOut, Trial
 
 SPACE = Space(Integer("x", 0, 30, default=30), Choice("mode", ["slow", "fast"]))
 
@@ -20,12 +22,6 @@ Answer = Callable[[Config, int], Outcome]
 
 def bowl(config: Config, number: int) -> Outcome:
     return Completed(float((int(config["x"]) - 7) ** 2 + (config["mode"] == "slow") * 5 + 1))
-
-
-def plan_of(experiment: Experiment) -> Plan:
-    optimizer = make_optimizer(experiment.optimizer, experiment.space, seed=experiment.seed, budget=experiment.budget)
-    stop = any_of(*([no_improvement(experiment.patience)] if experiment.patience else []))
-    return Plan(experiment, optimizer, stop=stop, resample=static(experiment.repeats))
 
 
 def submit(plan: Plan, order: Order) -> Run:
@@ -61,17 +57,17 @@ def test_the_default_runs_first_and_the_optimum_wins() -> None:
 
 
 @pytest.mark.parametrize("budget", [1, 2, 6, 7, 12, 33])
-@pytest.mark.parametrize("repeats", [1, 3])
-def test_the_budget_counts_every_run_and_is_never_passed(budget: int, repeats: int) -> None:
+@pytest.mark.parametrize("resample", ["once", "static:3", "sedr:1%", "evadyr", "auto"])
+def test_the_budget_counts_every_run_and_is_never_passed(budget: int, resample: str) -> None:
     noisy = lambda config, number: Completed(100.0 + number % 7)
-    result = play(plan_of(Experiment(space=SPACE, budget=budget, repeats=repeats)), noisy)
+    result = play(plan_of(Experiment(space=SPACE, budget=budget, resample=resample)), noisy)
     assert 1 <= len(result.runs) <= budget
     if budget <= 6:
         assert len(result.runs) == budget
 
 
 def test_workers_share_one_budget() -> None:
-    plan = plan_of(Experiment(space=SPACE, budget=20, workers=4, verify_pairs=0))
+    plan = plan_of(Experiment(space=SPACE, budget=20, workers=4, verify_pairs=0, resample="once"))
     running: list[Run] = []
     while True:
         while len(running) < 4 and (order := plan.next(0.0)) is not None:
@@ -84,16 +80,20 @@ def test_workers_share_one_budget() -> None:
     assert len({run.config for run in plan.runs}) == 20
 
 
-def test_repeats_run_each_configuration_exactly_so_often() -> None:
-    result = play(plan_of(Experiment(space=SPACE, budget=30, repeats=3, verify_pairs=0)), bowl)
-    assert {len(trial.outcomes) for trial in result.trials} == {3}
+def test_initial_draws_run_once_and_the_rest_as_often_as_was_asked_for() -> None:
+    result = play(plan_of(Experiment(space=SPACE, budget=31, resample="static:3", verify_pairs=0)), bowl)
+    assert [run.trial for run in result.runs[:4]] == [0, 1, 2, 3], "the default and a tenth of the budget"
+    counts = [len(trial.outcomes) for trial in result.trials]
+    assert sorted(counts[:4]) == [1, 1, 1, 3], "the best of them is revisited"
+    assert set(counts[4:-1]) == {3}
+    assert result.repeats == len(result.runs) - len(result.trials)
 
 
 def test_a_failed_configuration_is_not_run_again() -> None:
     def answer(config: Config, number: int) -> Outcome:
         return Failed("no") if config["mode"] == "fast" else bowl(config, number)
 
-    result = play(plan_of(Experiment(space=SPACE, budget=30, repeats=3, verify_pairs=0)), answer)
+    result = play(plan_of(Experiment(space=SPACE, budget=30, resample="static:3", verify_pairs=0)), answer)
     assert all(len(trial.outcomes) == 1 for trial in result.trials if trial.config["mode"] == "fast")
     assert result.best.config["mode"] == "slow"
 
@@ -175,11 +175,11 @@ def test_a_hopeless_search_is_given_up() -> None:
     assert plan.ending == "none of the first 10 configurations gave a number"
 
 
-def test_patience_ends_the_search() -> None:
-    plan = plan_of(Experiment(space=SPACE, budget=60, patience=5))
+def test_a_criterion_ends_the_search() -> None:
+    plan = plan_of(Experiment(space=SPACE, budget=60, stop=("no improvement over 5",), resample="once"))
     result = play(plan, lambda *_: Completed(1.0))
-    assert len(result.runs) < 12
-    assert plan.ending == "no improvement over 5 trials"
+    assert len(result.runs) == 6
+    assert plan.ending == "no improvement over 5 configurations"
 
 
 def test_verification_interleaves_default_and_winner_one_at_a_time() -> None:
@@ -199,16 +199,99 @@ def test_verification_interleaves_default_and_winner_one_at_a_time() -> None:
     assert len({pair[0] for pair in pairs}) == 2, "who goes first is by lot"
 
 
+def shaky(config: Config, number: int) -> Outcome:
+    """Noise that only ever adds, so that the estimator changes on the way."""
+    clean = bowl(config, number)
+    assert isinstance(clean, Completed)
+    return Completed(clean.value * (3.0 if number % 4 == 0 else 1.0 + 0.01 * (number % 3)))
+
+
 @pytest.mark.parametrize("cut", [0, 1, 6, 17, 30, 37])
-@pytest.mark.parametrize("optimizer", ["auto", "random", "gp"])
-def test_a_replayed_history_goes_on_the_same(cut: int, optimizer: str) -> None:
-    experiment = Experiment(space=SPACE, budget=40, optimizer=optimizer, repeats=2, seed=3)
-    whole = play(plan_of(experiment), bowl)
+@pytest.mark.parametrize(
+    ("optimizer", "resample"),
+    [("auto", "auto"), ("random", "static:2"), ("gp", "evadyr"), ("genetic", "sedr:20%"), ("random", "static:4")],
+)
+def test_a_replayed_history_goes_on_the_same(cut: int, optimizer: str, resample: str) -> None:
+    experiment = Experiment(space=SPACE, budget=40, optimizer=optimizer, resample=resample, seed=3)
+    whole = play(plan_of(experiment), shaky)
     first = plan_of(experiment)
-    play(first, bowl, most=cut)
+    play(first, shaky, most=cut)
     second = plan_of(experiment)
     second.replay(first.runs)
-    assert play(second, bowl).runs == whole.runs
+    assert second.trials == first.trials
+    assert play(second, shaky).runs == whole.runs
+
+
+class Told:
+    """An optimizer, and the latest it was told of each configuration."""
+
+    def __init__(self, inner: Optimizer) -> None:
+        self._inner = inner
+        self.latest: dict[Config, Trial] = {}
+
+    def ask(self, count: int, running: Sequence[Config]) -> Sequence[Config]:
+        return self._inner.ask(count, running)
+
+    def tell(self, finished: Sequence[Trial]) -> None:
+        self.latest.update({trial.config: trial for trial in finished})
+        self._inner.tell(finished)
+
+
+def test_what_the_plan_believes_is_what_is_concluded() -> None:
+    experiment = Experiment(space=SPACE, budget=60, optimizer="random", resample="static:4", seed=3, verify_pairs=0)
+    told = Told(make_optimizer("random", SPACE, seed=3))
+    plan = Plan(experiment, told, stop=any_of(), resample=static(4))
+    result = play(plan, shaky)
+    assert result.estimator == "minimum", "the noise only adds"
+    assert result.trials == tuple(plan.trials)
+    assert list(told.latest.values()) == plan.trials, "the optimizer hears of every estimate that changes"
+    assert plan.best is not None
+    assert result.best == plan.trials[plan.best]
+    assert all(
+        trial.estimate.value == min(past.value for past in trial.outcomes if isinstance(past, Completed))
+        for trial in result.trials
+        if trial.estimate is not None
+    )
+
+
+@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+def test_repeats_cost_next_to_nothing_where_there_is_no_noise(goal: Goal) -> None:
+    def answer(config: Config, number: int) -> Outcome:
+        clean = bowl(config, number)
+        assert isinstance(clean, Completed)
+        return Completed(1000.0 - clean.value) if goal == "maximize" else clean
+
+    result = play(plan_of(Experiment(space=SPACE, budget=60, goal=goal, verify_pairs=0)), answer)
+    assert result.repeats == 2
+    assert result.noise.deviation == 0.0
+    assert result.best.config == {"x": 7, "mode": "fast"}
+
+
+def test_a_leader_by_luck_is_run_again_and_loses_its_place() -> None:
+    """The first new configuration after run 30 is far too good to be true; all other runs deviate by 2 %."""
+    seen: set[Config] = set()
+    lucky: list[Config] = []
+
+    def answer(config: Config, number: int) -> Outcome:
+        if number > 30 and not lucky and config not in seen:
+            lucky.append(config)
+            return Completed(5.0)
+        seen.add(config)
+        return Completed(10.0 + 0.2 * (number % 3) + 0.1 * int(config["x"]))
+
+    result = play(plan_of(Experiment(space=SPACE, budget=60, optimizer="random", verify_pairs=0, seed=5)), answer)
+    (trial,) = (trial for trial in result.trials if trial.config in lucky)
+    assert len(trial.outcomes) > 1
+    assert result.best.config != trial.config
+
+
+def test_a_winner_that_hangs_when_it_is_run_again_is_told_so() -> None:
+    def answer(config: Config, number: int) -> Outcome:
+        return TimedOut("60 s") if number > 33 and config != SPACE.default else bowl(config, number)
+
+    result = play(plan_of(Experiment(space=SPACE, budget=40)), answer)
+    assert result.recommended == SPACE.default
+    assert result.verdict == "no improvement found: the best configuration failed when it was run again"
 
 
 def test_a_replay_keeps_what_was_under_way() -> None:

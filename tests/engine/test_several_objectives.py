@@ -10,9 +10,8 @@ import pytest
 import luthier as lt
 from luthier.engine.plan import Plan
 from luthier.engine.result import Result, conclude
-from luthier.engine.session import optimizer_of
+from luthier.engine.session import plan_of
 from luthier.errors import InvalidInputError
-from luthier.policies import any_of, static
 from luthier.space import Integer, Space
 from luthier.spec import Experiment, Objective
 from luthier.trial import Completed, Config, Failed, Outcome, Run
@@ -25,10 +24,6 @@ def answer(config: Config) -> Outcome:
     """The less the better, the more the better: y = 0 is right, x is a matter of taste."""
     x, y = int(str(config["x"])), int(str(config["y"]))
     return Completed(float(x + y + 1), (100.0 - (20 - x) ** 2 - y,))
-
-
-def plan_of(experiment: Experiment) -> Plan:
-    return Plan(experiment, optimizer_of(experiment), stop=any_of(), resample=static(experiment.repeats))
 
 
 def play(plan: Plan, most: int = 1000) -> Result:
@@ -103,9 +98,10 @@ def test_with_one_objective_the_front_is_the_best_one() -> None:
 
 @pytest.mark.parametrize("cut", [1, 7, 25])
 def test_a_replayed_history_goes_on_the_same(cut: int) -> None:
-    whole = play(plan_of(replace(TWO, repeats=2)))
-    assert {trial.others[0].count for trial in whole.trials} == {2}
-    first, second = plan_of(replace(TWO, repeats=2)), plan_of(replace(TWO, repeats=2))
+    twice = replace(TWO, resample="static:2")
+    whole = play(plan_of(twice))
+    assert {trial.others[0].count for trial in whole.trials[5:]} == {2}
+    first, second = plan_of(twice), plan_of(twice)
     play(first, cut)
     second.replay(first.runs)
     assert play(second).runs == whole.runs

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.measures.comparison import Comparison, compare
-from luthier.measures.estimate import ESTIMATORS, estimate
-from luthier.measures.student import t_quantile
+from luthier.measures.estimate import ESTIMATORS, estimate, estimator_for
+from luthier.measures.student import t_chance, t_quantile
 from luthier.trial import Estimate
 
 FINITE = st.floats(-1e300, 1e300)
@@ -28,6 +28,11 @@ def test_student_quantiles(confidence: float, degrees: int) -> None:
 def test_confidence_is_a_probability(confidence: float) -> None:
     with pytest.raises(InvalidInputError, match="confidence"):
         t_quantile(confidence, 3)
+
+
+@given(st.floats(-1e6, 1e6), st.integers(1, 60))
+def test_student_chances(t: float, degrees: int) -> None:
+    assert t_chance(t, degrees) == pytest.approx(float(scipy.special.stdtr(degrees, t)), abs=1e-8)
 
 
 def test_mean() -> None:
@@ -62,6 +67,82 @@ def test_median_intervals_are_the_narrowest_that_are_wide_enough(count: int) -> 
 
 def test_minimum_has_no_interval() -> None:
     assert estimate([3.0, 1.0, 2.0], "minimum") == Estimate(1.0, 3, deviation=1.0)
+
+
+def test_trimmed_mean_leaves_out_a_fifth_on_either_side() -> None:
+    values = [100.0, 1.0, 2.0, 3.0, -50.0]
+    judged = estimate(values, "trimmed")
+    assert (judged.value, judged.count) == (2.0, 5)
+    # the standard error of Yuen 1974: winsorized deviation / ((1 - 2 * 0.2) sqrt(5)), 2 degrees of freedom
+    winsorized = statistics.stdev([1.0, 1.0, 2.0, 3.0, 3.0])
+    half_width = float(scipy.special.stdtrit(2, 0.975)) * winsorized / (0.6 * math.sqrt(5))
+    assert [judged.low, judged.high] == pytest.approx([2.0 - half_width, 2.0 + half_width])
+    assert estimate([1.0, 2.0, 6.0, 7.0], "trimmed") == estimate([1.0, 2.0, 6.0, 7.0], "mean")
+
+
+def test_hodges_lehmann_is_the_median_of_the_pairs_means() -> None:
+    judged = estimate([1.0, 2.0, 9.0], "hodges-lehmann")
+    assert judged.value == pytest.approx((2.0 + 5.0) / 2)  # of 1, 1.5, 2, 5, 5.5, 9
+    assert (judged.low, judged.high) == (None, None)
+    six = estimate([1.0, 2.0, 3.0, 4.0, 5.0, 60.0], "hodges-lehmann")
+    assert (six.low, six.high) == (1.0, 60.0)
+
+
+@pytest.mark.parametrize("count", [6, 7, 10, 25, 50, 51, 60])
+def test_hodges_lehmann_intervals_are_those_of_the_signed_rank_test(count: int) -> None:
+    """Moving all values by an end of the interval makes the test just not reject, by a bit more makes it reject."""
+    values = [math.sqrt(2.0 * number) for number in range(1, count + 1)]
+    judged = estimate(values, "hodges-lehmann")
+    assert judged.low is not None
+    inside, outside = (
+        scipy.stats.wilcoxon([value - judged.low - step for value in values], method="exact").pvalue
+        for step in (1e-9, -1e-9)
+    )
+    assert inside >= 0.05 * (1.0 if count <= 50 else 0.97)
+    assert outside <= 0.05 * (1.0 if count <= 50 else 1.03)
+
+
+@pytest.mark.parametrize("estimator", ["mean", "median", "hodges-lehmann", "trimmed"])
+def test_intervals_hold_the_truth_as_often_as_they_say(estimator: str) -> None:
+    rng = np.random.default_rng(11)
+    held = 0
+    for values in rng.normal(0.0, 1.0, (1000, 8)).tolist():
+        judged = estimate(values, estimator)
+        assert judged.low is not None
+        assert judged.high is not None
+        held += judged.low <= 0.0 <= judged.high
+    assert 0.93 <= held / 1000 <= 0.995
+
+
+def test_the_estimator_for_noise_that_only_adds_is_the_minimum() -> None:
+    hit = [[1.0, 1.01, 1.8], [2.0, 2.02, 2.01, 3.1], [5.0, 5.1, 9.0], [1.0, 1.5, 1.01]]
+    assert estimator_for(hit) == "minimum"
+    assert estimator_for(hit[:3]) == "median", "three groups are too few"
+    assert estimator_for([*hit[:3], [1.0, 2.0]]) == "median", "two values have no shape"
+    assert estimator_for([[-value for value in group] for group in hit]) == "median"
+    assert estimator_for([[1.0, 1.0, 1.0]] * 5) == "median"
+    assert estimator_for([]) == "median"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("normal", "median"), ("uniform", "median"), ("pareto", "minimum"), ("hit", "minimum")]
+)
+def test_the_shape_of_noise_is_told_from_a_dozen_groups_of_four(name: str, expected: str) -> None:
+    rng = np.random.default_rng(4)
+    shape = (300, 12, 4)
+    noise = {
+        "normal": rng.normal(10.0, 1.0, shape),
+        "uniform": rng.uniform(9.0, 11.0, shape),
+        "pareto": 1.0 + 0.2 * (1.0 + rng.pareto(1.7, shape)),
+        "hit": 10.0 + 5.0 * (rng.random(shape) < 0.2) + 0.1 * rng.random(shape),
+    }[name]
+    right = sum(estimator_for(groups) == expected for groups in noise.tolist())
+    assert right >= 0.8 * 300
+
+
+@given(st.lists(st.lists(FINITE, min_size=1, max_size=6), max_size=6))
+def test_there_is_an_estimator_for_any_values(groups: list[list[float]]) -> None:
+    assert estimator_for(groups) in ESTIMATORS
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

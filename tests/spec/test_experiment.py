@@ -18,7 +18,10 @@ def test_an_experiment_survives_json() -> None:
         space=SPACE,
         command=Template(("prog", "{n}"), {"MODE": "{mode}"}),
         budget=30,
-        prune="default",
+        prune="chance",
+        resample="sedr:20%",
+        estimator="trimmed",
+        stop=("target 50% of default", "improvement < 5% over 15 and after 30 runs"),
         options={"kernel": "rbf", "initial": 4},
         timeout_s=9.5,
         seed=7,
@@ -35,11 +38,15 @@ def test_several_objectives_survive_json() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"budget": 0}, {"budget": 2.5}, {"workers": 0}, {"repeats": -1}, {"goal": "win"}, {"timeout_s": 0.0},
+        {"budget": 0}, {"budget": 2.5}, {"workers": 0}, {"goal": "win"}, {"timeout_s": 0.0},
         {"time_limit_s": -1.0}, {"prune": "often"}, {"prune": -3.0}, {"prune": "default", "measure": "memory"},
-        {"verify_pairs": -1}, {"seed": -1},
+        {"prune": "median", "goal": "maximize"}, {"prune": "chance", "measure": "returned"},
+        {"resample": "static:0"}, {"resample": "often"}, {"estimator": "mode"}, {"stop": ("soon",)},
+        {"stop": "target 3"},
+        {"stop": ("gain < cost for 9 runs",), "measure": "cpu"}, {"verify_pairs": -1}, {"seed": -1},
+        {"further": (Objective("memory"),), "resample": "evadyr"},
         {"further": (Objective("wall"),)}, {"further": (Objective("returned"),)},
-        {"further": (Objective("memory"),), "prune": 3.0}, {"further": (Objective("memory"),), "patience": 3},
+        {"further": (Objective("memory"),), "prune": 3.0}, {"further": (Objective("memory"),), "stop": ("target 3",)},
         {"further": (Objective("memory"),), "verify_pairs": 3}, {"further": (Objective("cpu"),), "goal": "win"},
         {"further": (Objective("memory"), Objective("cpu"), Objective("user"))},
     ],
@@ -47,6 +54,22 @@ def test_several_objectives_survive_json() -> None:
 def test_wrong_settings_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInputError):
         Experiment(space=SPACE, **wrong)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_settings_of_version_0_1_are_still_read() -> None:
+    plain = Experiment(space=SPACE, estimator="mean").to_json()
+    for name in ("resample", "stop"):
+        del plain[name]
+    read = Experiment.from_json({**plain, "repeats": 3, "patience": 9})
+    assert (read.resample, read.stop, read.estimator) == ("static:3", ("no improvement over 9",), "mean")
+    assert Experiment.from_json({**plain, "repeats": 1, "patience": None}).stop == ()
+
+
+@pytest.mark.parametrize("stop", ["target 3", 3, None, ["soon"]])
+def test_broken_criteria_are_refused(stop: object) -> None:
+    plain = {**Experiment(space=SPACE).to_json(), "stop": stop}
+    with pytest.raises(InvalidInputError):
+        Experiment.from_json(plain)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_unknown_settings_are_refused() -> None:

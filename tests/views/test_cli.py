@@ -171,6 +171,45 @@ def test_outcomes_are_kept_as_what_they_are(shell: Shell) -> None:
     assert by_how["hang"]["at_least"] >= 0.3
 
 
+def test_a_pruned_command_is_really_stopped(shell: Shell) -> None:
+    """The default takes 0.2 s; everything else would take a minute and write a file at its end."""
+    script = "if [ {x} = 1 ]; then sleep 0.2; else sleep 60; touch survived; fi"
+    answer = shell("tune", "-p", "x=1..5", "--prune", "default", "-n", "5", "--json", "--", "sh", "-c", script)
+    assert answer.returncode == 0, answer.stderr
+    runs = json.loads(shell("export", "1", "-f", "json").stdout)
+    pruned = [run for run in runs if run["config"]["x"] != 1]
+    assert {run["outcome"] for run in pruned} == {"pruned"}
+    assert all(0.0 < run["at_least"] <= run["duration_s"] < 60 for run in pruned)
+    assert all(run["value"] is None for run in pruned)
+    assert not (shell.home / "survived").exists()
+    processes = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert "touch survived" not in processes
+
+
+def test_a_noisy_command_is_run_again_and_the_noise_is_told(shell: Shell) -> None:
+    script = "n=$(cat n 2>/dev/null || echo 0); echo $((n + 1)) > n; echo v=$(( 100 + {x} * {x} + n % 3 ))"
+    options = ["-p", "x=1..60@40", "-m", "regex:v=(\\d+)", "-n", "40", "--stop", "after 32 runs", "-o", "random"]
+    answer = shell("tune", *options, "--json", "--", "sh", "-c", script)
+    assert answer.returncode == 0, answer.stderr
+    result = json.loads(answer.stdout)
+    assert result["repeats"] >= 2
+    assert result["estimator"] == "median"
+    assert result["noise"]["relative"] is True
+    assert 0.0 < result["noise"]["deviation"] < 0.02
+    text = shell("show", "1").stdout
+    assert "% from run to run" in text
+    assert f"{result['repeats']} runs of the search were repeats (estimator: median)" in text
+
+
+def test_a_criterion_ends_the_search_and_says_so(shell: Shell) -> None:
+    stop = ["--stop", "target 25% of default", "--stop", "after 20 runs and no improvement over 15", "--verify", "0"]
+    result = tuned(shell, *stop)
+    assert isinstance(result["runs"], int)
+    assert result["runs"] < 18
+    listed = json.loads(shell("list", "--json").stdout)
+    assert listed[0]["status"] == "finished"
+
+
 def test_nothing_measured_is_exit_code_1(shell: Shell) -> None:
     answer = shell("tune", "-p", "x=1,2,3", "-n", "3", "--", "sh", "-c", "exit {x}")
     assert answer.returncode == 1
@@ -274,6 +313,14 @@ BAD = [
     (["tune", "-p", "x=1,2", "-n", "many", "--", "true", "{x}"], "many"),
     (["tune", "-p", "x=1,2", "--timeout", "soon", "--", "true", "{x}"], "soon"),
     (["tune", "-p", "x=1,2", "--estimator", "mode", "--", "true", "{x}"], "mode"),
+    (["tune", "-p", "x=1,2", "--resample", "often", "--", "true", "{x}"], "often"),
+    (["tune", "-p", "x=1,2", "--resample", "static:0", "--", "true", "{x}"], "static"),
+    (["tune", "-p", "x=1,2", "--stop", "soon", "--", "true", "{x}"], "soon"),
+    (["tune", "-p", "x=1,2", "--stop", "target 200% of default", "--", "true", "{x}"], "less than 100"),
+    (["tune", "-p", "x=1,2", "-m", "cpu", "--prune", "median", "--", "true", "{x}"], "wall"),
+    (["tune", "-p", "x=1,2", "-m", "cpu", "--stop", "gain < cost for 9 runs", "--", "true", "{x}"], "wall"),
+    (["tune", "-p", "x=1,2", "-m", "wall", "-m", "cpu", "--stop", "target 3", "--", "true", "{x}"], "stop"),
+    (["tune", "-p", "x=1,2", "-m", "wall", "-m", "cpu", "--resample", "evadyr", "--", "true", "{x}"], "evadyr"),
     (["tune", "-p", "x=1,2", "--prune", "maybe", "--", "true", "{x}"], "maybe"),
     (["tune", "-p", "x=1,2", "-e", "A-B={x}", "--", "true"], "A-B"),
     (["tune", "-p", "x=1,2", "--bugdet", "3", "--", "true", "{x}"], "--bugdet"),

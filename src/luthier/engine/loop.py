@@ -1,6 +1,7 @@
 """The loop: orders from the plan go to the runner, what ended goes to the store and back to the plan."""
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from luthier.measures.base import Measure
 from luthier.policies.base import Prune
 from luthier.runners.base import Runner
 from luthier.store.base import Owner, Store
-from luthier.trial import Execution, Job, Lost, Pruned, Run
+from luthier.trial import Completed, Execution, Job, Lost, Outcome, Pruned, Run
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +60,9 @@ class Loop:
         self._watch = watch
         self._began = machinery.clock() - _time_spent(plan)
         self._beat = 0.0
-        self._started: dict[int, float] = {}
+        self._submitted: dict[int, float] = {}
         self._cancelled: dict[int, Pruned | Lost] = {}
+        self._pruned_s: dict[int, float] = {}
         self._draining = False
 
     def run(self, interrupts: Interrupts) -> bool:
@@ -117,7 +119,7 @@ class Loop:
         self._start(run)
 
     def _start(self, run: Run) -> None:
-        self._started[run.number] = self._machinery.clock()
+        self._submitted[run.number] = self._machinery.clock()
         self._machinery.runner.submit(Job(self._key(run), run.config, self._plan.experiment.timeout_s))
 
     def _finish(self, run: Run, execution: Execution) -> None:
@@ -129,22 +131,48 @@ class Loop:
             finish_order=self._plan.events,
             started_at=execution.started_at,
             duration_s=execution.duration_s,
-            outcome=self._machinery.measure(execution),
+            outcome=self._bounded(self._machinery.measure(execution), run),
             metrics=execution.metrics,
             logs=execution.logs,
         )
         self._ledger.store.finish(self._ledger.experiment_id, ended)
-        self._started.pop(run.number, None)
+        self._submitted.pop(run.number, None)
         self._plan.finished(ended)
 
     def _prune(self) -> None:
-        now = self._machinery.clock()
+        """Stop runs that are not worth finishing.
+
+        Only the first run of a configuration: later ones are made because it is promising, and an estimate from those
+        that happened to be fast would be too good.
+        """
         progress = self._plan.progress(self.elapsed_s)
         for run in self._plan.running:
-            if run.purpose != "search" or run.number in self._cancelled:
+            repeated = any(isinstance(past, Completed) for past in self._plan.trials[run.trial].outcomes)
+            if run.purpose != "search" or repeated or run.number in self._cancelled:
                 continue
-            if reason := self._machinery.prune(now - self._started[run.number], progress):
+            going_s = self._going_s(run)
+            if going_s is not None and (reason := self._machinery.prune(run.trial, going_s, progress)):
+                self._pruned_s[run.number] = going_s
                 self._cancel([run], Pruned(reason))
+
+    def _going_s(self, run: Run) -> float | None:
+        """How long a run has been going; None while it waits in a queue.
+
+        Where jobs wait before they start, the runner has a function `started_at` from a key to the time, or None.
+        """
+        started_at = getattr(self._machinery.runner, "started_at", None)
+        began = started_at(self._key(run)) if callable(started_at) else self._submitted[run.number]
+        return None if began is None else self._machinery.clock() - began
+
+    def _bounded(self, outcome: Outcome, run: Run) -> Outcome:
+        """The outcome; of a run that was pruned with no higher bound than the time at which that was decided.
+
+        To die takes time as well, which tells nothing about the configuration.
+        """
+        decided_s = self._pruned_s.pop(run.number, math.inf)
+        if isinstance(outcome, Pruned) and outcome.at_least is not None and self._plan.experiment.measure == "wall":
+            return replace(outcome, at_least=min(outcome.at_least, decided_s))
+        return outcome
 
     def _cancel(self, runs: Sequence[Run], reason: Pruned | Lost) -> None:
         fresh = [run for run in runs if run.number not in self._cancelled]

@@ -4,12 +4,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from luthier.engine.levels import Level, search_level
+from luthier.engine.recommendation import best_of, is_reliable, winner_of
 from luthier.engine.verification import MOST_PAIRS, duel_of, goes_first, is_settled
-from luthier.measures.estimate import estimate
+from luthier.measures.estimate import AUTO, estimate, estimator_for
 from luthier.optimizers.base import Optimizer
-from luthier.policies.base import Progress, Resample, Stop
+from luthier.policies.base import Progress, Resample, Stop, completed_values
 from luthier.spec import Experiment
-from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Trial
+from luthier.trial import Completed, Config, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Trial
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,10 @@ class Plan:
         self._stop = stop
         self._resample = resample
         self._runs: list[Run] = []
+        self._steps: list[int] = []
+        self._repeats: dict[int, list[float]] = {}
+        self._estimator = estimator_of(experiment, ())
+        self._level = Level()
         self._trials: list[Trial] = []
         self._running: dict[int, Run] = {}
         self._again: list[int] = []
@@ -83,8 +89,15 @@ class Plan:
 
     def progress(self, elapsed_s: float) -> Progress:
         """What rules may know of the search."""
-        default = self._trials[0] if self._trials else None
-        return Progress(self._trials, default, len(self._runs), elapsed_s)
+        return Progress(
+            trials=self._trials,
+            best=self._best,
+            repeats=list(self._repeats.values()),
+            steps=self._steps,
+            initial=initial_draws(self.experiment.budget),
+            budget=self.experiment.budget - 2 * self.experiment.reserved_pairs,
+            elapsed_s=elapsed_s,
+        )
 
     def next(self, elapsed_s: float) -> Order | None:
         """The next run to make; None when there is nothing to start before something ends (or at all)."""
@@ -100,12 +113,13 @@ class Plan:
         """Note that an order is being carried out."""
         if run.purpose == "verify":
             self._end_search(self._budget_spent() or "the search had ended before")
-            self._choose_winner()
+            self._winner = run.trial or self._choose_winner()
         if run.trial == len(self._trials):
             self._trials.append(Trial(run.config, (), None))
         elif run.trial in self._again:
             self._again.remove(run.trial)
         self._runs.append(run)
+        self._steps.append(run.trial)
         self._running[run.number] = run
         self._events += 1
 
@@ -117,7 +131,7 @@ class Plan:
         self._runs[run.number] = run
         self._events += 1
         if run.purpose != "verify":
-            self._learn(run.trial, run.outcome)
+            self._learn(run)
 
     def replay(self, runs: Sequence[Run]) -> None:
         """Live through a stored history again; what the optimizer suggested then, it suggests now."""
@@ -139,6 +153,8 @@ class Plan:
         if reason := self._budget_spent() or self._hopeless() or self._stop(self.progress(elapsed_s)):
             self._end_search(reason)
             return None
+        if self._sentinel_is_due():
+            return Order("default", self.experiment.space.default, 0)
         if self._again:
             number = self._again[0]
             return Order("default" if number == 0 else "search", self._trials[number].config, number)
@@ -148,6 +164,11 @@ class Plan:
         if not self._running:
             self._end_search("every configuration has been tried")
         return None
+
+    def _sentinel_is_due(self) -> bool:
+        """Whether it is time to look at the default again."""
+        every = self.experiment.sentinels
+        return every > 0 and 0 not in self._steps[-every:]
 
     def _next_of_verification(self) -> Order | None:
         """One run at a time, so that the two do not disturb each other; a front has no winner to verify."""
@@ -167,9 +188,11 @@ class Plan:
         return Order("verify", self._trials[number].config, number)
 
     def _choose_winner(self) -> int | None:
-        """The best of the search, chosen once nothing of the search runs any more."""
+        """The best of the search by what it is expected to give, chosen once nothing of the search runs any more."""
         if self._winner is None:
-            self._winner = self._best
+            several = self.experiment.further
+            trials, space = self._trials, self.experiment.space
+            self._winner = self._best if several else winner_of(space, trials, self._estimator)
         return self._winner
 
     def _hopeless(self) -> str | None:
@@ -189,26 +212,69 @@ class Plan:
             self.ending = reason
             self._again.clear()
 
-    def _learn(self, number: int, outcome: Outcome) -> None:
-        before = self._trials[number]
-        trial = with_outcome(before, outcome, self.experiment)
+    def _learn(self, run: Run) -> None:
+        number, outcome = run.trial, self._level.take_out(run, self.experiment.goal)
+        if outcome is None:
+            return
+        outcomes = (*self._trials[number].outcomes, turned(outcome, self.experiment))
+        trial = estimated(replace(self._trials[number], outcomes=outcomes), self._estimator)
         self._trials[number] = trial
-        self._best = self._best_after(number)
-        self._optimizer.tell([trial])
+        changed = [number]
+        if trial.estimate is not None and trial.estimate.count > 1:
+            self._repeats[number] = completed_values(trial)
+            changed += self._estimated_anew(number)
+        if number == 0 and self.experiment.sentinels:
+            changed = self._levelled_anew() or changed
+        self._best = self._best_after(changed)
+        self._optimizer.tell([self._trials[each] for each in changed])
         if self.ending is not None:
             return
-        busy = sum(run.trial == number for run in self._running.values()) + self._again.count(number)
         if isinstance(outcome, Lost):
             losses = sum(isinstance(past, Lost) for past in trial.outcomes)
             self._again += [number] * (1 if losses <= MOST_LOSSES else 0)
-        elif not any(isinstance(past, Failed | TimedOut | Pruned) for past in trial.outcomes):
-            self._again += [number] * max(0, self._resample(trial, self.progress(0.0)) - busy)
+        self._ask_for_repeats(number)
 
-    def _best_after(self, changed: int) -> int | None:
+    def _ask_for_repeats(self, last: int) -> None:
+        """Ask about what was measured last and about the best one; initial draws come first, and once each."""
+        progress = self.progress(0.0)
+        if len(self._trials) < progress.initial:
+            return
+        asked = [last] if last >= progress.initial else []
+        for number in dict.fromkeys([*asked, *([] if self._best is None else [self._best])]):
+            trial = self._trials[number]
+            if trial.estimate is not None and is_reliable(trial):
+                busy = sum(run.trial == number for run in self._running.values()) + self._again.count(number)
+                self._again += [number] * max(0, self._resample(number, progress) - busy)
+
+    def _estimated_anew(self, last: int) -> list[int]:
+        """Judge every configuration with repeats anew if they now ask for another estimator; return which, but `last`.
+
+        `last` is judged anew as well.
+        """
+        estimator = estimator_of(self.experiment, list(self._repeats.values()))
+        if estimator == self._estimator:
+            return []
+        self._estimator = estimator
+        for number in self._repeats:
+            self._trials[number] = estimated(self._trials[number], estimator)
+        return [number for number in self._repeats if number != last]
+
+    def _levelled_anew(self) -> list[int]:
+        """Take the machine's level out of every run if it is now known to have been another; return what changed."""
+        level = search_level(self._runs)
+        if level == self._level:
+            return []
+        self._level = level
+        self._trials = [estimated(trial, self._estimator) for trial in trials_of(self.experiment, self._runs, level)]
+        known = enumerate(map(completed_values, self._trials))
+        self._repeats = {number: values for number, values in known if len(values) > 1}
+        return [number for number, trial in enumerate(self._trials) if trial.outcomes]
+
+    def _best_after(self, changed: Sequence[int]) -> int | None:
         """The best trial, looking at all of them only if the one that led has changed."""
-        if self._best == changed:
+        if self._best in changed:
             return best_of(self._trials)
-        candidates = [number for number in (self._best, changed) if number is not None]
+        candidates = [number for number in (self._best, *changed) if number is not None]
         best = best_of([self._trials[number] for number in candidates])
         return None if best is None else candidates[best]
 
@@ -216,12 +282,36 @@ class Plan:
         return [run.config for run in self._running.values()]
 
 
-def with_outcome(trial: Trial, outcome: Outcome, experiment: Experiment) -> Trial:
-    """The trial after one more run; values turned so that lower is better."""
-    outcomes = (*trial.outcomes, turned(outcome, experiment))
-    completed = [(past.value, *past.others) for past in outcomes if isinstance(past, Completed)]
-    guesses = [estimate(values, experiment.estimator) for values in zip(*completed, strict=True)]
-    return Trial(trial.config, outcomes, guesses[0] if guesses else None, tuple(guesses[1:]))
+def initial_draws(budget: int) -> int:
+    """How many of the first trials count as initial draws: the default and a tenth of the budget, at most ten."""
+    return 1 + min(budget // 10, 10)
+
+
+def estimator_of(experiment: Experiment, repeats: Sequence[Sequence[float]]) -> str:
+    """The estimator that was asked for, or the one that suits the repeats so far; with several objectives, the mean."""
+    if experiment.estimator != AUTO:
+        return experiment.estimator
+    return "mean" if experiment.further else estimator_for(repeats)
+
+
+def trials_of(experiment: Experiment, runs: Sequence[Run], level: Level) -> list[Trial]:
+    """Every configuration tried, with the outcomes of the search's runs; lower is better, and nothing is judged yet."""
+    trials: list[Trial] = []
+    for run in runs:
+        if run.trial == len(trials):
+            trials.append(Trial(run.config, (), None))
+        outcome = None if run.purpose == "verify" else level.take_out(run, experiment.goal)
+        if outcome is not None:
+            trial = trials[run.trial]
+            trials[run.trial] = replace(trial, outcomes=(*trial.outcomes, turned(outcome, experiment)))
+    return trials
+
+
+def estimated(trial: Trial, estimator: str) -> Trial:
+    """The trial with estimates of all its objectives from its completed runs."""
+    completed = [(past.value, *past.others) for past in trial.outcomes if isinstance(past, Completed)]
+    guesses = [estimate(values, estimator) for values in zip(*completed, strict=True)]
+    return replace(trial, estimate=guesses[0] if guesses else None, others=tuple(guesses[1:]))
 
 
 def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
@@ -233,19 +323,3 @@ def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
     if isinstance(outcome, TimedOut | Pruned) and experiment.goal == "maximize":
         return replace(outcome, at_least=None)
     return outcome
-
-
-def best_of(trials: Sequence[Trial]) -> int | None:
-    """The position of the trial with the lowest estimate among those that never failed; the earliest of equals."""
-    best: int | None = None
-    lowest = float("inf")
-    for position, trial in enumerate(trials):
-        if trial.estimate is None or not is_reliable(trial) or not (best is None or trial.estimate.value < lowest):
-            continue
-        best, lowest = position, trial.estimate.value
-    return best
-
-
-def is_reliable(trial: Trial) -> bool:
-    """Whether every run that told anything ended well."""
-    return all(isinstance(outcome, Completed | Lost) for outcome in trial.outcomes)

@@ -4,14 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from luthier.engine.plan import best_of, is_reliable, turned, with_outcome
-from luthier.engine.verification import duel_of
+from luthier.engine.levels import Level, level_of, outliers_among, search_level
+from luthier.engine.plan import estimated, estimator_of, trials_of, turned
+from luthier.engine.recommendation import is_reliable, winner_of
+from luthier.engine.verification import Duel, duel_of
 from luthier.errors import LuthierError
 from luthier.measures.comparison import Comparison
+from luthier.measures.drift import Drift
 from luthier.measures.estimate import estimate
+from luthier.measures.noise import Noise, noise_of
+from luthier.measures.outliers import Outlier
 from luthier.optimizers.front import front_of, values_of
+from luthier.policies.base import completed_values
 from luthier.spec import Experiment
-from luthier.trial import Completed, Config, Estimate, Failed, Run, Trial
+from luthier.trial import Completed, Config, Estimate, Run, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +25,8 @@ class Result:
     """The answer, in the user's own units.
 
     `default` and `winner` carry estimates over the verification's runs where there was one, which are free of the
-    luck that made the winner win. `comparison` is None when nothing could be verified.
+    luck that made the winner win. `comparison` is None when nothing could be verified. `estimator` is the one that
+    every estimate was made with.
 
     `front` holds the trials that no other one beats in everything, by the first objective; with a single objective it
     is the best one of the search. With several, `winner` is the one of the front that is best in the first objective
@@ -33,6 +40,7 @@ class Result:
     winner: Trial | None
     comparison: Comparison | None
     verdict: str
+    estimator: str
     front: tuple[Trial, ...] = ()
 
     @property
@@ -65,6 +73,33 @@ class Result:
         return self.default.config
 
     @property
+    def noise(self) -> Noise:
+        """How much the runs of one configuration differ in the first objective, the verification's included."""
+        values: dict[int, list[float]] = {}
+        for run in self.runs:
+            if isinstance(run.outcome, Completed):
+                values.setdefault(run.trial, []).append(run.outcome.value)
+        return noise_of(list(values.values()))
+
+    @property
+    def repeats(self) -> int:
+        """How many of the search's runs were of a configuration that had run before."""
+        return sum(run.purpose != "verify" for run in self.runs) - len(self.trials)
+
+    @property
+    def drift(self) -> Drift:
+        """How the machine's level moved, by all runs of the default; taken out of the values if there were sentinels.
+
+        What is shown for the verification is as it was measured: there, neighbours in time are compared.
+        """
+        return level_of(self.runs).drift
+
+    @property
+    def outliers(self) -> list[Outlier]:
+        """The runs that were far from the others of their configuration, and what may have been the reason."""
+        return outliers_among(self.runs, self.drift)
+
+    @property
     def cost_s(self) -> float:
         """The time all runs took together."""
         return sum(run.duration_s or 0.0 for run in self.runs)
@@ -72,19 +107,22 @@ class Result:
 
 def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
     """Work out the answer from the runs made so far."""
-    inner = _trials(experiment, runs)
+    tried = trials_of(experiment, runs, search_level(runs) if experiment.sentinels else Level())
+    estimator = estimator_of(experiment, [values for trial in tried if len(values := completed_values(trial)) > 1])
+    inner = [estimated(trial, estimator) for trial in tried]
     default = inner[0] if inner else None
     reliable = [number for number, trial in enumerate(inner) if is_reliable(trial)]
     front = [reliable[position] for position in front_of([inner[number] for number in reliable])]
-    best = _compromise(inner, front) if experiment.further else best_of(inner)
-    comparison = None
+    best = _compromise(inner, front) if experiment.further else _winner(experiment, runs, inner, estimator)
+    duel, comparison = None, None
     shown_default, shown_winner = default, None if best is None else inner[best]
     if best and default is not None and not experiment.further:
         duel = duel_of(runs, default.config, inner[best].config)
         if not duel.default_failures and not duel.winner_failures:
             comparison = duel.compare(experiment.goal)
-        shown_default = _verified(default, duel.default_values, experiment)
-        shown_winner = _verified(inner[best], duel.winner_values, experiment)
+        sign = -1.0 if experiment.goal == "maximize" else 1.0
+        shown_default = _verified(default, [sign * value for value in duel.default_values], estimator)
+        shown_winner = _verified(inner[best], [sign * value for value in duel.winner_values], estimator)
     return Result(
         experiment=experiment,
         runs=tuple(runs),
@@ -92,28 +130,23 @@ def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
         default=None if shown_default is None else _outward(shown_default, experiment),
         winner=None if shown_winner is None else _outward(shown_winner, experiment),
         comparison=comparison,
-        verdict=_verdict(experiment, runs, best, comparison)
+        verdict=_verdict(experiment, runs, best, duel, comparison)
         if best is None or not experiment.further
         else _front_verdict(inner, front),
+        estimator=estimator,
         front=tuple(_outward(inner[number], experiment) for number in front),
     )
 
 
-def _trials(experiment: Experiment, runs: Sequence[Run]) -> list[Trial]:
-    trials: list[Trial] = []
-    for run in runs:
-        if run.trial == len(trials):
-            trials.append(Trial(run.config, (), None))
-        if run.outcome is not None and run.purpose != "verify":
-            trials[run.trial] = with_outcome(trials[run.trial], run.outcome, experiment)
-    return trials
+def _winner(experiment: Experiment, runs: Sequence[Run], trials: Sequence[Trial], estimator: str) -> int | None:
+    """The one that was verified or, before that, the one that would be."""
+    verified = next((run.trial for run in runs if run.purpose == "verify" and run.trial), None)
+    return winner_of(experiment.space, trials, estimator) if verified is None else verified
 
 
-def _verified(trial: Trial, values: Sequence[float], experiment: Experiment) -> Trial:
-    if not values:
-        return trial
-    sign = -1.0 if experiment.goal == "maximize" else 1.0
-    return replace(trial, estimate=estimate([sign * value for value in values], experiment.estimator))
+def _verified(trial: Trial, values: Sequence[float], estimator: str) -> Trial:
+    """The trial with an estimate from the verification's runs, if there were any."""
+    return replace(trial, estimate=estimate(values, estimator)) if values else trial
 
 
 def _outward(trial: Trial, experiment: Experiment) -> Trial:
@@ -158,7 +191,9 @@ def _front_verdict(trials: Sequence[Trial], front: Sequence[int]) -> str:
     return f"{count}, {better} of them better than the default in every objective (not verified)"
 
 
-def _verdict(experiment: Experiment, runs: Sequence[Run], best: int | None, comparison: Comparison | None) -> str:
+def _verdict(
+    experiment: Experiment, runs: Sequence[Run], best: int | None, duel: Duel | None, comparison: Comparison | None
+) -> str:
     if not any(run.outcome is not None for run in runs):
         return "nothing has been measured yet"
     if best is None:
@@ -169,7 +204,7 @@ def _verdict(experiment: Experiment, runs: Sequence[Run], best: int | None, comp
         )
     if best == 0:
         return "no improvement found: the default is the best of all configurations tried"
-    if any(run.purpose == "verify" and run.trial == best and isinstance(run.outcome, Failed) for run in runs):
+    if duel is not None and duel.winner_failures:
         return "no improvement found: the best configuration failed when it was run again"
     if comparison is None:
         return "not verified: the best value may be luck"

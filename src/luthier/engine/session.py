@@ -13,10 +13,9 @@ from luthier.engine.result import Result, conclude
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
-from luthier.policies import after_seconds, any_of, beyond_default, beyond_seconds, never, no_improvement, static
-from luthier.policies.base import Prune, Stop
+from luthier.policies.stop import after_seconds, any_of
 from luthier.runners.base import Runner
-from luthier.spec import Experiment
+from luthier.spec import Experiment, prune_from, resample_from, stop_from
 from luthier.store.base import Json, Record, Status, Store
 
 MakeRunner = Callable[[Experiment, Record], Runner]
@@ -27,12 +26,12 @@ def carry_on(
 ) -> tuple[Record, Result]:
     """Work on a stored experiment, from wherever its history ends, until it is done or interrupted."""
     owner = claim(store, record)
-    plan = _plan(experiment)
+    plan = plan_of(experiment)
     try:
         plan.replay(store.runs(record.id))
         runner = make_runner(experiment, record)
         measure = measures_from([objective.measure for objective in experiment.objectives])
-        machinery = Machinery(runner, measure, _prune(experiment), _clock(runner))
+        machinery = Machinery(runner, measure, prune_from(experiment.prune), _clock(runner))
         loop = Loop(plan, machinery, Ledger(store, record.id, record.uid, owner), watch=watch)
         with Interrupts() as interrupts:
             finished = loop.run(interrupts)
@@ -81,20 +80,14 @@ def optimizer_of(experiment: Experiment) -> Optimizer:
     return make_optimizer(name, experiment.space, seed=experiment.seed, budget=experiment.budget, **experiment.options)
 
 
-def _plan(experiment: Experiment) -> Plan:
-    optimizer = optimizer_of(experiment)
-    stops: list[Stop] = []
+def plan_of(experiment: Experiment) -> Plan:
+    """The plan of a new experiment, with the search and the rules it asks for."""
+    stop = stop_from(experiment.stop, experiment.space, maximize=experiment.goal == "maximize")
     if experiment.time_limit_s is not None:
-        stops.append(after_seconds(experiment.time_limit_s))
-    if experiment.patience is not None:
-        stops.append(no_improvement(experiment.patience))
-    return Plan(experiment, optimizer, stop=any_of(*stops), resample=static(experiment.repeats))
-
-
-def _prune(experiment: Experiment) -> Prune:
-    if experiment.prune is None:
-        return never()
-    return beyond_default() if experiment.prune == "default" else beyond_seconds(float(experiment.prune))
+        stop = any_of(after_seconds(experiment.time_limit_s), stop)
+    several = experiment.further and experiment.resample == "auto"
+    resample = resample_from("once" if several else experiment.resample)
+    return Plan(experiment, optimizer_of(experiment), stop=stop, resample=resample)
 
 
 def _clock(runner: Runner) -> Callable[[], float]:

@@ -23,12 +23,14 @@ class Settings(TypedDict, total=False):
     optimizer: str
     options: Mapping[str, Value]
     workers: int
-    repeats: int
+    resample: str
     estimator: str
     time_limit_s: float
     timeout_s: float
-    patience: int
+    prune: float
+    stop: tuple[str, ...]
     verify_pairs: int
+    sentinels: int
 
 
 Measured = Callable[[Config], Returned]

@@ -15,6 +15,8 @@ _FIT_POINTS = 500
 _FAR = 10.0  # a target this many deviations away means that the scale was learnt from something else
 _COLD_ITERATIONS, _WARM_ITERATIONS = 50, 20
 _SMALLEST_VARIANCE = 1e-12
+_DRAWS = 16
+_NO_NOISE = 1e-9  # of the signal: keeps a covariance without noise from being singular
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class GaussianProcess:
         self._scale = _Scale(1.0, 0.0, 1.0)
         self._fitted = 0
         self._ids = count()
+        self._exact: GaussianProcess | None = None
         self._forget_all()
 
     def _forget_all(self) -> None:
@@ -197,6 +200,62 @@ class GaussianProcess:
         observed = float(np.min(self._y - (self._diagonal[:n] - self.hyper.signal) * alpha))
         return min(observed, self._best_believed)
 
+    def known_standard(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of the noise-free target at the points observed or believed, on the inner scale."""
+        return self._without(self._diagonal - self.hyper.signal)
+
+    def without_error(self, data: Observations) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each target of `data`, learnt last, without its own error, in the unit of the targets.
+
+        The fitted noise stays in: here it is taken for a part of the function.
+        """
+        own = self._scale.deviations_inward(data.error)
+        return self.to_targets(*self._without(own * own))
+
+    def _without(self, part: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of the targets at the points known, `part` of their variance taken off.
+
+        With D that part and A the whole covariance: y - D A⁻¹ (y - m), and the diagonal of D - D A⁻¹ D
+        (Rasmussen & Williams 2006, eq. 2.23 and 2.24 at the points observed).
+        """
+        targets = self.lower @ self.whitened
+        mean = self.mean + targets - part * solve_cholesky(self.lower, targets)
+        variance = part * (1.0 - part * np.diagonal(inverse_from_cholesky(self.lower)))
+        return mean, np.sqrt(np.maximum(variance, 0.0))
+
+    def without_noise(self) -> "GaussianProcess":
+        """A process at the points observed or believed with next to no noise; its targets are the `possible_targets`.
+
+        It is kept, and follows this one at every call: `FixedPoints` of it grow by a row an observation, too.
+        """
+        if self._exact is None:
+            self._exact = GaussianProcess(self.kernel.ordered, self.kernel.family)
+        self._exact.stand_at(self)
+        return self._exact
+
+    def stand_at(self, other: "GaussianProcess") -> None:
+        """Take over the points and hyper-parameters of `other`, but no noise and no targets."""
+        kept = _agreeing(self.row_ids, other.row_ids)
+        self.hyper, self.mean = other.hyper, other.mean
+        self._truncate(kept)
+        self._append(other.x[kept:], np.full(len(other.x) - kept, (1.0 + _NO_NOISE) * self.hyper.signal))
+        self.row_ids = list(other.row_ids)
+
+    def possible_targets(self) -> FloatArray:
+        """Draws of what the targets may be without noise: for each a row of L₀⁻¹ (f - m), L₀ that of `without_noise`.
+
+        By Matheron's rule (Wilson et al. 2020) a draw is a function g from before anything was observed, plus what is
+        learnt from y - g - e with e drawn noise. For g = L₀ ξ that is L₀ (ξ + L₀ᵀ A⁻¹ (y - m - g - e)):
+        L₀, nearly singular, is never inverted. What is believed was not observed, and is drawn with the rest.
+        """
+        exact, observed = self.without_noise().lower, len(self._y)
+        draws, error = _normal_scores(len(exact), seed=0), _normal_scores(observed, seed=1)
+        variance = np.maximum(self._diagonal[:observed] - (1.0 + _NO_NOISE) * self.hyper.signal, 0.0)
+        surprise = (self._y - self.mean)[:, None] - (exact @ draws)[:observed] - np.sqrt(variance)[:, None] * error
+        learnt = solve_cholesky(self.lower[:observed, :observed], surprise)
+        draws[:observed] += exact[:observed, :observed].T @ learnt
+        return np.ascontiguousarray(draws.T)
+
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation of each measurement as predicted from all others, in the unit of the targets."""
         residual, precision = self._left_out()
@@ -228,23 +287,25 @@ class FixedPoints:
 
     def predict_standard(self, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation at every point, on the inner scale of `process`."""
-        self._follow(process)
-        rows = self._rows[: len(self._row_ids)]
-        mean = process.mean + process.whitened @ rows
-        variance = process.hyper.signal - np.einsum("ij,ij->j", rows, rows)
-        return mean, np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE * process.hyper.signal))
+        return process.mean + process.whitened @ self.rows(process), self.deviation_standard(process)
+
+    def deviation_standard(self, process: GaussianProcess) -> FloatArray:
+        """The deviation at every point, on the inner scale of `process`; it does not depend on the targets."""
+        rows, signal = self.rows(process), process.hyper.signal
+        variance = signal - np.einsum("ij,ij->j", rows, rows)
+        return np.asarray(np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE * signal)), dtype=np.float64)
 
     def predict(self, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation at every point, in the unit of the targets of `process`."""
         return process.to_targets(*self.predict_standard(process))
 
+    def rows(self, process: GaussianProcess) -> FloatArray:
+        """L⁻¹ k(X, points): a row for each point that `process` knows."""
+        self._follow(process)
+        return self._rows[: len(self._row_ids)]
+
     def _follow(self, process: GaussianProcess) -> None:
-        old = 0
-        for mine, theirs in zip(self._row_ids, process.row_ids, strict=False):
-            if mine != theirs:
-                break
-            old += 1
-        new = len(process.row_ids)
+        old, new = _agreeing(self._row_ids, process.row_ids), len(process.row_ids)
         self._row_ids = list(process.row_ids)
         if new == old:
             return
@@ -256,3 +317,21 @@ class FixedPoints:
         if old:
             fresh -= process.lower[old:, :old] @ self._rows[:old]
         self._rows[old:new] = solve_lower(process.lower[old:, old:], fresh)
+
+
+def _agreeing(first: list[int], second: list[int]) -> int:
+    """How many entries are the same from the beginning on."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+
+
+def _normal_scores(rows: int, *, seed: int) -> FloatArray:
+    """Standard normal draws, a Latin hypercube (McKay et al. 1979): every row has mean 0 and deviation 1 exactly.
+
+    The first rows are the same for any number of them.
+    """
+    from scipy.special import ndtri
+
+    scores = ndtri((np.arange(_DRAWS) + 0.5) / _DRAWS)
+    return np.random.default_rng(seed).permuted(np.tile(scores / np.std(scores), (rows, 1)), axis=1)

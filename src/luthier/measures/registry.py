@@ -8,6 +8,7 @@ from luthier.measures.base import Measure
 from luthier.measures.functions import Plugin, Returned
 from luthier.measures.json_output import JsonPath
 from luthier.measures.metrics import METRICS, Metric
+from luthier.measures.osu import OsuLatency
 from luthier.measures.output import Regex
 from luthier.measures.several import Several
 
@@ -16,6 +17,7 @@ PLUGINS = "luthier.measures"
 
 MEASURES: Mapping[str, Callable[[], Measure]] = {
     **{name: partial(Metric, name, parts) for name, parts in METRICS.items()},
+    "osu": OsuLatency,
     "returned": Returned,
 }
 """Measures that are a word."""

@@ -22,6 +22,12 @@ def t_quantile(confidence: float, degrees: int) -> float:
     return math.sqrt(degrees) * math.tan(angle)
 
 
+def t_chance(t: float, degrees: int) -> float:
+    """P(T < t), for a whole number of degrees of freedom."""
+    central = _central(math.atan(abs(t) / math.sqrt(degrees)), degrees)
+    return 0.5 + math.copysign(central / 2.0, t)
+
+
 def _central(theta: float, degrees: int) -> float:
     """P(-t < T < t) with t = sqrt(degrees) tan(theta)."""
     # Abramowitz and Stegun 1964, eq. 26.7.3 (odd) and 26.7.4 (even)

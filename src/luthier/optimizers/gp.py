@@ -6,11 +6,11 @@ import numpy as np
 
 from luthier.designs import DESIGNS
 from luthier.learn.kernels import FAMILIES, Family
-from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
+from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition, NoisyAcquisition
 from luthier.optimizers.model_search import ModelSearch
 from luthier.optimizers.option_checks import check_count, check_known
 from luthier.optimizers.start import start_size
-from luthier.optimizers.surrogate import Surrogate
+from luthier.optimizers.surrogate import NOISY_ACQUISITIONS, Surrogate
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
@@ -20,7 +20,8 @@ _FEWEST_INITIAL = 5
 class GaussianProcessSearch:
     """Starts with a `design` of `initial` points, then maximises an acquisition (EI: Jones et al. 1998).
 
-    Whatever has been told counts towards `initial`. Runs under way are believed to end as predicted.
+    Acquisitions are `ei`, `pi` and `lcb`, and for noisy runs `nei`, `aei` and `eqi`. Whatever has been told counts
+    towards `initial`. Runs under way are believed to end as predicted; `nei` draws how they may end.
     """
 
     def __init__(
@@ -32,13 +33,13 @@ class GaussianProcessSearch:
         initial: int | None = None,
         design: str = "latin-hypercube",
         kernel: Family = "matern52",
-        acquisition: Acquisition = "ei",
+        acquisition: Acquisition | NoisyAcquisition = "ei",
     ) -> None:
         if initial is not None:
             check_count("gp", "initial", initial, 1)
         check_known("gp", "design", design, DESIGNS)
         check_known("gp", "kernel", kernel, FAMILIES)
-        check_known("gp", "acquisition", acquisition, ACQUISITIONS)
+        check_known("gp", "acquisition", acquisition, (*ACQUISITIONS, *NOISY_ACQUISITIONS))
         surrogate = Surrogate(np.asarray(space.ordered, dtype=np.bool_), kernel, acquisition)
         wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
         first = start_size(wanted, budget) if initial is None else initial

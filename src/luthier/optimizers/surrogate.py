@@ -1,13 +1,22 @@
 """What a search by model believes: how good a configuration is, and how likely it is to run at all."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, Family, FloatArray
-from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
+from luthier.optimizers.acquisition import (
+    ACQUISITIONS,
+    Acquisition,
+    NoisyAcquisition,
+    effective_best,
+    log_augmented_expected_improvement,
+    log_expected_quantile_improvement,
+    log_noisy_expected_improvement,
+    lowest_quantile,
+)
 from luthier.optimizers.members import Watched
 from luthier.trial import Estimate, Lost, Pruned, TimedOut, Trial
 
@@ -18,8 +27,10 @@ _PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all conf
 class Surrogate:
     """A Gaussian process over the values, or over their logarithms where these are predicted better."""
 
-    def __init__(self, ordered: BoolArray, family: Family = "matern52", acquisition: Acquisition = "ei") -> None:
-        self._acquisition = ACQUISITIONS[acquisition]
+    def __init__(
+        self, ordered: BoolArray, family: Family = "matern52", acquisition: Acquisition | NoisyAcquisition = "ei"
+    ) -> None:
+        self._acquisition = acquisition
         self._plain = GaussianProcess(ordered, family)
         self._logarithmic = GaussianProcess(ordered, family)
         self._use_logarithm = False
@@ -62,11 +73,13 @@ class Surrogate:
 
         Before anything was measured, the points farthest from those under way are the most promising.
         """
-        mean, deviation = points.fixed(self.process).predict_standard(self.process)
-        if self._measured:
-            promise = self._acquisition(mean, deviation, self.process.incumbent_standard())
+        if not self._measured:
+            promise = np.log(points.fixed(self.process).predict_standard(self.process)[1])
+        elif self._acquisition in NOISY_ACQUISITIONS:
+            promise = NOISY_ACQUISITIONS[self._acquisition](self.process, points)
         else:
-            promise = np.log(deviation)
+            mean, deviation = points.fixed(self.process).predict_standard(self.process)
+            promise = ACQUISITIONS[self._acquisition](mean, deviation, self.process.incumbent_standard())
         return promise + self._log_success(points) if self._failures else promise
 
     def _log_success(self, points: Watched) -> FloatArray:
@@ -115,6 +128,33 @@ class Surrogate:
         # Densities of y itself: that of log y times the Jacobian 1/y.
         logarithmic = self._logarithmic.leave_one_out_log_density() - float(logarithms.y.sum())
         self._use_logarithm = logarithmic >= self._plain.leave_one_out_log_density()
+
+
+def _noisy_improvement(process: GaussianProcess, points: Watched) -> FloatArray:
+    exact, draws = process.without_noise(), process.possible_targets()
+    watched = points.fixed(exact)
+    least = np.min(draws @ exact.lower.T, axis=1)
+    return log_noisy_expected_improvement(draws @ watched.rows(exact), watched.deviation_standard(exact), least)
+
+
+def _augmented_improvement(process: GaussianProcess, points: Watched) -> FloatArray:
+    mean, deviation = points.fixed(process).predict_standard(process)
+    best, noise = effective_best(*process.known_standard()), math.sqrt(process.hyper.noise)
+    return log_augmented_expected_improvement(mean, deviation, best, noise)
+
+
+def _quantile_improvement(process: GaussianProcess, points: Watched) -> FloatArray:
+    mean, deviation = points.fixed(process).predict_standard(process)
+    lowest, noise = lowest_quantile(*process.known_standard()), math.sqrt(process.hyper.noise)
+    return log_expected_quantile_improvement(mean, deviation, lowest, noise)
+
+
+NOISY_ACQUISITIONS: Mapping[str, Callable[[GaussianProcess, Watched], FloatArray]] = {
+    "nei": _noisy_improvement,
+    "aei": _augmented_improvement,
+    "eqi": _quantile_improvement,
+}
+"""Acquisitions that also ask how sure the measured points themselves are; a Gaussian process can say."""
 
 
 def bounds_and_failures(trials: Sequence[Trial]) -> tuple[FloatArray, BoolArray]:

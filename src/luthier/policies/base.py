@@ -4,21 +4,37 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from luthier.trial import Trial
+from luthier.trial import Completed, Trial
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
     """What a rule may know: the search so far. Values are lower-is-better.
 
-    `trials` holds every configuration measured so far, oldest first; `default` is the one of the default configuration,
-    if it was measured; `runs` counts the runs submitted and `elapsed_s` the time since the experiment began.
+    `trials` holds every configuration tried so far, oldest first; the first of them is the default, and the first
+    `initial` are initial draws, made before there was anything to learn from. `best` is the number of the best one, if
+    any gave a number. `repeats` holds the values of each configuration that completed more than once, `steps` the trial
+    of every run submitted; `budget` is how many runs the search may make, and `elapsed_s` the time since the experiment
+    began.
     """
 
     trials: Sequence[Trial]
-    default: Trial | None
-    runs: int
+    best: int | None
+    repeats: Sequence[Sequence[float]]
+    steps: Sequence[int]
+    initial: int
+    budget: int
     elapsed_s: float
+
+    @property
+    def runs(self) -> int:
+        """How many runs were submitted."""
+        return len(self.steps)
+
+    @property
+    def default(self) -> Trial | None:
+        """The default configuration, if it was tried."""
+        return self.trials[0] if self.trials else None
 
 
 class Stop(Protocol):
@@ -32,14 +48,26 @@ class Stop(Protocol):
 class Prune(Protocol):
     """Decides whether a run under way is worth finishing."""
 
-    def __call__(self, elapsed_s: float, progress: Progress) -> str | None:
-        """Return the reason to stop the run that has been going for `elapsed_s`, or None to let it go on."""
+    def __call__(self, trial: int, elapsed_s: float, progress: Progress) -> str | None:
+        """Return the reason to stop the run of `trial` that has been going for `elapsed_s`, or None to let it go on.
+
+        Only the first run of a configuration is asked about, and never one of the default or of the verification.
+        """
         ...
 
 
 class Resample(Protocol):
-    """Decides whether the configuration that was measured last runs again."""
+    """Decides whether a configuration runs again."""
 
-    def __call__(self, trial: Trial, progress: Progress) -> int:
-        """Return how many more runs of `trial` are wanted now."""
+    def __call__(self, trial: int, progress: Progress) -> int:
+        """Return how many more runs of `trial`, which has completed at least one, are wanted now.
+
+        After every run the plan asks about the configuration that was measured last, unless it is an initial draw, and
+        about the best one, whichever it is. A rule looks at no clock: a resumed experiment asks it again.
+        """
         ...
+
+
+def completed_values(trial: Trial) -> list[float]:
+    """What the completed runs of a trial gave."""
+    return [outcome.value for outcome in trial.outcomes if isinstance(outcome, Completed)]

@@ -1,15 +1,31 @@
 """How often a configuration runs."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from luthier.errors import InvalidInputError
-from luthier.policies.base import Progress
-from luthier.trial import Trial
+from luthier.measures.estimate import deviation_of, mean_of, median_of
+from luthier.measures.noise import noise_of
+from luthier.policies.base import Progress, completed_values
+
+_Z = 1.96
+_FEWEST_REPEATS = 2
+_FEWEST_RUNS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """Run every configuration once."""
+
+    def __call__(self, trial: int, progress: Progress) -> int:  # noqa: ARG002 - the protocol's arguments
+        """Return 0: one run is enough."""
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """Run every configuration `count` times, whatever the outcomes."""
+    """Run every configuration `count` times."""
 
     count: int
 
@@ -17,19 +33,140 @@ class Static:
         if self.count < 1:
             raise InvalidInputError(f"static: {self.count} is below 1; give the number of runs of each configuration")
 
-    def __call__(self, trial: Trial, progress: Progress) -> int:  # noqa: ARG002 - the protocol's arguments
+    def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
-        return max(0, self.count - len(trial.outcomes))
+        return max(0, self.count - len(completed_values(progress.trials[trial])))
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
-    """Run every configuration once."""
+class Sedr:
+    """Standard error dynamic resampling: run until the mean is known well enough (Di Pietro et al. 2004).
 
-    def __call__(self, trial: Trial, progress: Progress) -> int:  # noqa: ARG002 - the protocol's arguments
+    Well enough: the 95 % interval is no wider than `width`, a number in the measure's own unit or, if `relative`, a
+    share of the mean. Two runs are the fewest that have a deviation.
+    """
+
+    width: float = 0.1
+    relative: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.width < math.inf:
+            raise InvalidInputError(f"sedr: width {self.width} is not above 0; give the widest interval to accept")
+
+    def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
-        return 0 if trial.outcomes else 1
+        values = completed_values(progress.trials[trial])
+        allowed = self.width * abs(mean_of(values)) if self.relative else self.width
+        return int(interval_width(values) > allowed)
 
 
+@dataclass(frozen=True, slots=True)
+class Evadyr:
+    """Efficient value-aware dynamic resampling (Robert-Hayek et al. 2023).
+
+    Every configuration runs at least `least` times and at most the share `most` of the budget. In between it runs on
+    while its 95 % interval is wider than a share of its mean that shrinks by `decay` with every step down to
+    `narrowest`, and only if its median is below a share, which shrinks likewise down to `strictest`, of the median of
+    the others.
+    """
+
+    least: int = 2
+    most: float = 0.1
+    decay: float = 0.99
+    narrowest: float = 0.1
+    strictest: float = 0.5
+
+    def __post_init__(self) -> None:
+        shares = (self.most, self.decay, self.narrowest, self.strictest)
+        if self.least < 1 or not all(0.0 < share <= 1.0 for share in shares):
+            raise InvalidInputError(f"evadyr: {self}; least is a number of runs, the others are shares from 0 to 1")
+
+    def __call__(self, trial: int, progress: Progress) -> int:
+        """Return how many more runs of `trial` are wanted now."""
+        values = completed_values(progress.trials[trial])
+        if len(values) < self.least:
+            return self.least - len(values)
+        if len(values) >= self.most * progress.budget or not self._promising(trial, progress):
+            return 0
+        share = max(self.decay**progress.runs, self.narrowest)
+        return int(interval_width(values) > share * abs(mean_of(values)))
+
+    def _promising(self, trial: int, progress: Progress) -> bool:
+        others = [
+            value
+            for number, other in enumerate(progress.trials)
+            if number != trial
+            for value in completed_values(other)
+        ]
+        if not others:
+            return True
+        share = max(self.decay**progress.runs, self.strictest)
+        middle = median_of(others)
+        # A share of a negative median would be above it; what is meant is better by that factor.
+        return median_of(completed_values(progress.trials[trial])) <= (
+            middle * share if middle > 0.0 else middle / share
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """Let the best configuration earn its place: run it again while it may lead by luck.
+
+    Only the best one is run again. A search has many configurations that are nearly as good, so it costs little to
+    drop one that was unlucky; to keep one that was lucky costs all. Run again, it falls behind, and the next one leads
+    and is asked about.
+
+    A search of fewer than 20 runs has none to spare. In others the first two repeats tell how noisy runs are; without
+    noise there are no more of them. With noise, the best one may run twice at first and `most` times the square root of
+    the budget at the end of the search, but only while the chance that the second best is truly better is at least
+    `doubt`. In the second half of the search one that leads by a single run always runs again: what is too good to be
+    luck may still be an accident.
+    """
+
+    most: float = 0.5
+    doubt: float = 0.02
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.most < math.inf or not 0.0 < self.doubt < 1.0:
+            raise InvalidInputError(f"auto: {self}; most is a factor above 0, doubt a chance between 0 and 1")
+
+    def __call__(self, trial: int, progress: Progress) -> int:
+        """Return how many more runs of `trial` are wanted now."""
+        if trial != progress.best or progress.budget < _FEWEST_RUNS:
+            return 0
+        if sum(len(values) - 1 for values in progress.repeats) < _FEWEST_REPEATS:
+            return 1
+        noisy = any(min(values) < max(values) for values in progress.repeats)
+        count = len(completed_values(progress.trials[trial]))
+        most = self.most * math.sqrt(progress.budget)
+        if not noisy or count >= 1.0 + (most - 1.0) * progress.runs / progress.budget:
+            return 0
+        if count == 1 and 2 * progress.runs >= progress.budget:
+            return 1
+        return int(_chance_of_second(progress, trial) >= self.doubt)
+
+
+def _chance_of_second(progress: Progress, best: int) -> float:
+    """The chance that the second best configuration is truly better than the best."""
+    others = (other for number, other in enumerate(progress.trials) if number != best and other.estimate is not None)
+    second = min(others, key=lambda other: math.inf if other.estimate is None else other.estimate.value, default=None)
+    if second is None:
+        return 0.0
+    first, rival = completed_values(progress.trials[best]), completed_values(second)
+    places = median_of(first), median_of(rival)
+    noise = noise_of([*progress.repeats, *([place] for place in places)])
+    behind = noise.place(places[1]) - noise.place(places[0])
+    return noise.chance_below(behind, len(first) * len(rival) / (len(first) + len(rival)))
+
+
+def interval_width(values: Sequence[float]) -> float:
+    """How wide the 95 % interval of the mean is, with the unbiased deviation; without end for a single run."""
+    deviation = deviation_of(values)
+    return math.inf if deviation is None else 2.0 * _Z * deviation / math.sqrt(len(values))
+
+
+auto = Auto
+evadyr = Evadyr
 once = Once
+sedr = Sedr
 static = Static

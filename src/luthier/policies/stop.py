@@ -1,14 +1,29 @@
 """When a search is over."""
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
 
 from luthier.errors import InvalidInputError
-from luthier.policies.base import Progress, Stop
+from luthier.measures.estimate import mean_of, median_of
+from luthier.policies.base import Progress, Stop, completed_values
+from luthier.space import Space
+
+Level: TypeAlias = Literal["best", "mean", "median"]
+"""What of the values is watched for improvement."""
+
+_LEVELS: Mapping[Level, Callable[[Sequence[float]], float]] = {"best": min, "mean": mean_of, "median": median_of}
+
+_FEWEST_TO_FORESEE = 10
+"""Fewer values say too little about what further ones would bring."""
 
 
 def _best(progress: Progress) -> float | None:
-    return min((trial.estimate.value for trial in progress.trials if trial.estimate is not None), default=None)
+    best = None if progress.best is None else progress.trials[progress.best].estimate
+    return None if best is None else best.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +73,147 @@ class AtTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class NoImprovement:
-    """Stop once the last `over` trials improved the best estimate by less than the fraction `by` of what it was.
+class AtShareOfDefault:
+    """Stop once a configuration is estimated at `share` times the default's value, or better.
 
-    The fraction is of the size of the earlier best, so negative values work too; from a best of exactly 0 any
-    improvement counts. Trials without a number count as trials that improved nothing; until something was measured
-    before the last `over` trials, there is nothing to compare with and the search goes on.
+    Where that would be no better than the default itself (a share above 1 of a positive value), nothing is reached.
+    """
+
+    share: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.share < math.inf:
+            raise InvalidInputError(f"at_share_of_default: {self.share} is not above 0; half of the default is 0.5")
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Return the reason to stop, or None to go on."""
+        default, best = progress.default, _best(progress)
+        if default is None or default.estimate is None or best is None:
+            return None
+        target = self.share * default.estimate.value
+        reached = best <= target < default.estimate.value
+        return f"{100.0 * self.share:g} % of the default reached" if reached else None
+
+
+@dataclass(frozen=True, slots=True)
+class NoImprovement:
+    """Stop once the last `over` configurations improved `of` by less than the fraction `by` of what it was.
+
+    `of` is the best estimate, or the mean or median of them: that of the last `over` against that of all before. The
+    fraction is of the size of the earlier one, so negative values work too; from exactly 0 any improvement counts.
+    Configurations without a number improved nothing; until something was measured before the last `over`, there is
+    nothing to compare with and the search goes on.
     """
 
     over: int
     by: float = 0.0
+    of: Level = "best"
 
     def __post_init__(self) -> None:
         if self.over < 1:
-            raise InvalidInputError(f"no_improvement: over = {self.over} is below 1; give a number of trials")
+            raise InvalidInputError(f"no_improvement: over = {self.over} is below 1; give a number of configurations")
         if not 0.0 <= self.by < math.inf:
             raise InvalidInputError(f"no_improvement: by = {self.by} is not a fraction of 0 or more; 5 % is 0.05")
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""
-        values = [math.inf if trial.estimate is None else trial.estimate.value for trial in progress.trials]
-        before = min(values[: -self.over], default=math.inf)
-        if not math.isfinite(before):
+        before, last = (_estimates(progress, part) for part in (slice(-self.over), slice(-self.over, None)))
+        if not before:
             return None
-        gain = before - min(values[-self.over :])
-        if gain > 0.0 and gain >= self.by * abs(before):
+        level = _LEVELS[self.of]
+        gain = level(before) - level(last) if last else 0.0
+        if gain > 0.0 and gain >= self.by * abs(level(before)):
             return None
-        return f"less than {self.by:.3g} improvement over {self.over} trials" if self.by else self._stuck()
+        what = "improvement" if self.of == "best" else f"improvement of the {self.of}"
+        least = f"less than {100.0 * self.by:g} %" if self.by else "no"
+        return f"{least} {what} over {self.over} configurations"
 
-    def _stuck(self) -> str:
-        return f"no improvement over {self.over} trials"
+
+def _estimates(progress: Progress, part: slice) -> list[float]:
+    return [trial.estimate.value for trial in progress.trials[part] if trial.estimate is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class FewDistinct:
+    """Stop once fewer than `below` different configurations were run in the last `over` runs."""
+
+    below: int
+    over: int
+
+    def __post_init__(self) -> None:
+        if not 1 < self.below <= self.over:
+            raise InvalidInputError(f"few_distinct: {self.below} of {self.over} runs; give 2 or more, and no more runs")
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Return the reason to stop, or None to go on."""
+        last = progress.steps[-self.over :]
+        if len(last) < self.over or len(set(last)) >= self.below:
+            return None
+        return f"fewer than {self.below} different configurations in {self.over} runs"
+
+
+@dataclass(frozen=True, slots=True)
+class CloseTogether:
+    """Stop once each of the last `over` runs was of a configuration nearer than `below` to the one before.
+
+    The distance is the root mean square over the parameters, each from 0 to 1 over its range; two values of a choice
+    without order are 1 apart.
+    """
+
+    space: Space
+    below: float
+    over: int
+
+    def __post_init__(self) -> None:
+        if self.over < 1 or not self.below > 0.0:
+            raise InvalidInputError(
+                f"close_together: below {self.below} over {self.over} runs; give a distance above 0, and 1 or more runs"
+            )
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Return the reason to stop, or None to go on."""
+        if len(progress.steps) <= self.over:
+            return None
+        configs = [progress.trials[number].config for number in progress.steps[-self.over - 1 :]]
+        points = self.space.to_unit(self.space.codes(configs))
+        apart = np.abs(np.diff(points, axis=0))
+        apart = np.where(np.asarray(self.space.ordered, dtype=np.bool_), apart, apart > 0.0)
+        farthest = float(np.sqrt(np.mean(apart**2, axis=1)).max())
+        return f"{self.over} runs nearer than {self.below:g} to the one before" if farthest < self.below else None
+
+
+@dataclass(frozen=True, slots=True)
+class NotWorthIt:
+    """Stop once one more configuration is expected to save less, over `production_runs`, than trying it costs.
+
+    The values are run times, so gain and cost have one unit. The cost is what a configuration took so far on average,
+    repeats included. The expected gain is the larger of two guesses that need no model of the search. One is the gain
+    per configuration over the second half of the history: returns diminish, so the next step brings less than that on
+    average. The other is (second best - best) / n: of n exchangeable draws each is the best with a chance of 1 / n, and
+    without it the second best would have been taken. It is above 0 also after a long time without improvement.
+    """
+
+    production_runs: int
+
+    def __post_init__(self) -> None:
+        if self.production_runs < 1:
+            raise InvalidInputError(f"not_worth_it: {self.production_runs} runs are planned; give 1 or more")
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Return the reason to stop, or None to go on."""
+        values = _estimates(progress, slice(None))
+        if len(values) < _FEWEST_TO_FORESEE:
+            return None
+        half = len(values) // 2
+        ordered = sorted(values)
+        recent = (min(values[:half]) - ordered[0]) / (len(values) - half)
+        gain_s = max(recent, (ordered[1] - ordered[0]) / len(values))
+        cost_s = math.fsum(value for trial in progress.trials for value in completed_values(trial)) / len(
+            progress.trials
+        )
+        if self.production_runs * gain_s >= cost_s:
+            return None
+        return f"one more configuration costs {cost_s:.3g} s and is expected to save {gain_s:.2g} s a run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +252,9 @@ def all_of(*rules: Stop) -> AllOf:
 
 after_runs = AfterRuns
 after_seconds = AfterSeconds
+at_share_of_default = AtShareOfDefault
 at_target = AtTarget
+close_together = CloseTogether
+few_distinct = FewDistinct
 no_improvement = NoImprovement
+not_worth_it = NotWorthIt

@@ -1,8 +1,13 @@
 """Checks that every runner makes alike."""
 
-from collections.abc import Sized
+import math
+import os
+import re
+from collections.abc import Iterable, Sized
 
 from luthier.errors import InvalidInputError, UnavailableError
+
+_KEY = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,200}")
 
 
 def checked_slots(slots: int) -> int:
@@ -16,3 +21,36 @@ def require_free_slot(under_way: Sized, slots: int) -> None:
     """Refuse one job more than there are slots."""
     if len(under_way) >= slots:
         raise UnavailableError(f"all {slots} slots are busy; poll until a job has ended")
+
+
+def checked_key(key: str) -> str:
+    """Return `key` if it can name the folder of a run."""
+    if not _KEY.fullmatch(key):
+        raise InvalidInputError(f"key: {key!r} cannot name a folder; use letters, digits, '.', '_' and '-'")
+    return key
+
+
+def checked_timeout(timeout_s: float | None) -> float | None:
+    """Return `timeout_s` if it is a time limit, or None for no limit."""
+    if timeout_s is not None and not 0 < timeout_s < math.inf:
+        raise InvalidInputError(f"timeout_s: {timeout_s} is no time limit; give seconds above 0, or None")
+    return timeout_s
+
+
+def checked_grace(grace_s: float) -> float:
+    """Return `grace_s` if one can wait so long between asking a program to end and killing it."""
+    if not 0 <= grace_s < math.inf:
+        raise InvalidInputError(f"grace_s: {grace_s} is no time to wait; give 0 or more seconds")
+    return grace_s
+
+
+def verbatim(what: str, texts: Iterable[str]) -> list[bytes]:
+    """Return the texts as the bytes a program is given; `what` names them in the message if that cannot be."""
+    try:
+        encoded = [os.fsencode(text) for text in texts]
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"{what}: {error.object!r} cannot be passed to a program: {error.reason}") from error
+    for text in encoded:
+        if b"\0" in text:
+            raise InvalidInputError(f"{what}: {text!r} holds a NUL, which no program can be given; remove it")
+    return encoded

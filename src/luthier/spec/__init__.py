@@ -2,6 +2,7 @@
 
 from luthier.spec.experiment import Experiment, Goal, Objective
 from luthier.spec.notation import names_default, parse_duration, parse_parameter, parse_value
+from luthier.spec.rules import prune_from, resample_from, stop_from
 from luthier.spec.template import Template
 
 __all__ = [
@@ -13,4 +14,7 @@ __all__ = [
     "parse_duration",
     "parse_parameter",
     "parse_value",
+    "prune_from",
+    "resample_from",
+    "stop_from",
 ]

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
-from luthier.measures.estimate import ESTIMATORS
+from luthier.measures.estimate import AUTO, ESTIMATORS
 from luthier.space import Space
+from luthier.spec.rules import goes_by_time, prune_from, resample_from, stop_from
+from luthier.spec.script import JobScript
 from luthier.spec.template import Template
 from luthier.trial import Value
 
@@ -37,16 +39,18 @@ class Experiment:
     """What to tune and how. `command` is None when a Python function is tuned.
 
     The first objective is `measure` with its `goal`; with `further` ones the answer is a Pareto front, not a winner, so
-    there is no verification, and nothing that goes by a single value (`prune`, `patience`) works.
+    there is no verification, nothing that goes by a single value (`prune`, `stop`) works, and `resample` is `once` or
+    `static:RUNS`; what is chosen by itself is then `once` and the mean.
 
-    `budget` counts every run that is submitted: the default's, the search's and the verification's. `prune` is None,
-    `"default"` (stop a run that takes longer than the default did) or a limit in seconds; `patience` ends the search
-    after so many configurations without improvement. `verify_pairs` is how many runs of the default and of the winner
-    are kept back for the comparison at the end.
+    `budget` counts every run that is submitted: the default's, the search's and the verification's. `resample` says how
+    often a configuration runs and `estimator` what stands for its runs. `prune` is None, a rule by name or a limit in
+    seconds; `stop` holds criteria, any of which ends the search. `luthier.spec.rules` reads all of these.
+    `verify_pairs` is how many runs of the default and of the winner are kept back for the comparison at the end. With
+    `sentinels` the default runs again after so many runs, and what these show of the machine is taken out of values.
     """
 
     space: Space
-    command: Template | None = None
+    command: Template | JobScript | None = None
     cwd: str | None = None
     measure: str = "wall"
     goal: Goal = "minimize"
@@ -57,20 +61,20 @@ class Experiment:
     time_limit_s: float | None = None
     timeout_s: float | None = None
     workers: int = 1
-    repeats: int = 1
-    estimator: str = "mean"
+    resample: str = "auto"
+    estimator: str = AUTO
     prune: str | float | None = None
-    patience: int | None = None
+    stop: tuple[str, ...] = ()
     verify_pairs: int | None = None
+    sentinels: int = 0
     further: tuple[Objective, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (
             ("budget", 1),
             ("workers", 1),
-            ("repeats", 1),
-            ("patience", 1),
             ("verify_pairs", 0),
+            ("sentinels", 0),
             ("seed", 0),
         ):
             value = getattr(self, name)
@@ -82,23 +86,28 @@ class Experiment:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InvalidInputError(f"{name}: {value!r} is not a positive number of seconds")
-        if self.estimator not in ESTIMATORS:
-            raise InvalidInputError(f"estimator: {self.estimator!r} is unknown; there are {', '.join(ESTIMATORS)}")
-        self._check_prune()
+        if self.estimator not in (AUTO, *ESTIMATORS):
+            raise InvalidInputError(
+                f"estimator: {self.estimator!r} is unknown; there are {AUTO}, {', '.join(ESTIMATORS)}"
+            )
+        self._check_rules()
         self._check_objectives()
         if self.command is not None:
             self.command.check(self.space)
 
-    def _check_prune(self) -> None:
-        if self.prune is None:
-            return
-        if self.prune == "default":
-            if self.measure != "wall" or self.goal != "minimize":
-                raise InvalidInputError(
-                    "prune: 'default' compares times, so it needs the measure wall, minimised; give seconds"
-                )
-        elif isinstance(self.prune, str) or not self.prune > 0:
-            raise InvalidInputError(f"prune: {self.prune!r} is neither 'default' nor a positive number of seconds")
+    def _check_rules(self) -> None:
+        if isinstance(self.stop, str):
+            raise InvalidInputError(f"stop: {self.stop!r} is a text; give a list of criteria, even of one")
+        resample_from(self.resample)
+        prune_from(self.prune)
+        stop_from(self.stop, self.space, maximize=self.goal == "maximize")
+        timed = self.measure == "wall" and self.goal == "minimize"
+        if isinstance(self.prune, str) and not timed:
+            raise InvalidInputError(
+                f"prune: {self.prune!r} compares times, so it needs the measure wall, minimised; give seconds"
+            )
+        if not timed and (texts := [text for text in self.stop if goes_by_time(text)]):
+            raise InvalidInputError(f"stop: {texts[0]!r} compares times, so it needs the measure wall, minimised")
 
     def _check_objectives(self) -> None:
         measures = [objective.measure for objective in self.objectives]  # each checks its goal, the first one too
@@ -110,7 +119,9 @@ class Experiment:
             raise InvalidInputError("measure: 'returned' cannot be mixed with others; let the function return them all")
         if measures[0] != "returned" and len(set(measures)) < len(measures):
             raise InvalidInputError(f"measure: {', '.join(measures)}; name each of them once")
-        for name, needless in (("prune", None), ("patience", None), ("verify_pairs", 0)):
+        if self.resample.startswith(("sedr", "evadyr")):
+            raise InvalidInputError(f"resample: {self.resample} goes by one value; write once or static:RUNS")
+        for name, needless in (("prune", None), ("stop", ()), ("verify_pairs", 0), ("sentinels", 0)):
             if getattr(self, name) not in (None, needless):
                 raise InvalidInputError(
                     f"{name.partition('_')[0]}: goes by one value; leave it out, or measure one thing"
@@ -142,6 +153,7 @@ class Experiment:
         plain["space"] = self.space.to_json()
         plain["command"] = None if self.command is None else self.command.to_json()
         plain["options"] = dict(self.options)
+        plain["stop"] = list(self.stop)
         plain["further"] = [{"measure": objective.measure, "goal": objective.goal} for objective in self.further]
         return plain
 
@@ -149,6 +161,7 @@ class Experiment:
     def from_json(cls, plain: Mapping[str, Plain]) -> "Experiment":
         """Rebuild what `to_json` wrote; a key this version does not know is an error, not a silent loss."""
         known = {each.name for each in fields(cls)}
+        plain = _without_old_names(plain)
         if unknown := sorted(set(plain) - known):
             raise InvalidInputError(
                 f"experiment settings hold {', '.join(unknown)}, unknown to this version; update luthier"
@@ -160,9 +173,27 @@ class Experiment:
                 "experiment settings hold no parameter space; the store was written by something else"
             )
         values["space"] = Space.from_json(space)  # type: ignore[assignment]  # plain values become objects here
-        values["command"] = _template(command) if command is not None else None  # type: ignore[assignment]  # the same
+        values["command"] = _command(command) if command is not None else None  # type: ignore[assignment]  # the same
         values["further"] = _objectives(values.get("further", ()))  # type: ignore[assignment]  # the same
+        values["stop"] = _texts(values.get("stop", ()))
         return cls(**values)  # type: ignore[arg-type]  # __post_init__ checks each value
+
+
+def _without_old_names(plain: Mapping[str, Plain]) -> dict[str, Plain]:
+    """Settings as version 0.1 wrote them, said with today's names."""
+    values = dict(plain)
+    if "repeats" in values:
+        values["resample"] = f"static:{values.pop('repeats')}"
+    if "patience" in values:
+        patience = values.pop("patience")
+        values["stop"] = [] if patience is None else [f"no improvement over {patience}"]
+    return values
+
+
+def _texts(plain: Plain) -> tuple[str, ...]:
+    if isinstance(plain, str) or not isinstance(plain, Sequence):
+        raise InvalidInputError(f"experiment settings hold {plain!r} for stop; the store was written by something else")
+    return tuple(str(text) for text in plain)
 
 
 def _objectives(plain: Plain) -> tuple[Objective, ...]:
@@ -175,7 +206,9 @@ def _objectives(plain: Plain) -> tuple[Objective, ...]:
     return tuple(objectives)
 
 
-def _template(plain: Mapping[str, Plain]) -> Template:
+def _command(plain: Mapping[str, Plain]) -> Template | JobScript:
+    if "component" in plain:
+        return JobScript.from_json(plain)
     argv, environment = plain.get("argv"), plain.get("environment")
     if not isinstance(argv, Sequence) or not isinstance(environment, Mapping):
         raise InvalidInputError("experiment settings hold no command; the store was written by something else")

@@ -39,9 +39,7 @@ class Template:
 
     def check(self, space: Space) -> None:
         """Raise unless every placeholder has a parameter and every parameter a placeholder."""
-        used = {
-            m["name"] for t in (*self.argv, *self.environment.values()) for m in _PLACEHOLDER.finditer(t) if m["name"]
-        }
+        used = frozenset[str]().union(*map(placeholders, (*self.argv, *self.environment.values())))
         for name in sorted(used - set(space.names)):
             near = get_close_matches(name, space.names, n=1)
             hint = (
@@ -59,10 +57,10 @@ class Template:
     def render(self, space: Space, config: Config) -> tuple[tuple[str, ...], dict[str, str]]:
         """The arguments and the added environment variables for one configuration."""
         texts = {parameter.name: parameter.format(config[parameter.name]) for parameter in space.parameters}
-        environment = {name: _fill(text, texts, str) for name, text in self.environment.items()}
+        environment = {name: fill(text, texts) for name, text in self.environment.items()}
         if self.shell:
-            return ("/bin/sh", "-c", _fill(" ".join(self.argv), texts, shlex.quote)), environment
-        return tuple(_fill(text, texts, str) for text in self.argv), environment
+            return ("/bin/sh", "-c", fill(" ".join(self.argv), texts, shlex.quote)), environment
+        return tuple(fill(text, texts) for text in self.argv), environment
 
     def line(self, space: Space, config: Config) -> str:
         """The command line a person can paste into a shell."""
@@ -77,7 +75,14 @@ class Template:
         return {"argv": list(self.argv), "environment": dict(self.environment), "shell": self.shell}
 
 
-def _fill(text: str, values: Mapping[str, str], quote: Callable[[str], str]) -> str:
+def placeholders(text: str) -> frozenset[str]:
+    """The names of the parameters that a text has placeholders for."""
+    return frozenset(match["name"] for match in _PLACEHOLDER.finditer(text) if match["name"])
+
+
+def fill(text: str, values: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
+    """The text with values in place of its placeholders, each as `quote` writes it."""
+
     def replacement(match: re.Match[str]) -> str:
         return f"{{{match['literal']}}}" if match["literal"] else quote(values[match["name"]])
 

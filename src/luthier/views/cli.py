@@ -10,6 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.views.components import register
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -92,19 +93,50 @@ def tune(
     ] = None,
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
     workers: Annotated[int, typer.Option("-j", "--workers", help="How many runs at a time.")] = 1,
-    repeats: Annotated[int, typer.Option(help="How often each configuration runs.")] = 1,
-    estimator: Annotated[str, typer.Option(help="What stands for several runs: mean, median or minimum.")] = "mean",
+    resample: Annotated[
+        str,
+        typer.Option(
+            help="How often a configuration runs: auto (the best one again while it may lead by luck), once, "
+            "static:RUNS, sedr:PERCENT% (until its mean is known so well) or evadyr.",
+            metavar="RULE",
+        ),
+    ] = "auto",
+    estimator: Annotated[
+        str,
+        typer.Option(
+            help="What stands for several runs: auto (by the noise seen), mean, median, minimum, trimmed or "
+            "hodges-lehmann."
+        ),
+    ] = "auto",
     timeout: Annotated[str | None, typer.Option(help="Kill a run after this long, e.g. 90s.", metavar="TIME")] = None,
     time_limit: Annotated[
         str | None, typer.Option("--time-limit", help="End the search after this long, e.g. 2h.", metavar="TIME")
     ] = None,
     prune: Annotated[
         str | None,
-        typer.Option(help="Stop a run that takes longer than the default did, or than this.", metavar="default|TIME"),
+        typer.Option(
+            help="Stop the first run of a configuration when it takes longer than the default, than the median, mean "
+            "or a quantile of past runs, or than this; chance: when it can hardly be as good as the best.",
+            metavar="default|median|mean|q75|chance|TIME",
+        ),
     ] = None,
-    patience: Annotated[
-        int | None, typer.Option(help="End the search after so many configurations without improvement.")
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stop",
+            help="End the search early, e.g. 'improvement < 5% over 15', 'no improvement over 20 and after 30 runs', "
+            "'target 3.2', 'target 50% of default', 'gain < cost for 1000 runs'; any of several.",
+            metavar="CRITERION",
+        ),
     ] = None,
+    sentinels: Annotated[
+        int,
+        typer.Option(
+            help="Run the default again after so many runs; what these show of a machine that grew slower or faster is "
+            "taken out of all values. 0: never.",
+            metavar="RUNS",
+        ),
+    ] = 0,
     verify: Annotated[int | None, typer.Option(help="Most pairs of runs for the final comparison; 0 for none.")] = None,
     optimizer: Annotated[str, typer.Option("-o", "--optimizer", help="How to search.")] = "auto",
     options: Annotated[
@@ -143,15 +175,16 @@ def tune(
         time_limit_s=parse_duration(time_limit) if time_limit else None,
         timeout_s=parse_duration(timeout) if timeout else None,
         workers=workers,
-        repeats=repeats,
+        resample=resample,
         estimator=estimator,
         prune=launch.prune_from(prune),
-        patience=patience,
+        stop=tuple(stop or ()),
         verify_pairs=verify,
+        sentinels=sentinels,
     )
     note = launch.default_note(parameters or [], experiment.space)
     record, result = launch.launch(experiment, name or Path(template.argv[0]).name, store, note="" if quiet else note)
-    return _show_result(record, result, as_json=as_json)
+    return show_result(record, result, as_json=as_json)
 
 
 @app.command()
@@ -162,7 +195,7 @@ def resume(number: Number, store: StoreUrl = None, quiet: Quiet = False, as_json
     """
     from luthier.views import launch
 
-    return _show_result(*launch.relaunch(number, store, quiet=quiet), as_json=as_json)
+    return show_result(*launch.relaunch(number, store, quiet=quiet), as_json=as_json)
 
 
 @app.command("list")
@@ -286,7 +319,7 @@ def _read(number: int, store: str | None) -> "tuple[Record, Result]":
     return record, conclude(Experiment.from_json(record.settings), history.runs(number))
 
 
-def _show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
+def show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
     """Print the answer; the exit code is 1 when no run gave a number."""
     from luthier.views import summary
 
@@ -329,6 +362,8 @@ def _fail(message: str) -> None:
     print(f"luthier: {' '.join(message.splitlines())}", file=sys.stderr)
     sys.exit(2)
 
+
+register(app)
 
 if __name__ == "__main__":
     main()

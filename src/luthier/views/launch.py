@@ -10,6 +10,7 @@ from luthier.engine.result import Result
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
 from luthier.measures.registry import measures_from
+from luthier.runners.base import Runner
 from luthier.runners.command import Command, CommandRunner
 from luthier.space import Space
 from luthier.spec import (
@@ -22,6 +23,7 @@ from luthier.spec import (
     parse_parameter,
     parse_value,
 )
+from luthier.spec.script import JobScript
 from luthier.store import data_directory, open_store
 from luthier.store.base import Record, Store
 from luthier.trial import Config, Value
@@ -81,8 +83,8 @@ def options_from(texts: Sequence[str]) -> dict[str, Value]:
 
 
 def prune_from(text: str | None) -> str | float | None:
-    """The limit that `--prune` names."""
-    return text if text is None or text == "default" else parse_duration(text)
+    """What `--prune` names: a rule, or a time in seconds."""
+    return parse_duration(text) if text is not None and text[:1].isdigit() else text
 
 
 def launch(experiment: Experiment, name: str, store_url: str | None, *, note: str) -> tuple[Record, Result]:
@@ -111,14 +113,20 @@ def relaunch(number: int, store_url: str | None, *, quiet: bool) -> tuple[Record
 
 def _work(store: Store, record: Record, experiment: Experiment, *, quiet: bool) -> tuple[Record, Result]:
     with progress_view(f"experiment {record.id}: {record.name}", experiment, quiet=quiet) as view:
-        return carry_on(store, record, experiment, _command_runner, watch=view)
+        return carry_on(store, record, experiment, _runner, watch=view)
 
 
-def _command_runner(experiment: Experiment, record: Record) -> CommandRunner:
+def _runner(experiment: Experiment, record: Record) -> Runner:
+    template = experiment.command
+    if isinstance(template, JobScript):
+        from luthier.views.jobs import job_runner  # loads what only declared components need
+
+        return job_runner(experiment, template)
+
     def render(config: Config) -> Command:
-        if experiment.command is None:
+        if template is None:
             raise InvalidInputError(f"experiment {record.id} has no command")
-        argv, environment = experiment.command.render(experiment.space, config)
+        argv, environment = template.render(experiment.space, config)
         return Command(argv, environment, cwd=experiment.cwd)
 
     return CommandRunner(render, data_directory() / "runs", slots=experiment.workers)
@@ -126,7 +134,7 @@ def _command_runner(experiment: Experiment, record: Record) -> CommandRunner:
 
 def _check_program(experiment: Experiment) -> None:
     """A program that is not there is found out before anything is written, unless a parameter is part of its name."""
-    if experiment.command is None or experiment.command.shell:
+    if not isinstance(experiment.command, Template) or experiment.command.shell:
         return
     argv, environment = experiment.command.render(experiment.space, experiment.space.default)
     if argv[0] != experiment.command.argv[0]:

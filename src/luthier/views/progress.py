@@ -5,7 +5,8 @@ import time
 from types import TracebackType
 from typing import Protocol, TextIO
 
-from luthier.engine.plan import Plan, is_reliable
+from luthier.engine.plan import Plan
+from luthier.engine.recommendation import is_reliable
 from luthier.optimizers.front import front_of
 from luthier.spec import Experiment
 from luthier.trial import Completed

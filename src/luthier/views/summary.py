@@ -1,5 +1,6 @@
 """Results as tables for people and as plain values for programs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
@@ -13,7 +14,7 @@ from luthier.spec import Experiment
 from luthier.store.base import Json, Record
 from luthier.trial import Completed, Estimate, Outcome, Run, Trial
 from luthier.views.listing import record_json, status_text
-from luthier.views.text import config_text, duration_text, estimate_text, estimates_text, measure_names
+from luthier.views.text import config_text, duration_text, estimate_text, estimates_text, measure_names, value_text
 
 SHOWN_TRIALS = 10
 BAR_WIDTH = 20
@@ -26,7 +27,12 @@ def result_view(record: Record, result: Result) -> RenderableType:
     parts: list[RenderableType] = [table, Text(result.verdict, style="bold")]
     runs = len(result.runs)
     parts.append(Text(f"{runs} of {result.experiment.budget} runs, {duration_text(result.cost_s)} of run time"))
+    if noise := noise_text(result):
+        parts.append(Text(noise))
+    parts += [Text(line) for line in trouble_lines(result)]
     command = command_line(result)
+    if command is not None and "\n" in command:
+        command = f"luthier apply {record.id} > tuned.sh"
     if command is not None:
         use = "use it:" if result.improved else "the default is still the command to use:"
         if several:
@@ -35,6 +41,34 @@ def result_view(record: Record, result: Result) -> RenderableType:
     if record.status != "finished":
         parts.append(Text(f"{status_text(record)}; go on with: luthier resume {record.id}"))
     return Group(*parts)
+
+
+def noise_text(result: Result) -> str:
+    """How much runs of one configuration differ, and what was spent on finding out; nothing if none ran twice."""
+    noise = result.noise
+    if not noise.freedom:
+        return ""
+    spread = f"{100.0 * noise.deviation:.2g} %"
+    if not noise.relative:
+        spread = value_text(noise.deviation, result.experiment.measure)
+    repeated = f"{result.repeats} runs of the search were repeats (estimator: {result.estimator})"
+    return f"noise: {spread} from run to run" + (f"; {repeated}" if result.repeats else "")
+
+
+def trouble_lines(result: Result) -> list[str]:
+    """What the machine did meanwhile, and which runs were out of the ordinary."""
+    lines = []
+    drift, outliers = result.drift, result.outliers
+    if drift.kind != "steady":
+        cure = "taken out of the values" if result.experiment.sentinels else "--sentinels 10 would take that out"
+        lines.append(f"machine: {drift.sentence()}, by the runs of the default; {cure}")
+    if outliers:
+        worst = max(outliers, key=lambda outlier: abs(math.log(outlier.factor)))
+        lines.append(
+            f"outliers: {len(outliers)} of {len(result.runs)} runs; "
+            f"run {worst.run} gave {worst.factor:.3g}x what its configuration usually does ({worst.reason})"
+        )
+    return lines
 
 
 def _why(result: Result) -> str:
@@ -108,6 +142,13 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         "recommended": None if result.recommended is None else dict(result.recommended),
         "command": command_line(result),
         "cost_s": result.cost_s,
+        "noise": {"deviation": result.noise.deviation, "relative": result.noise.relative}
+        if result.noise.freedom
+        else None,
+        "repeats": result.repeats,
+        "machine": {"kind": result.drift.kind, "sentence": result.drift.sentence()},
+        "outliers": [asdict(outlier) for outlier in result.outliers],
+        "estimator": result.estimator,
     }
 
 

@@ -1,0 +1,316 @@
+"""Resampling on noisy machines, in virtual time: the experiments of Robert's thesis (tables 5.11 to 5.18) and others.
+
+    python -m benchmarks.noise --seeds 30
+
+Every rule tunes the same systems with the same search and the same stop rule. A row of the result is one experiment.
+Finished rows are kept in `benchmarks/results/noise.csv` and skipped the next time.
+"""
+
+import argparse
+import csv
+import math
+import sys
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from statistics import fmean, median
+
+from benchmarks import tables
+from luthier.engine.recommendation import best_of, recommended
+from luthier.engine.result import Result
+from luthier.engine.session import carry_on
+from luthier.runners.replay import Answer, Answers, ReplayRunner
+from luthier.space import Choice, Space
+from luthier.spec import Experiment
+from luthier.store import open_store
+from luthier.trial import Completed, Config, Failed, Trial
+from testbeds.noise import find_noise
+from testbeds.testbed import NoisyTestbed, find_testbed
+
+RESULTS = Path(__file__).resolve().parent / "results" / "noise.csv"
+STOP = "improvement < 5% over 15"
+LONGER = "improvement < 5% over 22"
+RULES: Mapping[str, tuple[str, str, str]] = {
+    "none": ("once", "mean", STOP),
+    "static:3": ("static:3", "mean", STOP),
+    "static:5": ("static:5", "mean", STOP),
+    "static:10": ("static:10", "mean", STOP),
+    "sedr:10%": ("sedr:10%", "mean", STOP),
+    "sedr:30%": ("sedr:30%", "mean", STOP),
+    "evadyr": ("evadyr", "mean", STOP),
+    "auto": ("auto", "auto", STOP),
+    "auto, longer": ("auto", "auto", LONGER),
+    "none, longer": ("once", "mean", LONGER),
+}
+"""How often configurations run, what stands for their runs, and when the search ends.
+
+The published rules use the mean, as published. `longer` spends on configurations what EVADyR spends on repeats.
+"""
+
+
+@dataclass(frozen=True)
+class System:
+    """Something noisy to tune: `answers` makes a machine for a seed, `true` tells what is best on average."""
+
+    name: str
+    group: str
+    space: Space
+    answers: Callable[[int], Answers]
+    true: Callable[[Config], float]
+    optimum: float
+    budget: int
+    maximize: bool = False
+    published: Mapping[str, tuple[float, float]] | None = None
+
+    def distance(self, config: Config) -> float:
+        """Percent by which a configuration misses the optimum on average."""
+        gap = self.optimum - self.true(config) if self.maximize else self.true(config) - self.optimum
+        return 100.0 * gap / abs(self.optimum)
+
+
+# Distance in percent and duration in seconds: tables 5.11 to 5.15 and 5.17 of the thesis.
+PUBLISHED: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "every-60": {
+        "none": (75.54, 1201), "static:3": (23.57, 2431), "static:5": (15.98, 1947),
+        "sedr:10%": (53.99, 4304), "sedr:30%": (309.31, 2241), "evadyr": (5.81, 2046),
+    },
+    "every-120": {
+        "none": (319.92, 1080), "static:3": (30.92, 1411), "static:5": (27.37, 1844),
+        "sedr:10%": (112.4, 3132), "sedr:30%": (308.15, 1994), "evadyr": (4.27, 1557),
+    },
+    "every-300": {
+        "none": (66.25, 827), "static:3": (38.65, 1212), "static:5": (2.84, 1632),
+        "sedr:10%": (28.21, 1621), "sedr:30%": (205.76, 2015), "evadyr": (2.57, 1311),
+    },
+    "cluster": {
+        "none": (12.9, 5729), "static:5": (6.86, 17948), "static:10": (6.71, 28205),
+        "sedr:10%": (11.57, 30601), "sedr:30%": (6.64, 15658), "evadyr": (5.0, 6566),
+    },
+}  # fmt: skip
+
+
+def systems() -> Iterator[System]:
+    """The thesis' four experiments, the same systems under other noise, and the measured tables that have repeats."""
+    for noise in ("every-60", "every-120", "every-300"):
+        yield _simulated("sro/hotspots", noise, "SRO", 100)
+    yield _simulated("sbb/ior", "cluster", "SBB", 160)
+    for name, noise in (("sro/hotspots", "random"), ("sro/b", "pareto"), ("sbb/bandwidth", "cluster")):
+        yield _simulated(name, noise, "other noise", 100)
+    known = set(tables.names())
+    for name in ("convolution/A100", "convolution/A4000", "convolution/MI250X", "convolution/W6600"):
+        if name in known:
+            yield _measured(name, 100)
+    for name in ("iozone_fread/f64", "iozone_fread/f256", "iozone_fread/f1024"):
+        if name in known:
+            yield _measured(name, 100)
+
+
+def _simulated(name: str, noise: str, group: str, budget: int) -> System:
+    testbed = find_testbed(name)
+
+    def answers(seed: int) -> Answers:
+        return NoisyTestbed(testbed, find_noise(noise), seed=seed).answer
+
+    best = float(testbed.table().min())
+    published = PUBLISHED.get(noise) if group in ("SRO", "SBB") else None
+    return System(f"{name} {noise}", group, testbed.space, answers, testbed.seconds, best, budget, published=published)
+
+
+def _measured(name: str, budget: int) -> System:
+    """A table with repeats; a run takes as long as it measured, or a second where it measured something else."""
+    table = tables.load(name)
+    space = Space(*(Choice(p, list(v), ordered=tables.is_ordered(v)) for p, v in table.parameters.items()))
+
+    def answers(seed: int) -> Answers:
+        def answer(config: Config, repeat: int, now_s: float) -> Answer:
+            del now_s
+            point = table.point(config)
+            runs = [value for value in table.runs_at(point) if not math.isnan(value)]
+            if not runs:
+                return Answer(0.0, Failed("never measured"))
+            start = zlib.crc32(f"{seed}:{table.number(point)}".encode())
+            value = runs[(start + repeat) % len(runs)]
+            return Answer(value if table.minimise else 1.0, value)
+
+        return answer
+
+    def true(config: Config) -> float:
+        return table.true(table.point(config))
+
+    return System(name, "measured", space, answers, true, table.optimum(), budget, maximize=not table.minimise)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One experiment: `distance` is of the best estimate, `recommended` of what the model recommends, in percent."""
+
+    system: str
+    rule: str
+    optimizer: str
+    seed: int
+    distance: float
+    recommended: float
+    improvement: float
+    steps: int
+    uniques: int
+    triggers: int
+    duration_s: float
+
+
+def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
+    """Tune a system once in virtual time."""
+    resample, estimator, stop = RULES[rule]
+    experiment = Experiment(
+        space=system.space,
+        measure="returned",
+        goal="maximize" if system.maximize else "minimize",
+        optimizer=optimizer,
+        options={} if optimizer == "auto" else {"initial": 10},
+        seed=seed,
+        budget=system.budget,
+        resample=resample,
+        estimator=estimator,
+        stop=(stop,),
+        verify_pairs=0,
+    )
+    store = open_store("memory:")
+    record = store.create(system.name, experiment.to_json(), 0.0)
+    _, result = carry_on(
+        store, record, experiment, lambda *_: ReplayRunner(system.answers(seed)), watch=lambda *_: None
+    )
+    return _row(system, rule, optimizer, seed, result)
+
+
+def _row(system: System, rule: str, optimizer: str, seed: int, result: Result) -> Row:
+    trials = result.trials if not system.maximize else [_turned(trial) for trial in result.trials]
+    lowest, model = best_of(trials), recommended(system.space, trials)
+    if lowest is None or model is None:
+        raise RuntimeError(f"{system.name}: nothing was measured")
+    runs = [run for run in result.runs if isinstance(run.outcome, Completed)]
+    counts = [sum(run.trial == number for run in runs) for number in range(len(trials))]
+    default, found = system.true(system.space.default), system.true(trials[lowest].config)
+    gain = (found - default if system.maximize else default - found) / abs(default) if default == default else math.nan
+    return Row(
+        system.name, rule, optimizer, seed,
+        round(system.distance(trials[lowest].config), 4),
+        round(system.distance(trials[model].config), 4),
+        round(100.0 * gain, 3), len(result.runs), len(trials), sum(count > 1 for count in counts),
+        round(result.cost_s, 2),
+    )  # fmt: skip
+
+
+def _turned(trial: Trial) -> Trial:
+    """The trial with lower-is-better values."""
+    outcomes = tuple(
+        replace(each, value=-each.value) if isinstance(each, Completed) else each for each in trial.outcomes
+    )
+    estimate = None if trial.estimate is None else replace(trial.estimate, value=-trial.estimate.value)
+    return replace(trial, outcomes=outcomes, estimate=estimate)
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Every experiment that was played."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [_read(raw) for raw in csv.DictReader(file)]
+
+
+def _read(raw: Mapping[str, str]) -> Row:
+    return Row(
+        raw["system"], raw["rule"], raw["optimizer"], int(raw["seed"]), float(raw["distance"]),
+        float(raw["recommended"]), float(raw["improvement"]), int(raw["steps"]), int(raw["uniques"]),
+        int(raw["triggers"]), float(raw["duration_s"]),
+    )  # fmt: skip
+
+
+def append_row(path: Path, row: Row) -> None:
+    """Write down one experiment."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow(asdict(row))
+
+
+COLUMNS = (
+    "rule", "seeds", "distance % mean (median)", "recommended %", "published %", "gain %", "steps", "uniques",
+    "triggers", "duration s", "published s",
+)  # fmt: skip
+
+
+def report(rows: Sequence[Row], chosen: Sequence[System], optimizer: str) -> None:
+    """Print a table for every system, then the means of all, relative to EVADyR."""
+    ratios: dict[str, list[tuple[float, float, float]]] = {rule: [] for rule in RULES}
+    for system in chosen:
+        mine = [row for row in rows if row.system == system.name and row.optimizer == optimizer]
+        if not mine:
+            continue
+        print(f"\n## {system.name}, {optimizer}, budget {system.budget}")
+        print("| " + " | ".join(COLUMNS) + " |\n" + "| --- " * len(COLUMNS) + "|")
+        for rule in RULES:
+            some = [row for row in mine if row.rule == rule]
+            if some:
+                _line(rule, some, (system.published or {}).get(rule))
+                ratios[rule].append(
+                    (
+                        fmean(r.distance for r in some),
+                        fmean(r.recommended for r in some),
+                        fmean(r.duration_s for r in some),
+                    )
+                )
+    _overall(ratios)
+
+
+def _line(rule: str, rows: Sequence[Row], published: tuple[float, float] | None) -> None:
+    def mean(name: str) -> float:
+        return fmean(getattr(row, name) for row in rows)
+
+    distance, duration = (f"{published[0]:.1f}", f"{published[1]:.0f}") if published else ("", "")
+    print(
+        f"| {rule} | {len(rows)} | {mean('distance'):.2f} ({median(row.distance for row in rows):.2f}) "
+        f"| {mean('recommended'):.2f} | {distance} | {mean('improvement'):.1f} | {mean('steps'):.0f} "
+        f"| {mean('uniques'):.0f} | {mean('triggers'):.0f} | {mean('duration_s'):.0f} | {duration} |"
+    )
+
+
+def _overall(ratios: Mapping[str, Sequence[tuple[float, float, float]]]) -> None:
+    """Sums over the systems that every rule has played, each system's duration in units of EVADyR's."""
+    base = ratios["evadyr"]
+    print("\n## Over all systems: mean distance, mean distance of the recommended, duration relative to EVADyR's")
+    print("| rule | systems | distance % | recommended % | duration |\n| --- | --- | --- | --- | --- |")
+    for rule, found in ratios.items():
+        if found and len(found) == len(base):
+            share = fmean(mine[2] / other[2] for mine, other in zip(found, base, strict=True))
+            distance, model = fmean(each[0] for each in found), fmean(each[1] for each in found)
+            print(f"| {rule} | {len(found)} | {distance:.2f} | {model:.2f} | {share:.2f} |")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Play what is left, then print the tables."""
+    parser = argparse.ArgumentParser(prog="benchmarks.noise", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=30, help="seeds 0 to N-1 (default 30)")
+    parser.add_argument(
+        "--optimizer", default="gp", help="the search (default gp with 10 initial points, as published)"
+    )
+    parser.add_argument("--rules", default=";".join(RULES), help="separated by ; (default: all)")
+    parser.add_argument("--systems", default="", help="only systems whose name holds this text")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to go on with")
+    parser.add_argument("--report-only", action="store_true", help="play nothing")
+    words_read = parser.parse_args(words)
+    chosen = [system for system in systems() if words_read.systems in system.name]
+    done = {(row.system, row.rule, row.optimizer, row.seed) for row in read_rows(words_read.results)}
+    for seed in range(0 if words_read.report_only else words_read.seeds):
+        for system in chosen:
+            for rule in words_read.rules.split(";"):
+                if (system.name, rule, words_read.optimizer, seed) not in done:
+                    append_row(words_read.results, play(system, rule, words_read.optimizer, seed))
+    report(read_rows(words_read.results), chosen, words_read.optimizer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Which configuration to recommend: the one that is best on average, not the one with the luckiest run."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from luthier.learn.gaussian_process import GaussianProcess, Observations
+from luthier.learn.kernels import FloatArray
+from luthier.learn.linear import one_thread
+from luthier.space import Space
+from luthier.trial import Completed, Lost, Trial
+
+_MOST = 1_000  # a model of more trials is slow; those with the lowest estimates are looked at
+_PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all configurations is worth
+
+
+def best_of(trials: Sequence[Trial]) -> int | None:
+    """The position of the trial with the lowest estimate among those that never failed; the earliest of equals."""
+    known = _lowest_first(trials)
+    return known[0] if known else None
+
+
+def is_reliable(trial: Trial) -> bool:
+    """Whether every run that told anything ended well."""
+    return all(isinstance(outcome, Completed | Lost) for outcome in trial.outcomes)
+
+
+def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | None:
+    """The trial that goes into the verification; the minimum is no mean, so there the lowest estimate counts."""
+    return best_of(trials) if estimator == "minimum" else recommended(space, trials)
+
+
+def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
+    """The position of the trial with the lowest expected value among those that never failed; None if there is none.
+
+    Estimates are taken for means of their runs. The noise is what runs of the same configuration differ by; a Gaussian
+    process then tells from all trials together what each would give on average. Where no configuration ran twice, or
+    all repeats agree, noise cannot be told from a rough function, and the lowest estimate counts.
+    """
+    known = _lowest_first(trials)
+    runs = [
+        np.array([outcome.value for outcome in trials[at].outcomes if isinstance(outcome, Completed)]) for at in known
+    ]
+    if all(values.min() == values.max() for values in runs):
+        return known[0] if known else None
+    known, scale = known[:_MOST], _scale(np.concatenate(runs))
+    x = space.to_unit(space.codes([trials[at].config for at in known]))
+    y = scale(np.array([_value(trials[at]) for at in known]))
+    # The nugget belongs to the function here: it makes neighbours differ, but is the same in every run.
+    data = Observations(x, y, np.ones(len(y)), _errors([scale(values) for values in runs])[: len(y)])
+    process = GaussianProcess(np.asarray(space.ordered, dtype=np.bool_), "laplace")
+    with one_thread():
+        process.fit(data)
+        expected, _ = process.without_error(data)
+    return known[int(np.argmin(expected))]
+
+
+def _lowest_first(trials: Sequence[Trial]) -> list[int]:
+    """The positions of the trials that never failed and have an estimate, the lowest first, the earliest of equals."""
+    known = [at for at, trial in enumerate(trials) if trial.estimate is not None and is_reliable(trial)]
+    return sorted(known, key=lambda at: _value(trials[at]))
+
+
+def _value(trial: Trial) -> float:
+    return float("inf") if trial.estimate is None else trial.estimate.value
+
+
+def _scale(values: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """A rising scale: logarithmic where all values have the same sign, as what disturbs a run does so by a factor."""
+    if values.min() > 0.0 or values.max() < 0.0:
+        return lambda some: np.sign(some) * np.log(np.abs(some))
+    largest = float(np.max(np.abs(values)))
+    return lambda some: some / largest
+
+
+def _errors(runs: Sequence[FloatArray]) -> FloatArray:
+    """The deviation of the mean of each group of runs: by its own scatter, drawn towards that of all while it is small.
+
+    The common variance is the most probable one, the sum of squares over its degrees of freedom plus 2 (Gelman et al.
+    2013, section 3.2): while repeats are few, it is rather too small, and measurements are believed.
+    """
+    counts = np.array([len(values) for values in runs], dtype=np.float64)
+    squares = np.array([np.sum((values - values.mean()) ** 2) for values in runs])
+    common = float(squares.sum()) / (float(counts.sum()) - len(counts) + 2.0)
+    variances = (_PRIOR_FREEDOM * common + squares) / (_PRIOR_FREEDOM + counts - 1.0)
+    return np.sqrt(variances / counts)

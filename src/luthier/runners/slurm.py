@@ -1,0 +1,359 @@
+"""Runs batch scripts as Slurm jobs."""
+
+import logging
+import os
+import secrets
+import shutil
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.runners import slurm_text
+from luthier.runners.checks import (
+    checked_grace,
+    checked_key,
+    checked_slots,
+    checked_timeout,
+    require_free_slot,
+    verbatim,
+)
+from luthier.runners.slurm_commands import Pace, Question, call
+from luthier.runners.slurm_folder import SlurmFolder
+from luthier.runners.slurm_text import Listed
+from luthier.runners.supervisor import JobFile
+from luthier.trial import Config, Execution, Job
+
+logger = logging.getLogger(__name__)
+
+_LOOK_EVERY_S = (0.05, 1.0)
+_LONGEST_BETWEEN_QUESTIONS_S = 30.0
+_FORGOTTEN_AFTER = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch script as one would give it to sbatch, with the variables and the sbatch options of one configuration.
+
+    The values of `environment` reach the script verbatim, whatever they hold. `options` are words for the command line
+    of sbatch. They go before the script's own `#SBATCH` lines; output files and the job's name are luthier's.
+    """
+
+    script: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.script.startswith("#!"):
+            raise InvalidInputError("script: its first line names no interpreter; begin it with #!/bin/bash")
+        for name in self.environment:
+            if not name or "=" in name:
+                raise InvalidInputError(f"environment: {name!r} cannot name a variable; it is empty or holds a '='")
+        if (word := slurm_text.refused_option(self.script, self.options)) is not None:
+            raise InvalidInputError(f"sbatch option {word}: a run is one job on this cluster; remove it")
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A job under way, and what is known of it.
+
+    `number` is Slurm's, None until Slurm is known to have the job. Answers to questions asked before `since` say
+    nothing about it. `seen_running` is when luthier first saw that it had begun; `missed` counts the answers in which
+    Slurm did not know it.
+    """
+
+    folder: SlurmFolder
+    name: str
+    number: int | None
+    since: float
+    began_at: float | None = None
+    seen_running: float | None = None
+    has_result: bool = False
+    missed: int = 0
+    over_since: float | None = None
+    last: Listed | None = None
+
+
+class SlurmRunner:
+    """Submits the script that `render` makes of a configuration, each run in `folder/<key>/` with its output files.
+
+    The folder must be one that the compute nodes see under the same path. On the node the script runs under the same
+    small supervisor as a local command: it takes the run on only once, so no key is ever executed twice, measures it
+    without the time in the queue, and ends it `timeout_s` after its start. Jobs outlive luthier and are adopted when
+    their key is submitted again, by the name of the job if need be.
+
+    A controller that does not answer is waited for, and a queue that is full is tried again: `submit` has accepted the
+    job, and `poll` brings it in. A job that Slurm will never take is reported as failed. How a run ended is known once
+    Slurm says that its job is over: squeue is asked about all jobs at once, at most every `ask_every_s` seconds and
+    less often while nothing happens. A result may take `settle_s` seconds to show through a shared file system.
+    """
+
+    def __init__(
+        self,
+        render: Callable[[Config], Batch],
+        folder: str | Path,
+        slots: int = 1,
+        *,
+        grace_s: float = 2.0,
+        ask_every_s: float = 1.0,
+        settle_s: float = 10.0,
+    ) -> None:
+        self._render = render
+        self._folder = Path(folder).absolute()
+        self._slots = checked_slots(slots)
+        self._grace_s = checked_grace(grace_s)
+        self._settle_s = settle_s
+        self._watched: dict[str, _Watched] = {}
+        self._question: Question | None = None
+        self._asking = Pace(ask_every_s, max(ask_every_s, _LONGEST_BETWEEN_QUESTIONS_S))
+        self._looking = Pace(*_LOOK_EVERY_S)
+        self._on_hold = False
+        self._complaint: str | None = None
+        self._accounting = True
+
+    @property
+    def slots(self) -> int:
+        """How many jobs may wait or run in Slurm at once."""
+        return self._slots
+
+    def submit(self, job: Job) -> None:
+        """Submit the job, or adopt it if its key was submitted before, by whomever."""
+        if checked_key(job.key) in self._watched:
+            return
+        require_free_slot(self._watched, self._slots)
+        if shutil.which("sbatch") is None:
+            raise NotFoundError("sbatch: no such program; run luthier where Slurm's commands are, or run locally")
+        folder = SlurmFolder(self._folder / job.key)
+        try:
+            is_new = not folder.has_job()
+            if is_new:
+                self._prepare(folder, job)
+            watched = _Watched(folder, folder.job_name(), folder.number(), time.monotonic())
+            watched.last = folder.last_word()
+            if watched.last is not None or folder.refusal() is not None:
+                watched.over_since = watched.since
+            elif is_new and not self._on_hold:
+                self._send(watched, others_queued=True)
+        except OSError as error:
+            raise UnavailableError(f"{folder.path}: cannot submit the run: {error.strerror}") from error
+        self._watched[job.key] = watched
+        self._hurry()
+
+    def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
+        """Return those of the named jobs that have ended; names not submitted here are passed over."""
+        give_up_at = time.monotonic() + wait_s
+        while True:
+            named = {key: self._watched[key] for key in many if key in self._watched}
+            try:
+                self._converse()
+                self._look()
+                ended = [execution for job in named.values() if (execution := self._ending(job))]
+            except OSError as error:
+                raise UnavailableError(f"{self._folder}: cannot read how runs ended: {error.strerror}") from error
+            for execution in ended:
+                del self._watched[execution.key]
+                self._hurry()
+            now = time.monotonic()
+            if ended or not named or now >= give_up_at:
+                return ended
+            self._wait(min(give_up_at - now, max(0.0, self._looking.left_s(now))))
+
+    def cancel(self, many: Sequence[str]) -> None:
+        """Call the named jobs off; `poll` ends those that run as soon as Slurm has told which they are now.
+
+        A controller that lost its memory gives the same numbers to other jobs.
+        """
+        for key in many:
+            if key in self._watched:
+                with suppress(OSError):
+                    self._watched[key].folder.request_cancel()
+        self._hurry()
+
+    def started_at(self, key: str) -> float | None:
+        """When the run began, in seconds since the epoch; None while its job waits in the queue."""
+        job = self._watched.get(key)
+        return None if job is None else job.began_at
+
+    def _prepare(self, folder: SlurmFolder, job: Job) -> None:
+        batch = self._render(job.config)
+        timeout_s = checked_timeout(job.timeout_s)
+        environment = verbatim("environment", (f"{name}={value}" for name, value in batch.environment.items()))
+        limit_s = None if timeout_s is None else timeout_s + self._grace_s
+        text = slurm_text.batch_script(batch.script, str(folder.path), sys.executable, limit_s)
+        name = f"luthier-{job.key}-{secrets.token_hex(4)}"  # the same key may stand for another run elsewhere
+        command = slurm_text.sbatch_command(
+            str(folder.path / "batch"), name, str(folder.path / "slurm.log"), batch.options
+        )
+        script, cwd = os.fsencode(folder.path / "script"), os.fsencode(folder.path / "cwd")
+        folder.prepare(
+            JobFile(timeout_s, self._grace_s, cwd, [script], environment),
+            name=name,
+            script=verbatim("script", [batch.script])[0],
+            batch=os.fsencode(text),
+            sbatch=verbatim("sbatch options", [str(Path.cwd()), *command]),
+        )
+
+    def _send(self, job: _Watched, *, others_queued: bool) -> None:
+        """Submit a job to Slurm; what comes of it is told by the job's fields, or by a later answer of Slurm's."""
+        cwd, *command = job.folder.sbatch_words()
+        try:
+            job.number = slurm_text.parse_submitted(call(command, cwd=cwd))
+        except UnavailableError as error:
+            if slurm_text.is_refusal(str(error), others_queued=others_queued):
+                self._refuse(job, str(error))
+            else:
+                self._complain(str(error))
+                self._on_hold = True
+        if job.number is not None:
+            job.folder.note_number(job.number)
+        job.since = time.monotonic()
+
+    def _refuse(self, job: _Watched, reason: str) -> None:
+        job.folder.note_refusal(reason)
+        job.over_since = time.monotonic()
+
+    def _converse(self) -> None:
+        """Take Slurm's answer, if there is one, and ask again when it is time."""
+        question = self._question
+        if question is not None and question.is_answered():
+            self._question = None
+            self._asking.done(time.monotonic())
+            try:
+                listed = slurm_text.parse_squeue(question.answer())
+            except (UnavailableError, OSError) as error:
+                self._complain(str(error))
+                self._on_hold = True
+            else:
+                self._on_hold = False
+                self._hear(listed, question.asked_at)
+                if not self._on_hold:
+                    self._complain(None)
+        waited_for = any(job.over_since is None for job in self._watched.values())
+        if self._question is None and waited_for and self._asking.left_s(time.monotonic()) <= 0:
+            self._question = Question(slurm_text.squeue_command(os.geteuid()))
+
+    def _complain(self, complaint: str | None) -> None:
+        """Warn when Slurm begins to give trouble, say so when it is over."""
+        if complaint is not None and self._complaint is None:
+            logger.warning("Slurm: %s; trying again until it works", complaint)
+        elif complaint is None and self._complaint is not None:
+            logger.info("Slurm answers again")
+        self._complaint = complaint
+
+    def _hear(self, listed: Sequence[Listed], asked_at: float) -> None:
+        """Bring what is known of every job up to date with an answer of Slurm's."""
+        by_name: defaultdict[str, list[Listed]] = defaultdict(list)
+        for entry in listed:
+            by_name[entry.name].append(entry)
+        others_queued = any(not entry.is_over for entry in listed)
+        unwanted: list[int] = []
+        forgotten: list[_Watched] = []
+        for job in self._watched.values():
+            if job.over_since is not None or job.since > asked_at:
+                continue
+            entries = by_name[job.name]
+            if entries:
+                unwanted += self._hear_of(job, entries, asked_at)
+            elif job.number is not None or job.folder.began_at() is not None or job.folder.is_cancelled():
+                job.missed += 1
+                if job.has_result or job.missed >= _FORGOTTEN_AFTER:
+                    forgotten.append(job)
+            elif not self._on_hold:
+                self._send(job, others_queued=others_queued)
+        self._scancel(unwanted)
+        if forgotten:
+            self._remember(forgotten)
+
+    def _hear_of(self, job: _Watched, entries: Sequence[Listed], asked_at: float) -> Sequence[int]:
+        """Note what Slurm says of one run; return the numbers of the jobs that should not go on.
+
+        There may be more than one job of the name, if one that seemed not to get through did so late.
+        """
+        alive = [entry.number for entry in entries if not entry.is_over]
+        has_begun = job.seen_running is not None and job.seen_running < asked_at
+        own = _own(entries, job.folder.number() if has_begun else None)
+        job.missed = 0
+        if job.number is None:
+            job.number = own.number
+            job.folder.note_number(own.number)
+        if own.is_over:
+            self._note_over(job, own)
+        elif has_begun and own.state in slurm_text.WAITING_STATES:
+            self._note_over(job, Listed(own.number, "REQUEUED"))
+        elif own.is_hopeless:
+            self._refuse(job, f"Slurm will never start it: {own.reason}")
+        elif not job.folder.is_cancelled():
+            return []
+        if alive:
+            job.folder.request_cancel()
+        return alive
+
+    def _note_over(self, job: _Watched, last: Listed | None) -> None:
+        if last is not None:
+            job.folder.note_last_word(last)
+        job.last = last
+        job.over_since = time.monotonic()
+
+    def _remember(self, jobs: Sequence[_Watched]) -> None:
+        """Look for jobs that the controller has forgotten in the accounting, where there is one."""
+        numbers = [job.number for job in jobs if job.number is not None]
+        found: dict[int, Listed] = {}
+        if self._accounting and numbers:
+            try:
+                listed = slurm_text.parse_sacct(call(slurm_text.sacct_command(numbers)))
+                found = {entry.number: entry for entry in listed if entry.is_over}
+            except (UnavailableError, FileNotFoundError) as error:
+                logger.info("no accounting: %s", error)
+                self._accounting = False
+        for job in jobs:
+            entry = found.get(job.number or 0)
+            self._note_over(job, entry if entry is not None and entry.name == job.name else None)
+
+    def _scancel(self, numbers: Sequence[int]) -> None:
+        if not numbers or self._on_hold:
+            return
+        try:
+            call(slurm_text.scancel_command(numbers))
+        except UnavailableError as error:
+            logger.info("scancel: %s", error)  # whatever still lives is cancelled again after the next answer
+
+    def _look(self) -> None:
+        """See which runs have begun or left a result, as often as that is likely."""
+        now = time.monotonic()
+        if self._looking.left_s(now) > 0:
+            return
+        self._looking.done(now)
+        for job in self._watched.values():
+            if job.began_at is None:
+                job.began_at = job.folder.began_at()
+                job.seen_running = None if job.began_at is None else time.monotonic()
+            if job.began_at is not None and not job.has_result and job.folder.has_result():
+                job.has_result = True
+                self._hurry()
+
+    def _ending(self, job: _Watched) -> Execution | None:
+        if job.over_since is None:
+            return None
+        settled = time.monotonic() - job.over_since >= self._settle_s
+        return job.folder.ending(job.last, settled=settled)
+
+    def _hurry(self) -> None:
+        self._asking.hurry()
+        self._looking.hurry()
+
+    def _wait(self, left_s: float) -> None:
+        if self._question is not None:
+            self._question.is_answered(left_s)
+        else:
+            time.sleep(left_s)
+
+
+def _own(entries: Sequence[Listed], number: int | None) -> Listed:
+    """The job that took the run on, by its number; while none has, one that may do so, or the last of all."""
+    by_number = {entry.number: entry for entry in entries}
+    alive = [entry.number for entry in entries if not entry.is_over]
+    return by_number[number] if number in by_number else by_number[max(alive or by_number)]

@@ -1,0 +1,337 @@
+"""Components: what is tuned, how it is switched on, and how its parameters reach it."""
+
+import math
+import re
+import shlex
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
+
+from luthier.errors import SpaceError
+from luthier.space import parse_quantity
+from luthier.space.arguments import check_name
+from luthier.spec.config_files import FORMATS, Format
+from luthier.spec.template import placeholders
+from luthier.spec.yaml_lines import Document, Place, Plain, read_document
+from luthier.trial import Value
+
+Kind: TypeAlias = Literal["int", "float", "str", "bool"]
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_KINDS: Mapping[Kind, tuple[str, tuple[type, ...]]] = {
+    "int": ("a whole number", (int,)),
+    "float": ("a number", (int, float)),
+    "str": ("a text; put it in quotes", (str,)),
+    "bool": ("true or false", (bool,)),
+}
+
+
+def _value(given: object) -> object:
+    if not isinstance(given, bool | int | float | str) or (isinstance(given, float) and not math.isfinite(given)):
+        raise ValueError(f"{given!r} is not a value; give a number, a text, true or false")
+    return given
+
+
+def _number(given: object) -> object:
+    if isinstance(given, str) and _is_quantity(given):
+        return given
+    if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
+        raise ValueError(f"{given!r} is not a number")
+    return given
+
+
+def _text(given: object) -> object:
+    if not isinstance(given, str):
+        raise ValueError(f"{given!r} is not a text; put it in quotes")
+    if "\0" in given:
+        raise ValueError("it holds a NUL character, which no program can be given")
+    return given
+
+
+def _texts(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+Setting = Annotated[Value, BeforeValidator(_value, json_schema_input_type=Value)]
+Number = Annotated[int | float | str, BeforeValidator(_number, json_schema_input_type=int | float | str)]
+Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
+Texts = Annotated[list[Text], BeforeValidator(_texts, json_schema_input_type=str | list[str])]
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Section(BaseModel):
+    """A part of a file: a key that nobody knows is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Grid(Section):
+    """The values to try: a range with both ends, or a list."""
+
+    min: Number | None = None
+    """The first value."""
+    max: Number | None = None
+    """The last value; if the steps do not hit it, the last one below it."""
+    step: Number | None = None
+    """From one value to the next; 1 for whole numbers if it is left out, any number in between for others."""
+    step_type: Literal["additive", "multiplicative"] = "additive"
+    """Whether the step is added or multiplied."""
+    values: list[Setting] | None = None
+    """The values themselves, instead of a range."""
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "Grid":
+        if (self.min is None) != (self.max is None):
+            raise ValueError(f"a range needs both ends; {'min' if self.min is None else 'max'} is missing")
+        if self.values is not None and self.min is not None:
+            raise ValueError("give min and max, or values, not both")
+        if self.min is None and self.step is not None:
+            raise ValueError("step needs min and max beside it")
+        return self
+
+    @property
+    def given(self) -> bool:
+        """Whether there is anything to try."""
+        return self.min is not None or self.values is not None
+
+
+class ComponentParameter(Grid):
+    """One parameter: how it is passed, its default, and perhaps the values worth trying."""
+
+    type: Kind
+    """What its values are."""
+    default: Setting | None = None
+    """Its value unless it is tuned; everything is compared with it."""
+    optional: StrictBool = False
+    """Whether it may be left out when it has no default."""
+    description: Text = ""
+    """For the reader."""
+    env_var: StrictBool = False
+    """Passed as an environment variable of its own name."""
+    cmd_var: StrictBool = False
+    """Passed as an argument of the component's command."""
+    cli_var: StrictBool = False
+    """Passed as an option of the job, on sbatch's command line."""
+    flag: Text = ""
+    """Without it an argument is written `name=value`; with one letter `-f value`, else `--flag value`."""
+    suffix: Text = ""
+    """Follows the value, such as M."""
+
+    @model_validator(mode="after")
+    def _fits_its_type(self) -> "ComponentParameter":
+        for value in [*(self.values or []), *([] if self.default is None else [self.default])]:
+            if problem := misfit(self.type, value):
+                raise ValueError(problem)
+        return self
+
+
+class ConfigFile(Section):
+    """A file that is written before every run: a text with `{name}` for values, or a file with some values changed."""
+
+    path: Text
+    """Where it is written; the shell expands variables such as $TMPDIR in it."""
+    text: Text = ""
+    """Its contents; `{name}` stands for the value of a parameter unless `set` is given."""
+    base: Text = ""
+    """Instead of `text`: a file whose contents are taken, seen from this one."""
+    format: Format | None = None
+    """The format of a file with `set`; by the ending of its path if it is left out."""
+    set: dict[str, Setting] = Field(default_factory=dict)
+    """Values to change, by their place, such as `server.port`; `{name}` in them stands for a parameter."""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> "ConfigFile":
+        if bool(self.text) == bool(self.base):
+            raise ValueError("give its text or a base to start from, one of them")
+        if self.set and self.kind is None:
+            raise ValueError(f"the ending of {self.path!r} tells no format; add format: {', '.join(FORMATS)}")
+        if re.search(r'["\n`\\]|\$\(', self.path):
+            raise ValueError(f"{self.path!r} is no plain path")
+        return self
+
+    @property
+    def kind(self) -> Format | None:
+        """The format, said or seen by the ending."""
+        endings: dict[str, Format] = {"yml": "yaml", "cnf": "ini", "conf": "ini", "cfg": "ini"}
+        ending = Path(self.path).suffix.lower().lstrip(".")
+        return self.format or endings.get(ending) or (ending if ending in FORMATS else None)  # type: ignore[return-value]  # it is one of FORMATS
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The parameters it holds."""
+        texts = [value for value in self.set.values() if isinstance(value, str)] if self.set else [self.text]
+        return frozenset(name for text in texts for name in placeholders(text))
+
+
+class Component(Section):
+    """Something that can be tuned: how it is switched on, and its parameters.
+
+    `header` and `command` are shell text of the component's author and are run as they are; values of parameters are
+    data and are quoted.
+    """
+
+    description: Text = ""
+    """For the reader."""
+    plugin: Text = ""
+    """Options of the job, on sbatch's command line; the leading -- may be left out."""
+    cli_command: Text = ""
+    """Another name for plugin."""
+    header: Text = ""
+    """Shell text that is run before the clock starts, such as a command that empties a cache."""
+    command: Text = ""
+    """Shell text that is run and timed before the application; the values of `cmd_var` parameters follow it."""
+    ld_preload: Text = ""
+    """A library for the application alone; the shell expands variables in it."""
+    custom_target: Text = ""
+    """SHAMan's name of the function that reads the result; see `measure`."""
+    measure: Texts = Field(default_factory=list)
+    """What is measured, as in `luthier tune -m`; the elapsed time if it is left out."""
+    constraints: Texts = Field(default_factory=list)
+    """What must hold between parameters, such as `threads <= 2 * depth`."""
+    files: list[ConfigFile] = Field(default_factory=list)
+    """Files that are written before every run."""
+    parameters: dict[str, ComponentParameter]
+    """What can be set."""
+
+    @property
+    def in_files(self) -> frozenset[str]:
+        """The parameters that stand in a file."""
+        return frozenset(name for file in self.files for name in file.parameters)
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The words that switch it on, on sbatch's command line."""
+        text = (self.plugin or self.cli_command).strip()
+        return tuple(shlex.split(text if text.startswith("-") or not text else f"--{text}"))
+
+
+class ComponentFile(Section):
+    """A file that describes components by name."""
+
+    components: dict[str, Component]
+    """The components."""
+
+
+def read_components(path: Path) -> dict[str, Component]:
+    """The components that a file describes, with the contents of the files they start from."""
+    return components_in(read_document(path), path.parent)
+
+
+def components_in(document: Document, folder: Path) -> dict[str, Component]:
+    """The components of a document; files they start from are looked for in `folder`."""
+    described = validated(ComponentFile, document, document.values).components
+    for name in described:
+        if not _NAME.fullmatch(name):
+            raise document.error(("components", name), "is no name for a component; use letters, digits, _ . -")
+    return {name: checked(one, document, ("components", name), folder) for name, one in described.items()}
+
+
+def checked(component: Component, document: Document, place: Place, folder: Path) -> Component:
+    """The component, if all its parts fit together, with the contents of its base files inside it."""
+    if component.plugin and component.cli_command:
+        raise document.error((*place, "cli_command"), "is another name of plugin; give one of them")
+    try:
+        _ = component.options
+    except ValueError as error:
+        key = "plugin" if component.plugin else "cli_command"
+        raise document.error((*place, key), f"cannot be split into words: {error}") from None
+    if re.search(r'["\n]', component.ld_preload):
+        raise document.error((*place, "ld_preload"), f"{component.ld_preload!r} is no plain path")
+    for name, parameter in component.parameters.items():
+        if problem := _problem_of(name, parameter, component):
+            raise document.error((*place, "parameters", name), problem)
+    if unknown := sorted(component.in_files - set(component.parameters)):
+        problem = f"there is no parameter {unknown[0]!r}; write {{{{{unknown[0]}}}}} for the plain text"
+        raise document.error((*place, "files"), problem)
+    return _with_contents(component, document, place, folder)
+
+
+def _problem_of(name: str, parameter: ComponentParameter, component: Component) -> str | None:
+    if not (parameter.env_var or parameter.cmd_var or parameter.cli_var or name in component.in_files):
+        return "is passed nowhere; set env_var, cmd_var or cli_var to true"
+    if parameter.cmd_var and not component.command.strip():
+        return "has cmd_var, but the component has no command; add one"
+    if parameter.env_var and not _VARIABLE.fullmatch(name):
+        return "cannot name an environment variable; use letters, digits and _"
+    try:
+        check_name(name)
+    except SpaceError as error:
+        return str(error)
+    return None
+
+
+def _with_contents(component: Component, document: Document, place: Place, folder: Path) -> Component:
+    """The component with its base files read, so that it needs no other file from now on."""
+    files = []
+    for number, file in enumerate(component.files):
+        if file.base:
+            try:
+                text = (folder / file.base).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+                raise document.error((*place, "files", number, "base"), f"{file.base!r}: {reason}") from None
+            files.append(file.model_copy(update={"text": text, "base": ""}))
+        else:
+            files.append(file)
+    return component.model_copy(update={"files": files})
+
+
+def validated(model: type[Model], document: Document, values: Plain, place: Place = ()) -> Model:
+    """The values at a place of a document as a model, or one line about the first thing that is wrong."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = (*place, *first["loc"])
+        raise document.error(where, _problem(model, first["type"], first, where)) from None
+
+
+def _problem(model: type[BaseModel], kind: str, error: Mapping[str, object], where: Place) -> str:
+    """What pydantic found, in luthier's words."""
+    given = error.get("input")
+    context = error.get("ctx")
+    if kind == "value_error" and isinstance(context, Mapping):
+        return str(context.get("error"))
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        near = get_close_matches(str(where[-1]), _names(model), n=1)
+        return "is unknown" + (f"; did you mean {near[0]!r}?" if near else "; see luthier validate --schema")
+    expected = {
+        "bool_type": "true or false",
+        "dict_type": "settings by name",
+        "model_type": "settings by name",
+        "list_type": "a list",
+    }.get(kind)
+    if kind == "literal_error" and isinstance(context, Mapping):
+        expected = str(context.get("expected"))
+    return f"{given!r} is not what is expected here: {expected or error.get('msg')}"
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    """Every key that occurs in a model or in its parts."""
+    schema = model.model_json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return [name for part in parts for name in part.get("properties", {})]
+
+
+def misfit(kind: Kind, value: Value) -> str | None:
+    """What is wrong with a value for a type, if anything; a number may be a text with a unit, such as 64k."""
+    expected, kinds = _KINDS[kind]
+    if kind in ("int", "float") and isinstance(value, str) and _is_quantity(value):
+        return None
+    if isinstance(value, kinds) and (kind == "bool" or not isinstance(value, bool)):
+        return None
+    return f"{value!r} is not of type {kind}; expected {expected}"
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        parse_quantity(text)
+    except SpaceError:
+        return False
+    return True

@@ -1,0 +1,50 @@
+"""From the values that a file says to try to the parameters of a search space."""
+
+from typing import Literal
+
+from luthier.errors import SpaceError
+from luthier.space import Choice, Integer, Parameter, Real
+from luthier.spec.component import ComponentParameter, Grid, misfit
+from luthier.trial import Value
+
+_MOST_LISTED = 10_000
+
+
+def parameter_of(name: str, described: ComponentParameter, grid: Grid) -> Parameter:
+    """The parameter of a search space; a default that is not among the values to try joins them."""
+    if grid.values is not None:
+        return _choice(name, described, list(grid.values))
+    if described.type not in ("int", "float"):
+        raise SpaceError(f"a range is for numbers, and this is of type {described.type}; give a list")
+    every = _range(name, described, grid, None)
+    default = described.default
+    if default is None:
+        return every
+    if isinstance(default, str) or every.contains(default):
+        return _range(name, described, grid, default)
+    if every.size is None or every.size > _MOST_LISTED:
+        raise SpaceError(f"the default {default!r} is not one of its values; expected {every.describe()}")
+    return _choice(name, described, [every.value(index) for index in range(every.size)])
+
+
+def _range(name: str, described: ComponentParameter, grid: Grid, default: Value | None) -> Parameter:
+    scale: Literal["log", "linear"] = "log" if grid.step_type == "multiplicative" else "linear"
+    if scale == "log" and grid.step in (None, 1):
+        raise SpaceError("a multiplicative range needs a step above 1")
+    ends = (grid.min, grid.max)
+    if described.type == "int":
+        step = 1 if grid.step is None else grid.step
+        return Integer(name, *ends, step, scale, default)  # type: ignore[arg-type]  # Integer checks each of them
+    return Real(name, *ends, grid.step, scale, default)  # type: ignore[arg-type]  # Real checks each of them
+
+
+def _choice(name: str, described: ComponentParameter, values: list[Value]) -> Choice:
+    for value in values:
+        if problem := misfit(described.type, value):
+            raise SpaceError(problem)
+    if described.default is not None and described.default not in values:
+        values = [*values, described.default]
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if len(numbers) < len(values):
+        return Choice(name, values, described.default)
+    return Choice(name, sorted(numbers), described.default, ordered=True)

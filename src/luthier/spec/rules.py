@@ -1,0 +1,121 @@
+"""The short notation of the rules that steer an experiment: resampling, pruning, stopping."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, cast
+
+from luthier.errors import InvalidInputError
+from luthier.policies import PRUNES, RESAMPLES, stop
+from luthier.policies.base import Prune, Resample, Stop
+from luthier.policies.prune import beyond_quantile, beyond_seconds, never
+from luthier.policies.resample import sedr, static
+from luthier.space import Space
+from luthier.spec.notation import parse_duration
+
+_RESAMPLES = f"{', '.join(RESAMPLES)}, static:RUNS, sedr:PERCENT% or sedr:WIDTH"
+_PRUNES = f"{', '.join(PRUNES)}, a quantile such as q75, or a time such as 90s"
+_NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)"
+
+
+def resample_from(text: str) -> Resample:
+    """Read `auto`, `once`, `static:3`, `sedr:10%` (of the mean), `sedr:0.5` (in the measure's unit) or `evadyr`."""
+    if text in RESAMPLES:
+        return RESAMPLES[text]()
+    name, _, argument = text.partition(":")
+    try:
+        if name == "static":
+            return static(int(argument))
+        if name == "sedr":
+            relative = argument.endswith("%")
+            return sedr(float(argument.removesuffix("%")) / (100.0 if relative else 1.0), relative=relative)
+    except ValueError:
+        pass
+    raise InvalidInputError(f"resample: {text!r} is not understood; write {_RESAMPLES}")
+
+
+def prune_from(what: str | float | None) -> Prune:
+    """Read `default`, `median`, `mean`, `q75`, `chance`, or a number of seconds; None prunes nothing."""
+    if what is None:
+        return never()
+    if not isinstance(what, str):
+        return beyond_seconds(float(what))
+    if what in PRUNES:
+        return PRUNES[what]()
+    if re.fullmatch(r"q\d\d?", what) and int(what[1:]):
+        return beyond_quantile(int(what[1:]) / 100.0)
+    raise InvalidInputError(f"prune: {what!r} is not understood; write {_PRUNES}")
+
+
+def stop_from(texts: Sequence[str], space: Space, *, maximize: bool) -> Stop:
+    """The rule that ends a search as soon as one of `texts` holds; in each of them ` and ` joins what must all hold."""
+    return stop.any_of(*(_all_from(text, space, maximize) for text in texts))
+
+
+def goes_by_time(text: str) -> bool:
+    """Whether a criterion takes the measured values for times."""
+    return re.search(r"\bgain\b", text, re.IGNORECASE) is not None
+
+
+def _all_from(text: str, space: Space, maximize: bool) -> Stop:
+    parts = [_criterion(part.strip(), space, maximize) for part in re.split(r"\s+and\s+", text)]
+    return parts[0] if len(parts) == 1 else stop.all_of(*parts)
+
+
+def _criterion(text: str, space: Space, maximize: bool) -> Stop:
+    for form, (pattern, make) in _CRITERIA.items():
+        match = re.fullmatch(re.sub(r" ", r"\\s*", pattern), text, re.IGNORECASE)
+        if match is not None:
+            try:
+                return make(match, space, maximize)
+            except InvalidInputError as error:
+                raise InvalidInputError(f"stop: {text!r}: {error}; it is read as: {form}") from None
+    raise InvalidInputError(f"stop: {text!r} is not understood; write one of: {'; '.join(_CRITERIA)}")
+
+
+def _target(match: re.Match[str], _: Space, maximize: bool) -> Stop:
+    return stop.at_target(-float(match[1]) if maximize else float(match[1]))
+
+
+def _share_of_default(match: re.Match[str], _: Space, maximize: bool) -> Stop:
+    share = float(match[1]) / 100.0
+    if (share <= 1.0) if maximize else (share >= 1.0):
+        better = "more" if maximize else "less"
+        raise InvalidInputError(f"{match[1]} % of the default is not better than the default; give {better} than 100")
+    return stop.at_share_of_default(share)
+
+
+def _improvement(match: re.Match[str], _: Space, __: bool) -> Stop:
+    level = cast("stop.Level", (match[1] or "best").lower())
+    return stop.no_improvement(int(match[3]), float(match[2]) / 100.0, level)
+
+
+_Make: TypeAlias = Callable[[re.Match[str], Space, bool], Stop]
+"""Takes what was matched, the space, and whether higher is better."""
+
+_CRITERIA: Mapping[str, tuple[str, _Make]] = {
+    "target VALUE": (rf"target {_NUMBER}", _target),
+    "target PERCENT% of default": (rf"target {_NUMBER} % of default", _share_of_default),
+    "no improvement over COUNT": (
+        r"no improvement over (\d+)",
+        lambda match, _, __: stop.no_improvement(int(match[1])),
+    ),
+    "[best|mean|median] improvement < PERCENT% over COUNT": (
+        rf"(?:(best|mean|median) )?improvement < {_NUMBER} % over (\d+)",
+        _improvement,
+    ),
+    "distinct < COUNT over RUNS": (
+        r"distinct < (\d+) over (\d+)",
+        lambda match, _, __: stop.few_distinct(int(match[1]), int(match[2])),
+    ),
+    "distance < NUMBER over RUNS": (
+        rf"distance < {_NUMBER} over (\d+)",
+        lambda match, space, _: stop.close_together(space, float(match[1]), int(match[2])),
+    ),
+    "gain < cost for RUNS runs": (
+        r"gain < cost for (\d+) runs",
+        lambda match, _, __: stop.not_worth_it(int(match[1])),
+    ),
+    "after RUNS runs": (r"after (\d+) runs", lambda match, _, __: stop.after_runs(int(match[1]))),
+    "after TIME": (r"after (.+)", lambda match, _, __: stop.after_seconds(parse_duration(match[1]))),
+}
+"""Every criterion: how it is written, what it looks like (a blank stands for any number of them), what it makes."""

@@ -1,0 +1,239 @@
+"""Job scripts: the user's application with a component put in front of it, for one configuration."""
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from luthier.errors import InvalidInputError
+from luthier.space import Space
+from luthier.spec.template import fill
+from luthier.trial import Config, Value
+
+if TYPE_CHECKING:
+    from luthier.runners.slurm import Batch
+    from luthier.spec.component import Component, ComponentParameter, ConfigFile
+    from luthier.spec.yaml_lines import Plain
+
+Where: TypeAlias = Literal["local", "slurm"]
+
+BEGAN = "luthier: the application began at"
+"""What a script writes to its error output, with the time, when what came before is not to be timed."""
+
+_SHELLS = ("bash", "dash", "ksh", "sh", "zsh")
+_LARGEST_ARGUMENT = 128 * 1024  # MAX_ARG_STRLEN of Linux
+
+
+@dataclass(frozen=True, slots=True)
+class JobScript:
+    """A component and the application it is tuned for.
+
+    `application` is the text of the user's shell script, "" where the component's command is all there is to run;
+    `name` is what the script is called. The script that comes out begins with the application's first line and all of
+    its #SBATCH lines. The component's header and files follow, then its command, `LD_PRELOAD` and the application.
+    """
+
+    component: "Component"
+    application: str = ""
+    name: str = "application"
+    where: Where = "local"
+
+    def check(self, space: Space) -> None:
+        """Raise unless every parameter of the space reaches the component, and everything can be run."""
+        for name in space.names:
+            if name not in self.component.parameters:
+                raise InvalidInputError(f"the component has no parameter {name!r}")
+        for name, parameter in self.component.parameters.items():
+            needed = not parameter.optional or name in self.component.in_files
+            if name not in space.names and parameter.default is None and needed:
+                raise InvalidInputError(f"parameter {name} has no default and is not tuned; give it a default")
+        sent = [name for name, parameter in self.component.parameters.items() if parameter.cli_var]
+        if self.where == "local" and (sent or self.component.options):
+            what = f"parameter {sent[0]}" if sent else f"its plugin {' '.join(self.component.options)}"
+            raise InvalidInputError(f"{what} is an option of sbatch, and this would run without it; use runner: slurm")
+        if not self.application.strip() and _is_comment(self.component.command):
+            raise InvalidInputError("there is nothing to run; name an application, or give the component a command")
+        interpreter(self.application, self.name)
+        self.batch(space, space.default)
+
+    @property
+    def is_timed_apart(self) -> bool:
+        """Whether the script does something that is not to be timed before the application begins."""
+        return bool(self.component.files) or not _is_comment(self.component.header)
+
+    def batch(self, space: Space, config: Config) -> "Batch":
+        """The script for one configuration, with the variables and the sbatch options that go with it."""
+        from luthier.runners.slurm import Batch
+
+        values = self._values(space, config)
+        environment, options = self._environment(values), list(self.component.options)
+        for name, parameter in self.component.parameters.items():
+            if parameter.cli_var and name in values:
+                options += _words(parameter, values[name], bare=f"--{name}=")
+        script = self._script(values, self._native(space, config))
+        return Batch(script, environment, tuple(options))
+
+    def render(self, space: Space, config: Config) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The arguments and the added environment variables to run the script on this machine."""
+        batch = self.batch(space, config)
+        if len(batch.script.encode(errors="surrogateescape")) >= _LARGEST_ARGUMENT:
+            raise InvalidInputError(f"{self.name}: is longer than 128 KiB; move its body to a file and call that")
+        return (*interpreter(self.application, self.name), "-c", batch.script, self.name), dict(batch.environment)
+
+    def line(self, space: Space, config: Config) -> str:
+        """A script of its own for one configuration, with the variables and options inside."""
+        batch, values = self.batch(space, config), self._values(space, config)
+        extra = [_directive(f"#SBATCH {shlex.join(batch.options)}")] if batch.options else []
+        exports = [f"export {name}={shlex.quote(text)}" for name, text in batch.environment.items()]
+        return self._script(values, self._native(space, config), [*extra, *exports], timed=False).rstrip("\n")
+
+    def to_json(self) -> "dict[str, Plain]":
+        """The job as plain values."""
+        component: dict[str, Plain] = self.component.model_dump(mode="json", exclude_defaults=True)
+        return {"component": component, "application": self.application, "name": self.name, "where": self.where}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, object]) -> "JobScript":
+        """Rebuild what `to_json` wrote."""
+        from pydantic import ValidationError
+
+        from luthier.spec.component import Component
+
+        try:
+            component = Component.model_validate(plain.get("component"))
+        except ValidationError as error:
+            raise InvalidInputError(f"experiment settings hold no component: {error.errors()[0]['msg']}") from None
+        where: Where = "slurm" if plain.get("where") == "slurm" else "local"
+        return cls(component, str(plain.get("application", "")), str(plain.get("name", "")), where)
+
+    def _values(self, space: Space, config: Config) -> dict[str, str]:
+        """The text of every parameter that is passed, tuned or not."""
+        tuned = {parameter.name: parameter.format(config[parameter.name]) for parameter in space.parameters}
+        parameters = self.component.parameters.items()
+        fixed = {name: _text(one.default) for name, one in parameters if one.default is not None}
+        return {**fixed, **tuned}
+
+    def _native(self, space: Space, config: Config) -> dict[str, Value]:
+        """The values themselves, for files that know numbers from texts."""
+        parameters = self.component.parameters.items()
+        fixed = {name: one.default for name, one in parameters if one.default is not None}
+        units = {one.name for one in space.parameters if getattr(one, "unit", "")}
+        texts = self._values(space, config)
+        return {**fixed, **{name: texts[name] if name in units else value for name, value in config.items()}}
+
+    def _environment(self, values: Mapping[str, str]) -> dict[str, str]:
+        parameters = self.component.parameters.items()
+        return {name: values[name] + one.suffix for name, one in parameters if one.env_var and name in values}
+
+    def _script(
+        self, values: Mapping[str, str], native: Mapping[str, Value], first: Sequence[str] = (), *, timed: bool = True
+    ) -> str:
+        """The text of the script; `first` are lines for its top."""
+        opening, body = _split(self.application)
+        component, command = self.component, self._command(values)
+        quiet_header, quiet_command = _is_comment(component.header), _is_comment(component.command)
+        comments = [component.header.strip()] * quiet_header + [command] * quiet_command
+        lines = [*opening, *filter(None, comments), *first]
+        if not quiet_header:
+            lines.append(component.header.rstrip("\n"))
+        lines += [_write(file, values, native) for file in component.files]
+        if timed and self.is_timed_apart:
+            lines.append(f"""printf '{BEGAN} %s\\n' "$(date +%s.%N)" >&2""")
+        if not quiet_command:
+            lines.append(command)
+        if not quiet_command and body:
+            lines.append("luthier_status=$?; [ $luthier_status -eq 0 ] || exit $luthier_status")
+        if component.ld_preload:
+            lines.append(f'export LD_PRELOAD="{component.ld_preload}${{LD_PRELOAD:+:$LD_PRELOAD}}"')
+        script = "\n".join([*lines, *body, ""])
+        if "\0" in script:
+            raise InvalidInputError(f"{self.name}: holds a NUL character, which no shell can be given; remove it")
+        if self.where == "slurm" and "\r\n" in script:
+            raise InvalidInputError(f"{self.name}: holds DOS line ends, which sbatch refuses; remove the \\r")
+        return script
+
+    def _command(self, values: Mapping[str, str]) -> str:
+        words = [
+            word
+            for name, parameter in self.component.parameters.items()
+            if parameter.cmd_var and name in values
+            for word in _words(parameter, values[name], bare=f"{name}=")
+        ]
+        if _is_comment(self.component.command):
+            words = list(map(_directive, words))
+        return " ".join([self.component.command.strip(), *map(shlex.quote, words)])
+
+
+def _words(parameter: "ComponentParameter", text: str, *, bare: str) -> list[str]:
+    """A parameter as words of a command line; `bare` begins the one word it is without a flag."""
+    value = text + parameter.suffix
+    if not parameter.flag:
+        return [bare + value]
+    return [f"-{parameter.flag}" if len(parameter.flag) == 1 else f"--{parameter.flag}", value]
+
+
+def _text(value: Value) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _split(application: str) -> tuple[list[str], list[str]]:
+    """The first line and what follows it up to the first command, where #SBATCH lines count; and the rest."""
+    lines = application.removesuffix("\n").split("\n") if application.strip() else []
+    if not application.startswith("#!"):
+        lines = ["#!/bin/bash", *lines]
+    end = next((number for number, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
+    while end > 1 and not lines[end - 1].strip():
+        end -= 1
+    return lines[:end], lines[end:]
+
+
+def _is_comment(text: str) -> bool:
+    """Whether a text holds nothing that a shell would run."""
+    return all(line.lstrip().startswith("#") or not line.strip() for line in text.split("\n"))
+
+
+def _directive(line: str) -> str:
+    """A comment that another program reads, such as #SBATCH: there is no way to quote the end of a line."""
+    if "\n" in line or "\r" in line:
+        raise InvalidInputError(f"{line[:60]!r}: a value with a line break cannot stand in a comment; take it out")
+    return line
+
+
+def _write(file: "ConfigFile", values: Mapping[str, str], native: Mapping[str, Value]) -> str:
+    """A line of shell that writes a file; what it holds is data."""
+    from luthier.spec.config_files import edited
+
+    if file.set and file.kind is not None:
+        changes = {place: _change(value, values, native) for place, value in file.set.items()}
+        try:
+            text = edited(file.text, file.kind, changes)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"file {file.path}: {error}") from None
+    else:
+        text = fill(file.text, values)
+    return f"""printf '%s' {shlex.quote(text)} > "{file.path}" || exit"""
+
+
+def _change(value: Value, values: Mapping[str, str], native: Mapping[str, Value]) -> Value:
+    """The value to set; `{name}` alone is the parameter's own value, a number where it is one."""
+    if not isinstance(value, str):
+        return value
+    whole = re.fullmatch(r"\{([A-Za-z_][\w.-]*)\}", value)
+    return native[whole[1]] if whole is not None else fill(value, values)
+
+
+def interpreter(application: str, name: str) -> tuple[str, ...]:
+    """The program and options of the script's first line; bash if it has none."""
+    first = application.partition("\n")[0].rstrip("\r")
+    if not first.startswith("#!"):
+        return ("/bin/bash",)
+    words = first[2:].split()
+    program = PurePath(words[1] if len(words) > 1 and PurePath(words[0]).name == "env" else (words or [""])[0]).name
+    if program not in _SHELLS:
+        raise InvalidInputError(
+            f"{name}: begins with {first[:60]!r}, and a component can only be put into a shell script; "
+            "call your program from one"
+        )
+    return tuple(words)

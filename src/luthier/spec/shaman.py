@@ -1,0 +1,289 @@
+"""SHAMan's experiment files: the sections `bbo`, `noise_reduction` and `pruning` in luthier's own words.
+
+SHAMan imports whatever dotted name a file holds. Here such names are only looked up, by their last part, in a table.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from luthier.spec.yaml_lines import Document, Place, Plain
+
+MEASURES: Mapping[str, str] = {
+    "parse_execution_time": "wall",
+    "parse_osu_output": "osu",
+    "parse_slurm_times": "wall",
+}
+"""SHAMan's functions for `custom_target`, as measures."""
+
+_SEARCHES: Mapping[str, str] = {
+    "genetic_algorithm": "genetic",
+    "simulated_annealing": "annealing",
+    "surrogate_model": "gp",
+    "exhaustive_search": "exhaustive",
+    "random_search": "random",
+}
+_NAMES: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
+    "selection_method": ("selection", {"tournament_pick": "tournament", "probabilistic_pick": "roulette"}),
+    "crossover_method": (
+        "crossover",
+        {"single_point_crossover": "one-point", "double_point_crossover": "two-point"},
+    ),
+    "cooldown_function": (
+        "schedule",
+        {
+            "exponential_schedule": "exponential",
+            "logarithmic_schedule": "logarithmic",
+            "multiplicative_schedule": "linear",
+        },
+    ),
+    "cooling_schedule": (
+        "schedule",
+        {"exponential": "exponential", "logarithmic": "logarithmic", "multiplicative": "linear"},
+    ),
+    "restart": (
+        "restart",
+        {
+            "random_restart": "random",
+            "threshold_restart": "threshold",
+            "random": "random",
+            "threshold": "threshold",
+            "False": "none",
+        },
+    ),
+    "next_parameter_strategy": (
+        "acquisition",
+        {"expected_improvement": "ei", "maximum_probability_improvement": "pi", "lower_confidence_bound": "lcb"},
+    ),
+    "initial_draw_method": (
+        "design",
+        {
+            "uniform_random": "random",
+            "latin_hypercube_sampling": "latin-hypercube",
+            "hybrid_lhs_uniform_sampling": "latin-hypercube",
+        },
+    ),
+}
+"""Options whose value is a name: luthier's option, and its value for each of SHAMan's."""
+
+_NUMBERS: Mapping[str, str] = {
+    "mutation_rate": "mutation",
+    "pool_size": "tournament",
+    "initial_temperature": "temperature",
+    "cooling_factor": "cooling",
+    "max_restart": "restarts",
+    "bernouilli_parameter": "restart_at",
+    "probability_threshold": "restart_at",
+}
+"""Options that only have another name."""
+
+_MODELS: Mapping[str, str] = {
+    "GaussianProcessRegressor": "gp",
+    "RandomForestRegressor": "forest",
+    "ExtraTreesRegressor": "forest",
+}
+_ESTIMATORS: Mapping[str, str] = {"mean": "mean", "median": "median", "min": "minimum", "amin": "minimum"}
+_LEVELS: Mapping[str, str] = {"min": "best", "amin": "best", "mean": "mean", "median": "median"}
+
+_ONLY_WAY: Mapping[str, str] = {
+    "mutation_method": "a mutation moves to a neighbour",
+    "neighbor_function": "a step goes to a neighbour",
+    "max_repeat": "offspring are bred again as often as it takes",
+    "reevaluate": "a configuration runs again when the resampling says so",
+    "max_retry": "a configuration runs again when the resampling says so",
+    "async_optim": "runs never wait for each other",
+    "fitness_aggregation": "repeats are always judged together",
+    "max_resamples": "the budget limits the repeats",
+}
+"""Options with nothing to choose in luthier, and why."""
+
+_OPTIONS_OF: Mapping[str, frozenset[str]] = {
+    "genetic": frozenset({"selection", "crossover", "tournament", "mutation"}),
+    "annealing": frozenset({"schedule", "restart", "temperature", "cooling", "restarts", "restart_at"}),
+    "gp": frozenset({"acquisition", "design"}),
+    "forest": frozenset({"acquisition", "design"}),
+}
+_SMALLEST_POPULATION = 10
+
+
+@dataclass(slots=True)
+class Translation:
+    """Settings in luthier's words, where each was said, and what could not be carried over."""
+
+    settings: dict[str, Plain] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def set(self, name: str, value: Plain, place: Place) -> None:
+        """Note a setting."""
+        self.settings[name] = value
+        self.places[name] = place
+
+
+def translated(document: Document) -> Translation:
+    """What the SHAMan sections of an experiment file ask for."""
+    result = Translation()
+    _search(document, result)
+    _noise(document, result)
+    _pruning(document, result)
+    return result
+
+
+def _items(document: Document, section: str) -> Iterator[tuple[str, Place, Plain]]:
+    values = document.values.get(section)
+    if values is None:
+        return
+    if not isinstance(values, dict):
+        raise document.error((section,), f"{values!r} is not what is expected here: settings by name")
+    for name, value in values.items():
+        yield name, (section, name), value
+
+
+def _last_part(value: Plain) -> str:
+    """The function at the end of a dotted name; a long one may have been broken into two lines at a point."""
+    return str(value).replace(" ", "").rpartition(".")[2]
+
+
+def _looked_up(document: Document, place: Place, value: Plain, table: Mapping[str, Plain]) -> Plain:
+    name = _last_part(value)
+    if name not in table:
+        raise document.error(place, f"{value!r} has no counterpart here; there are {', '.join(table)}")
+    return table[name]
+
+
+def _search(document: Document, result: Translation) -> None:
+    values = {name: value for name, _, value in _items(document, "bbo")}
+    search = _looked_up(document, ("bbo", "heuristic"), values.get("heuristic", "surrogate_model"), _SEARCHES)
+    if "regression_model" in values and search == "gp":
+        search = _looked_up(document, ("bbo", "regression_model"), values["regression_model"], _MODELS)
+    if "heuristic" in values:
+        result.set("optimizer", search, ("bbo", "heuristic"))
+    options: dict[str, Plain] = {}
+    for name, place, value in _items(document, "bbo"):
+        if name in _NAMES:
+            option, table = _NAMES[name]
+            _option(result, options, str(search), name, option, _looked_up(document, place, value, table))
+        elif name in _NUMBERS:
+            _option(result, options, str(search), name, _NUMBERS[name], value)
+        else:
+            _other(document, result, options, str(search), place, value)
+    if options:
+        result.set("options", options, ("bbo",))
+    _stopping(document, result, values)
+
+
+def _option(result: Translation, options: dict[str, Plain], search: str, name: str, option: str, value: Plain) -> None:
+    if option in _OPTIONS_OF.get(search, ()):
+        options[option] = value
+    else:
+        result.notes.append(f"bbo.{name} is passed over: the search {search!r} has no such option")
+
+
+def _other(
+    document: Document, result: Translation, options: dict[str, Plain], search: str, place: Place, value: Plain
+) -> None:
+    name = str(place[-1])
+    if name == "initial_sample_size":
+        _first_draws(result, options, search, value)
+    elif name == "elitism" and search == "genetic":
+        if value is False:
+            options["elite"] = 0
+    elif name == "time_out":
+        result.set("time_limit", value, place)
+    elif name == "max_iteration":
+        result.set("budget", value, place)
+    elif name in _ONLY_WAY:
+        if name not in ("mutation_method", "neighbor_function"):
+            result.notes.append(f"bbo.{name} is passed over: {_ONLY_WAY[name]}")
+    elif name not in ("heuristic", "regression_model", *_STOPS):
+        known = [*_NAMES, *_NUMBERS, *_ONLY_WAY, *_STOPS, "heuristic", "regression_model", "initial_sample_size"]
+        near = get_close_matches(name, known, n=1)
+        raise document.error(place, "is unknown" + (f"; did you mean {near[0]!r}?" if near else "; take it out"))
+
+
+def _first_draws(result: Translation, options: dict[str, Plain], search: str, value: Plain) -> None:
+    if search != "genetic":
+        if search in _OPTIONS_OF:
+            options["initial"] = value
+        return
+    if isinstance(value, int) and value >= _SMALLEST_POPULATION:
+        options["population"] = value
+    else:
+        why = f"the genetic search begins with a population of {_SMALLEST_POPULATION}"
+        result.notes.append(f"bbo.initial_sample_size: {value} is passed over: {why}")
+
+
+_STOPS = (
+    "stop_criterion",
+    "improvement_threshold",
+    "improvement_estimator",
+    "stop_window",
+    "nbr_parametrizations",
+    "distance",
+)
+
+
+def _stopping(document: Document, result: Translation, values: Mapping[str, Plain]) -> None:
+    given = [name for name in _STOPS if name in values]
+    if not given:
+        return
+    place: Place = ("bbo", given[0])
+    window = values.get("stop_window")
+    if not isinstance(window, int):
+        raise document.error(place, "needs stop_window, a whole number, beside it")
+    if "nbr_parametrizations" in values:
+        text = f"distinct < {values['nbr_parametrizations']} over {window}"
+    elif "distance" in values:
+        text = f"distance < {values['distance']} over {window}"
+    else:
+        threshold = values.get("improvement_threshold", 0)
+        if not isinstance(threshold, int | float):
+            raise document.error(("bbo", "improvement_threshold"), f"{threshold!r} is not a number")
+        level = _looked_up(
+            document, ("bbo", "improvement_estimator"), values.get("improvement_estimator", "numpy.min"), _LEVELS
+        )
+        text = f"{level} improvement < {100 * threshold:g}% over {window}"
+    result.set("stop", [text], place)
+
+
+def _noise(document: Document, result: Translation) -> None:
+    values = {name: value for name, _, value in _items(document, "noise_reduction")}
+    for name, place, value in _items(document, "noise_reduction"):
+        if name == "resampling_policy":
+            result.set("resample", _resampling(document, place, value, values), place)
+        elif name == "estimator":
+            result.set("estimator", _looked_up(document, place, value, _ESTIMATORS), place)
+        elif name not in (*_RESAMPLING, *_ONLY_WAY):
+            near = get_close_matches(name, ["resampling_policy", "estimator", *_RESAMPLING], n=1)
+            raise document.error(place, "is unknown" + (f"; did you mean {near[0]!r}?" if near else "; take it out"))
+
+
+_RESAMPLING = (
+    "nbr_resamples",
+    "percentage",
+    "resampling_schedule",
+    "allow_resampling_schedule",
+    "allow_resampling_start",
+)
+
+
+def _resampling(document: Document, place: Place, value: Plain, values: Mapping[str, Plain]) -> str:
+    if value == "simple_resampling":
+        return f"static:{values.get('nbr_resamples', 1)}"
+    if not str(value).startswith("dynamic_resampling"):
+        raise document.error(place, f"{value!r} is unknown; there are simple_resampling, dynamic_resampling")
+    if "allow_resampling_schedule" in values:
+        return "evadyr"
+    percentage = values.get("percentage", 0.1)
+    if isinstance(percentage, bool) or not isinstance(percentage, int | float):
+        raise document.error(("noise_reduction", "percentage"), f"{percentage!r} is not a number")
+    return f"sedr:{100 * percentage:g}%"
+
+
+def _pruning(document: Document, result: Translation) -> None:
+    for name, place, value in _items(document, "pruning"):
+        if name != "max_step_duration":
+            raise document.error(place, "is unknown; there is max_step_duration")
+        names = {"default": "default", "median": "median", "mean": "mean"}
+        limit = _looked_up(document, place, value, names) if isinstance(value, str) else value
+        result.set("prune", limit, place)

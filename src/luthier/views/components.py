@@ -1,0 +1,260 @@
+"""The commands for declared components and experiments."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from luthier.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from luthier.engine.result import Result
+    from luthier.spec.experiment_file import Declared
+    from luthier.store.base import Record
+
+component = typer.Typer(help="The components that can be tuned.", no_args_is_help=True, rich_markup_mode=None)
+shaman = typer.Typer(help="SHAMan's commands, with their own options.", no_args_is_help=True, rich_markup_mode=None)
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option("--store", envvar="LUTHIER_STORE", help="Where history is kept.", metavar="URL"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+File = Annotated[Path, typer.Argument(help="A YAML file.", metavar="FILE")]
+Name = Annotated[str, typer.Argument(help="The component's name; see luthier component list.", metavar="NAME")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Change a setting of the section experiment, or any other by its whole path, such as "
+        "components.dd.bs.max=64.",
+        metavar="KEY=VALUE",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    app.add_typer(component, name="component")
+    app.add_typer(shaman, name="shaman")
+    for command in (run, validate, render):
+        app.command()(command)
+
+
+@component.command("add")
+def add_component(
+    file: File,
+    replace: Annotated[bool, typer.Option("--replace", help="Change those that are registered already.")] = False,
+) -> None:
+    """Register the components that a file describes.
+
+    Example: luthier component add dd.yaml
+    """
+    from luthier.spec.component import read_components
+    from luthier.views.jobs import library
+
+    described = read_components(file)
+    library().add(described, replace=replace)
+    print(f"registered: {', '.join(described)}")
+
+
+@component.command("list")
+def list_components(as_json: AsJson = False) -> None:
+    """List the registered components.
+
+    Example: luthier component list
+    """
+    from luthier.views.jobs import library
+
+    shelf = library()
+    if as_json:
+        print(json.dumps(shelf.names(), ensure_ascii=False))
+        return
+    for name in shelf.names():
+        described = shelf.get(name)
+        print(
+            f"{name}  {', '.join(described.parameters)}" + (f"  {described.description}" * bool(described.description))
+        )
+    if not shelf.names():
+        print("no components yet; begin with: luthier component add FILE")
+
+
+@component.command("show")
+def show_component(name: Name, as_json: AsJson = False) -> None:
+    """Show a registered component as a file.
+
+    Example: luthier component show dd
+    """
+    from luthier.spec.library import component_text
+    from luthier.views.jobs import library
+
+    described = library().get(name)
+    if as_json:
+        print(described.model_dump_json(indent=1, exclude_defaults=True))
+    else:
+        print(component_text(name, described), end="")
+
+
+@component.command("remove")
+def remove_component(name: Name) -> None:
+    """Forget a registered component.
+
+    Example: luthier component remove dd
+    """
+    from luthier.views.jobs import library
+
+    library().remove(name)
+    print(f"removed: {name}")
+
+
+def run(
+    file: File, settings: Settings = None, store: StoreUrl = None, quiet: Quiet = False, as_json: AsJson = False
+) -> int:
+    """Run the experiment that a file describes.
+
+    Example: luthier run examples/dd/experiment.yaml --set budget=20
+    """
+    from luthier.views.jobs import declared_in
+
+    return _run(declared_in(file, settings or []), store, quiet=quiet, as_json=as_json)
+
+
+def validate(
+    files: Annotated[list[Path] | None, typer.Argument(help="Component and experiment files.", metavar="FILE")] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="Print the JSON Schema of such files.", metavar="component|experiment")
+    ] = None,
+) -> None:
+    """Check files without running anything, or print what they may hold.
+
+    Example: luthier validate examples/dd/experiment.yaml
+    """
+    from luthier.views.jobs import check
+
+    if schema is None and not files:
+        raise InvalidInputError("nothing to check; name a file, or --schema component|experiment")
+    if schema is not None:
+        print(json.dumps(_schema(schema), indent=1))
+    for file in files or ():
+        print(f"{file}: {check(file)}")
+
+
+def render(
+    file: File,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", help="The value of a parameter; without it, its default.", metavar="NAME=VALUE"),
+    ] = None,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the script and the command line that an experiment would run for a configuration.
+
+    Example: luthier render examples/dd/experiment.yaml -p bs=4
+    """
+    from luthier.spec.script import JobScript, interpreter
+    from luthier.views.jobs import config_from, declared_in
+
+    experiment = declared_in(file, settings or []).experiment
+    job = experiment.command
+    if not isinstance(job, JobScript):
+        raise InvalidInputError(f"{file}: describes no job")
+    batch = job.batch(experiment.space, config_from(experiment.space, values or []))
+    program = ["sbatch", *batch.options] if job.where == "slurm" else interpreter(job.application, job.name)
+    variables = [f"{name}={shlex.quote(text)}" for name, text in batch.environment.items()]
+    if as_json:
+        plain = {"script": batch.script, "environment": dict(batch.environment), "options": batch.options}
+        print(json.dumps(plain, indent=1, ensure_ascii=False))
+        return
+    print(batch.script, end="")
+    print(f"\n# run as: {' '.join([*variables, shlex.join([*program, 'SCRIPT'])])}")
+
+
+@shaman.command("install")
+def install(file: File) -> None:
+    """Register components, as shaman-install does, but leave the others as they are.
+
+    Example: luthier shaman install openmpi.yaml
+    """
+    add_component(file, replace=True)
+
+
+@shaman.command("optimize")
+def optimize(
+    component_name: Annotated[str, typer.Option(help="The component to tune.")],
+    nbr_iteration: Annotated[int, typer.Option(help="How many runs at most.")],
+    sbatch_file: Annotated[Path, typer.Option(help="The application.")],
+    experiment_name: Annotated[str, typer.Option(help="A name for the listing.")],
+    configuration_file: Annotated[Path, typer.Option(help="The experiment file.")],
+    sbatch_dir: Annotated[Path | None, typer.Option(help="A folder for the script of the best configuration.")] = None,
+    slurm_dir: Annotated[Path | None, typer.Option(help="Passed over: output is kept with each run.")] = None,
+    result_file: Annotated[Path | None, typer.Option(help="A file for the result, as JSON.")] = None,
+    store: StoreUrl = None,
+    quiet: Quiet = False,
+) -> int:
+    """Run an experiment, as shaman-optimize does.
+
+    Example: luthier shaman optimize --component-name dd --nbr-iteration 50 --sbatch-file app.sbatch \
+    --experiment-name first --configuration-file experiment.yaml
+    """
+    from luthier.views.jobs import declared_in
+
+    if slurm_dir is not None:
+        print("luthier: --slurm-dir is passed over: output is kept with each run; see luthier export", file=sys.stderr)
+    settings = {
+        "component": component_name,
+        "budget": nbr_iteration,
+        "application": str(sbatch_file.absolute()),
+        "name": experiment_name,
+    }
+    found = declared_in(
+        configuration_file, [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
+    )
+    return _run(found, store, quiet=quiet, as_json=False, script_folder=sbatch_dir, result_file=result_file)
+
+
+def _run(
+    found: "Declared",
+    store: str | None,
+    *,
+    quiet: bool,
+    as_json: bool,
+    script_folder: Path | None = None,
+    result_file: Path | None = None,
+) -> int:
+    from luthier.views import cli, launch
+    from luthier.views.text import config_text
+
+    space = found.experiment.space
+    for note in found.notes:
+        print(f"luthier: {note}", file=sys.stderr)
+    note = f"default: {config_text(space.default, space)}"
+    record, result = launch.launch(found.experiment, found.name, store, note="" if quiet else note)
+    _keep(record, result, script_folder, result_file)
+    return cli.show_result(record, result, as_json=as_json)
+
+
+def _keep(record: "Record", result: "Result", script_folder: Path | None, result_file: Path | None) -> None:
+    """Write the best script and the result where SHAMan's options want them."""
+    from luthier.views import summary
+
+    if result_file is not None:
+        result_file.write_text(json.dumps(summary.result_json(record, result), indent=1), encoding="utf-8")
+    line = summary.command_line(result)
+    if script_folder is not None and line is not None:
+        script_folder.mkdir(parents=True, exist_ok=True)
+        (script_folder / f"{Path(record.name).name}_best.sbatch").write_text(line + "\n", encoding="utf-8")
+
+
+def _schema(kind: str) -> dict[str, object]:
+    from luthier.spec.component import ComponentFile, Section
+    from luthier.spec.experiment_file import ExperimentFile
+
+    models: dict[str, type[Section]] = {"component": ComponentFile, "experiment": ExperimentFile}
+    if kind not in models:
+        raise InvalidInputError(f"--schema {kind}: there are {', '.join(models)}")
+    return models[kind].model_json_schema()

@@ -1,0 +1,114 @@
+"""From an experiment file to a running experiment."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from luthier.engine.session import optimizer_of
+from luthier.errors import InvalidInputError
+from luthier.measures.registry import measures_from
+from luthier.runners.application import ApplicationRunner
+from luthier.runners.base import Runner
+from luthier.runners.command import Command, CommandRunner
+from luthier.space import Space
+from luthier.spec import Experiment
+from luthier.spec.component import components_in
+from luthier.spec.experiment_file import Declared, ExperimentFile, declared
+from luthier.spec.library import Library
+from luthier.spec.script import BEGAN, JobScript
+from luthier.spec.yaml_lines import Document, parse_plain, read_document
+from luthier.store import data_directory
+from luthier.trial import Config, Value
+
+
+def library() -> Library:
+    """The components that this user has registered."""
+    return Library(data_directory() / "components")
+
+
+def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
+    """The experiment that a file describes, with what `--set` changes, all of it checked."""
+    document = read_document(path)
+    for text in settings:
+        document = _changed(document, text)
+    found = declared(document, path.parent, Path.cwd(), library().get)
+    place = ("experiment", "measure")
+    try:
+        measures_from([objective.measure for objective in found.experiment.objectives])
+        place = ("experiment", "optimizer")
+        optimizer_of(found.experiment)
+    except InvalidInputError as error:
+        raise document.error(place, str(error)) from None
+    return found
+
+
+def check(path: Path) -> str:
+    """What a file describes, in a few words, if nothing is wrong with it."""
+    document = read_document(path)
+    if _is_experiment(document):
+        found = declared_in(path)
+        size = found.experiment.space.size
+        over = "a continuous space" if size is None else f"{size} configurations"
+        return "; ".join([f"an experiment, {found.name!r}, over {over}", *found.notes])
+    return f"components: {', '.join(components_in(document, path.parent))}"
+
+
+def config_from(space: Space, texts: Sequence[str]) -> Config:
+    """The default with the values of `-p NAME=VALUE`."""
+    values: dict[str, Value] = dict(space.default)
+    parameters = {parameter.name: parameter for parameter in space.parameters}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidInputError(f"-p {text}: write NAME=VALUE, for example {space.names[0]}=1")
+        if name not in parameters:
+            near = get_close_matches(name, parameters, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(parameters)}"
+            raise InvalidInputError(f"-p {text}: no parameter {name!r} is tuned; {hint}")
+        values[name] = parameters[name].parse(value)
+    return space.check(values)
+
+
+def job_runner(experiment: Experiment, job: JobScript) -> Runner:
+    """The runner that an experiment with a job script asks for."""
+    folder = data_directory() / "runs"
+    runner = _slurm(experiment, job, folder) if job.where == "slurm" else _local(experiment, job, folder)
+    return ApplicationRunner(runner, folder, BEGAN) if job.is_timed_apart else runner
+
+
+def _local(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
+    def render(config: Config) -> Command:
+        return Command(*job.render(experiment.space, config), cwd=experiment.cwd)
+
+    return CommandRunner(render, folder, slots=experiment.workers)
+
+
+def _slurm(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
+    from luthier.runners.slurm import Batch, SlurmRunner
+
+    def render(config: Config) -> Batch:
+        batch = job.batch(experiment.space, config)
+        return replace(batch, options=(f"--chdir={experiment.cwd}", *batch.options))
+
+    return SlurmRunner(render, folder, slots=experiment.workers)
+
+
+def _is_experiment(document: Document) -> bool:
+    """Whether a file is about an experiment: it has a section of one, or lists values where a component would be."""
+    if any(name in document.values for name in ExperimentFile.model_fields if name != "components"):
+        return True
+    components = document.values.get("components")
+    listed = components.values() if isinstance(components, dict) else ()
+    return not any(isinstance(one, dict) and "parameters" in one for one in listed)
+
+
+def _changed(document: Document, text: str) -> Document:
+    """The document with `budget=20`, a setting of its section `experiment`, or `components.dd.bs.max=64`."""
+    key, equals, value = text.partition("=")
+    if not equals or not all(key.split(".")):
+        raise InvalidInputError(
+            f"--set {text}: write KEY=VALUE, for example budget=20 or components.NAME.PARAMETER.max=64"
+        )
+    place = tuple(key.split(".")) if "." in key else ("experiment", key)
+    return document.with_value(place, parse_plain(value), f"--set {text}")

@@ -1,0 +1,32 @@
+from pathlib import Path
+
+import pytest
+
+from luthier.measures.registry import measure_from
+from luthier.trial import Completed, Execution, Failed, Lost, Outcome
+
+TABLE = "# OSU MPI Broadcast Latency Test v5.6.3\n# Size          Avg Latency(us)\n{}\n"
+
+
+def measured(folder: Path, text: str) -> Outcome:
+    (folder / "stdout").write_text(text)
+    return measure_from("osu")(Execution("k", 0.0, 1.0, logs=str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "value"),
+    [("512              18.71", 512 * 18.71), ("1 2.5\n2   4.0 9.0\n", 10.5), ("  0 3.0\n  4  0.5", 2.0)],
+)
+def test_latencies_are_weighed_by_size(tmp_path: Path, rows: str, value: float) -> None:
+    assert measured(tmp_path, TABLE.format(rows)) == Completed(value)
+
+
+def test_no_table_is_a_failed_run(tmp_path: Path) -> None:
+    outcome = measured(tmp_path, "mpirun: not found\n")
+    assert isinstance(outcome, Failed)
+    assert "mpirun: not found" in outcome.reason
+
+
+def test_problems_stay_what_they_are() -> None:
+    assert measure_from("osu")(Execution("k", 0.0, 1.0, Lost("gone"))) == Lost("gone")
+    assert isinstance(measure_from("osu")(Execution("k", 0.0, 1.0)), Failed)

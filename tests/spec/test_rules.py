@@ -1,0 +1,125 @@
+"""The notation of resampling, pruning and stopping."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from luthier.errors import InvalidInputError
+from luthier.policies import Stop, stop
+from luthier.policies.prune import BeyondPast, beyond_chance, beyond_default, beyond_seconds, never
+from luthier.policies.resample import auto, evadyr, once, sedr, static
+from luthier.space import Integer, Space
+from luthier.spec import prune_from, resample_from, stop_from
+from luthier.spec.rules import goes_by_time
+
+SPACE = Space(Integer("x", 0, 10))
+
+
+def one(text: str, *, maximize: bool = False) -> Stop:
+    rule = stop_from([text], SPACE, maximize=maximize)
+    assert isinstance(rule, stop.AnyOf)
+    return rule.rules[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("auto", auto()), ("once", once()), ("evadyr", evadyr()), ("static:3", static(3)),
+        ("sedr", sedr()), ("sedr:30%", sedr(0.3)), ("sedr:0.5", sedr(0.5, relative=False)),
+    ],
+)  # fmt: skip
+def test_resampling(text: str, rule: object) -> None:
+    assert resample_from(text) == rule
+
+
+def test_pruning() -> None:
+    assert prune_from(None) == never()
+    assert prune_from("default") == beyond_default()
+    assert prune_from("chance") == beyond_chance()
+    assert prune_from(90) == beyond_seconds(90.0)
+    for text, name in (("median", "median"), ("mean", "mean"), ("q75", "75 % quantile"), ("q5", "5 % quantile")):
+        rule = prune_from(text)
+        assert isinstance(rule, BeyondPast)
+        assert rule.name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("target 3.2", stop.at_target(3.2)),
+        ("target -1e3", stop.at_target(-1000.0)),
+        ("target 50% of default", stop.at_share_of_default(0.5)),
+        ("no improvement over 15", stop.no_improvement(15)),
+        ("improvement < 5% over 15", stop.no_improvement(15, 0.05)),
+        ("improvement<5%over 15", stop.no_improvement(15, 0.05)),
+        ("Best improvement < 2.5 % over 15", stop.no_improvement(15, 0.025)),
+        ("mean improvement < 5% over 15", stop.no_improvement(15, 0.05, "mean")),
+        ("median improvement < 5% over 15", stop.no_improvement(15, 0.05, "median")),
+        ("distinct < 3 over 10", stop.few_distinct(3, 10)),
+        ("distance < 0.1 over 10", stop.close_together(SPACE, 0.1, 10)),
+        ("gain < cost for 1000 runs", stop.not_worth_it(1000)),
+        ("after 30 runs", stop.after_runs(30)),
+        ("after 2h", stop.after_seconds(7200.0)),
+        ("after 30 runs and no improvement over 5", stop.all_of(stop.after_runs(30), stop.no_improvement(5))),
+    ],
+)
+def test_stopping(text: str, rule: object) -> None:
+    assert one(text) == rule
+
+
+def test_any_of_several_criteria() -> None:
+    both = stop_from(["after 30 runs", "target 1"], SPACE, maximize=False)
+    assert both == stop.any_of(stop.after_runs(30), stop.at_target(1.0))
+    assert stop_from([], SPACE, maximize=False) == stop.any_of()
+
+
+def test_targets_of_what_is_maximised() -> None:
+    assert one("target 3.2", maximize=True) == stop.at_target(-3.2)
+    assert one("target 150% of default", maximize=True) == stop.at_share_of_default(1.5)
+    with pytest.raises(InvalidInputError, match="give more than 100"):
+        one("target 50% of default", maximize=True)
+    with pytest.raises(InvalidInputError, match="give less than 100"):
+        one("target 150% of default")
+
+
+def test_which_criteria_go_by_time() -> None:
+    assert goes_by_time("gain < cost for 9 runs")
+    assert goes_by_time("after 3 runs and Gain<cost for 9 runs")
+    assert not goes_by_time("target 3")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "never", "static", "static:", "static:x", "static:0", "sedr:", "sedr:-1%", "auto:3"]
+)
+def test_resampling_that_is_not_understood(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^(resample: .*static:RUNS|static:|sedr:)"):
+        resample_from(text)
+
+
+@pytest.mark.parametrize("what", ["", "often", "q0", "q100", "q", "75", -3.0, 0.0])
+def test_pruning_that_is_not_understood(what: str | float) -> None:
+    with pytest.raises(InvalidInputError, match="; "):
+        prune_from(what)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "soon", "target", "target x", "target 3 and", "and", "improvement < 5% over 0", "improvement < 5 over 10",
+        "worst improvement < 5% over 9", "distinct < 9 over 3", "distance < 0 over 3", "gain < cost for 0 runs",
+        "after soon", "target 50% of default and maybe", "improvement > 5% over 3", "improvement < -5% over 3",
+    ],
+)  # fmt: skip
+def test_stopping_that_is_not_understood(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^stop: ") as told:
+        one(text)
+    assert len(str(told.value).splitlines()) == 1
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_rule_or_an_error(text: str) -> None:
+    for read in (lambda: resample_from(text), lambda: prune_from(text), lambda: one(text)):
+        with suppress(InvalidInputError):
+            read()

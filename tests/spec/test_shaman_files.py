@@ -1,0 +1,205 @@
+from pathlib import Path
+
+import pytest
+
+from luthier.engine.session import optimizer_of
+from luthier.errors import InvalidInputError
+from luthier.spec.component import Component
+from luthier.spec.experiment_file import Declared, declared
+from luthier.spec.yaml_lines import parse_document
+
+COMPONENT: dict[str, object] = {
+    "command": "prog",
+    "parameters": {
+        "param_1": {"cmd_var": True, "type": "int", "default": 2},
+        "param_2": {"cmd_var": True, "type": "int", "default": 1},
+    },
+}
+
+# The keys and the layout of the experiment file in Robert's thesis, listing 6.3, with its name broken into two lines.
+LISTING = """\
+experiment:
+  default_first: True
+bbo:
+  heuristic: genetic_algorithm
+  initial_sample_size: 2
+  selection_method: bbo.heuristics.genetic_algorithm.selections.tournament_pick
+  crossover_method: bbo.heuristics.genetic_algorithm.crossover.
+    single_point_crossover
+  mutation_method: bbo.heuristics.genetic_algorithm.mutations.
+    mutate_chromosome_to_neighbor
+  pool_size: 5
+  mutation_rate: 0.4
+  elitism: False
+noise_reduction:
+  resampling_policy: simple_resampling
+  nbr_resamples: 3
+  fitness_aggregation: simple_fitness_aggregation
+  estimator: numpy.median
+pruning:
+  max_step_duration: numpy.median
+components:
+  component_1:
+    param_1:
+      min: 2
+      max: 16
+      step: 2
+      step_type: multiplicative
+    param_2:
+      min: 1
+      max: 15
+      step: 3
+"""
+
+
+def read(text: str, **keys: object) -> Declared:
+    component = Component.model_validate({**COMPONENT, **keys})
+    return declared(parse_document(text, "s.yaml"), Path(), Path(), lambda _: component)
+
+
+def with_sections(sections: str) -> Declared:
+    return read(f"{sections}\ncomponents: {{component_1: {{param_1: {{min: 1, max: 9, step: 1}}}}}}")
+
+
+def test_the_listing_of_the_thesis() -> None:
+    found = read(LISTING)
+    experiment = found.experiment
+    assert experiment.optimizer == "genetic"
+    assert experiment.options == {
+        "selection": "tournament",
+        "crossover": "one-point",
+        "tournament": 5,
+        "mutation": 0.4,
+        "elite": 0,
+    }
+    assert (experiment.resample, experiment.estimator, experiment.prune) == ("static:3", "median", "median")
+    assert experiment.space.size == 4 * 5
+    assert found.notes == (
+        "bbo.initial_sample_size: 2 is passed over: the genetic search begins with a population of 10",
+    )
+    optimizer_of(experiment)
+
+
+def test_annealing_in_own_words() -> None:
+    found = with_sections(
+        "bbo: {heuristic: simulated_annealing, initial_sample_size: 4, initial_temperature: 50,"
+        " neighbor_function: bbo.heuristics.simulated_annealing.neighbor_functions.random_walk, cooling_factor: 2,"
+        " cooldown_function: bbo.heuristics.simulated_annealing.cooldown_functions.multiplicative_schedule,"
+        " restart: bbo.heuristics.simulated_annealing.restart_functions.random_restart, bernouilli_parameter: 0.2,"
+        " max_restart: 5, max_iteration: 40, time_out: 600}"
+    )
+    assert found.experiment.optimizer == "annealing"
+    assert found.experiment.options == {
+        "initial": 4,
+        "temperature": 50,
+        "cooling": 2,
+        "schedule": "linear",
+        "restart": "random",
+        "restart_at": 0.2,
+        "restarts": 5,
+    }
+    assert (found.experiment.budget, found.experiment.time_limit_s, found.notes) == (40, 600.0, ())
+    optimizer_of(found.experiment)
+
+
+@pytest.mark.parametrize(
+    ("model", "strategy", "optimizer", "acquisition"),
+    [
+        ("sklearn.gaussian_process.GaussianProcessRegressor", "expected_improvement", "gp", "ei"),
+        ("sklearn.ensemble.RandomForestRegressor", "maximum_probability_improvement", "forest", "pi"),
+    ],
+)
+def test_models_in_own_words(model: str, strategy: str, optimizer: str, acquisition: str) -> None:
+    found = with_sections(
+        f"bbo: {{heuristic: surrogate_model, regression_model: {model}, initial_draw_method: uniform_random,"
+        f" next_parameter_strategy: bbo.heuristics.surrogate_models.next_parameter_strategies.{strategy}}}"
+    )
+    assert found.experiment.optimizer == optimizer
+    assert found.experiment.options == {"acquisition": acquisition, "design": "random"}
+    optimizer_of(found.experiment)
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value"),
+    [
+        ("noise_reduction: {resampling_policy: dynamic_resampling, percentage: 0.1}", "resample", "sedr:10%"),
+        (
+            "noise_reduction: {resampling_policy: dynamic_resampling, percentage: 0.1,"
+            " resampling_schedule: logarithmic, allow_resampling_schedule: logarithmic}",
+            "resample",
+            "evadyr",
+        ),
+        ("noise_reduction: {estimator: numpy.mean}", "estimator", "mean"),
+        ("pruning: {max_step_duration: default}", "prune", "default"),
+        ("pruning: {max_step_duration: 5}", "prune", 5.0),
+        ("pruning: {max_step_duration: numpy.mean}", "prune", "mean"),
+        ("bbo: {improvement_threshold: 0.05, stop_window: 15}", "stop", ("best improvement < 5% over 15",)),
+        (
+            "bbo: {improvement_threshold: 0.1, improvement_estimator: numpy.median, stop_window: 9}",
+            "stop",
+            ("median improvement < 10% over 9",),
+        ),
+        ("bbo: {nbr_parametrizations: 3, stop_window: 9}", "stop", ("distinct < 3 over 9",)),
+        ("bbo: {distance: 0.5, stop_window: 9}", "stop", ("distance < 0.5 over 9",)),
+        ("bbo: {heuristic: exhaustive_search}", "optimizer", "exhaustive"),
+        ("bbo: {heuristic: random_search}", "optimizer", "random"),
+        ("api: {host: localhost, port: 5000}", "optimizer", "auto"),
+        ("bbo:\npruning:\nnoise_reduction:", "optimizer", "auto"),
+    ],
+)
+def test_sections_in_own_words(section: str, field: str, value: object) -> None:
+    assert getattr(with_sections(section).experiment, field) == value
+
+
+@pytest.mark.parametrize(
+    ("sections", "note"),
+    [
+        ("experiment: {default_first: false}", "default_first: false is passed over"),
+        ("bbo: {reevaluate: false}", "bbo.reevaluate is passed over"),
+        ("bbo: {heuristic: random_search, mutation_rate: 0.1}", "the search 'random' has no such option"),
+    ],
+)
+def test_what_is_passed_over_is_said(sections: str, note: str) -> None:
+    assert note in " ".join(with_sections(sections).notes)
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ("bbo:\n  heuristic: os.system", "s.yaml:2: bbo.heuristic: 'os.system' has no counterpart here; there are"),
+        (
+            "bbo:\n  heuristic: genetic_algorithm\n  mutation_rat: 0.3",
+            "s.yaml:3: bbo.mutation_rat: is unknown; did you",
+        ),
+        (
+            "bbo: {heuristic: genetic_algorithm, selection_method: os.system}",
+            "bbo.selection_method: 'os.system' has no",
+        ),
+        ("bbo: {improvement_threshold: 0.05}", "bbo.improvement_threshold: needs stop_window"),
+        ("noise_reduction: {resampling_policy: x}", "noise_reduction.resampling_policy: 'x' is unknown"),
+        ("noise_reduction: {estimater: numpy.mean}", "estimater: is unknown; did you mean 'estimator'?"),
+        ("noise_reduction: {estimator: os.remove}", "noise_reduction.estimator: 'os.remove' has no counterpart"),
+        ("pruning: {max_step_duration: os.getpid}", "pruning.max_step_duration: 'os.getpid' has no counterpart"),
+        ("pruning: {max: 3}", "pruning.max: is unknown; there is max_step_duration"),
+        ("pruning: 3", "pruning: 3 is not what is expected here"),
+        ("experiment: {prune: default}\npruning: {max_step_duration: 3}", "experiment.prune: is said by SHAMan's"),
+        (
+            "noise_reduction:\n  resampling_policy: simple_resampling\n  nbr_resamples: 0",
+            "s.yaml:2: noise_reduction.resampling_policy: ",
+        ),
+    ],
+)
+def test_what_is_wrong_is_one_line_with_its_place(sections: str, message: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        with_sections(sections)
+    assert message in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_targets_are_looked_up_and_never_imported() -> None:
+    grid = "components: {component_1: {param_1: [1, 2]}}"
+    assert read(grid, custom_target="parse_osu_output.parse_osu_output").experiment.measure == "osu"
+    with pytest.raises(InvalidInputError, match="nothing that a file names is imported; say") as caught:
+        read(grid, custom_target="os.system")
+    assert str(caught.value).count("s.yaml:1:") == 1
+    assert read(f"experiment: {{measure: user}}\n{grid}", custom_target="os.system").experiment.measure == "user"
