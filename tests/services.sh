@@ -11,8 +11,17 @@ have_postgresql() {
     return 1
 }
 
+have_slurm() {
+    for program in munged slurmctld slurmd sbatch; do
+        PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null 2>&1 || return 1
+    done
+}
+
 packages=""
 have_postgresql || packages="$packages postgresql"
+have_slurm || packages="$packages slurm-wlm munge"
+command -v cc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
+command -v mkfs.ext4 >/dev/null 2>&1 || [ -x /sbin/mkfs.ext4 ] || packages="$packages e2fsprogs"
 
 [ -n "$packages" ] || exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then

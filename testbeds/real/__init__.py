@@ -1,0 +1,1 @@
+"""Real tuned systems: the C programs of `native/` on throttled storage."""

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Slow storage on one machine: a file system on a loop device whose reads the blkio controller (cgroup v1) throttles for
+# the processes of one group.
+#
+#     slow_storage.sh SIZE_BYTES READ_IOPS READ_BYTES_S
+#
+# Prints one line, "FOLDER GROUP DEVICE", and keeps the storage until its standard input ends: so it goes with its
+# owner, also with one that was killed. What an earlier one left behind that was itself killed is taken down first.
+set -u
+controller=/sys/fs/cgroup/blkio
+
+# The image is unlinked and the loop device freed by the last unmount, so this is all that ever needs taking down.
+dismantle() {
+    set +e
+    group=$controller/luthier-slow.$1
+    folder=/var/tmp/luthier-slow.$1
+    while read -r process; do # a process that is still there goes on, unthrottled
+        echo "$process" >"$controller/cgroup.procs"
+    done <"$group/cgroup.procs"
+    umount "$folder/data" || umount -l "$folder/data"
+    [ -e "$folder/image" ] && losetup -j "$folder/image" -O NAME -n | xargs -r losetup -d
+    rm -f "$folder/image"
+    rmdir "$folder/data" "$folder" "$group"
+} 2>/dev/null
+
+for left in "$controller"/luthier-slow.*; do
+    [ -d "$left" ] && ! kill -0 "${left##*.}" 2>/dev/null && dismantle "${left##*.}"
+done
+
+trap 'dismantle $$' EXIT
+trap 'exit 1' HUP INT TERM
+set -e
+group=$controller/luthier-slow.$$
+folder=/var/tmp/luthier-slow.$$
+mkdir "$group"
+mkdir -m 700 "$folder"
+mkdir "$folder/data"
+truncate -s "$1" "$folder/image"
+mkfs.ext4 -q -m 0 -O ^has_journal -E lazy_itable_init=0 "$folder/image"
+device=$(losetup -f --show "$folder/image")
+mount -o noatime "$device" "$folder/data"
+losetup -d "$device" # takes effect at the unmount
+rm "$folder/image"
+number=$(cat "/sys/block/${device#/dev/}/dev")
+echo "$number $2" >"$group/blkio.throttle.read_iops_device"
+echo "$number $3" >"$group/blkio.throttle.read_bps_device"
+echo "$folder/data $group $device"
+while read -r _; do :; done
