@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from tests.slurm.cluster import Cluster, cluster, missing_program
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +25,25 @@ def postgresql_server() -> Iterator[str]:
         yield from _serve(programs, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def slurm_cluster() -> Iterator[Cluster]:
+    """A throw-away Slurm with two emulated nodes of four processors."""
+    if (program := missing_program()) is not None:
+        missing(f"Slurm ({program}) is not installed; as root: sh tests/services.sh")
+    with cluster() as up:
+        yield up
+
+
+@pytest.fixture
+def slurm(slurm_cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """The cluster, idle, with this process as one of its users."""
+    for name, value in slurm_cluster.environment.items():
+        monkeypatch.setenv(name, value)
+    slurm_cluster.run("scancel", f"--user={os.geteuid()}")
+    slurm_cluster.wait_idle()
+    return slurm_cluster
 
 
 def missing(service: str) -> NoReturn:
