@@ -26,8 +26,13 @@ def is_reliable(trial: Trial) -> bool:
 
 
 def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | None:
-    """The trial that goes into the verification; the minimum is no mean, so there the lowest estimate counts."""
-    return best_of(trials) if estimator == "minimum" else recommended(space, trials)
+    """The trial that goes into the verification.
+
+    The minimum is no mean, so there the lowest estimate counts. So it does where the model would stay with the default
+    (the first trial): whether that is right is for the verification to say.
+    """
+    lowest = best_of(trials)
+    return lowest if estimator == "minimum" else recommended(space, trials) or lowest
 
 
 def recommended(space: Space, trials: Sequence[Trial]) -> int | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy.typing as npt
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Family: TypeAlias = Literal["matern52", "matern32", "rbf", "laplace"]
+
+_MANY = 500  # rows, from which on it pays to look for equal ones
+_WORTHWHILE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,27 +84,19 @@ class Kernel:
     def correlation(self, hyper: Hyperparameters, x: FloatArray, z: FloatArray) -> FloatArray:
         """The correlations between the rows of `x` and the rows of `z`; the signal variance is left out."""
         is_smooth = self.is_smooth
+        values = np.ones((len(x), len(z)))
         if is_smooth.any():
             roots = np.sqrt(hyper.rates[is_smooth])
-            a, b = x[:, is_smooth] * roots, z[:, is_smooth] * roots
-            # |a - b|² = |a|² + |b|² - 2ab: one matrix product instead of a pass per column.
-            squares = (-2.0 * a) @ b.T
-            squares += np.einsum("ij,ij->i", a, a)[:, None]
-            squares += np.einsum("ij,ij->i", b, b)[None, :]
-            np.maximum(squares, 0.0, out=squares)
-            values = self.smooth(squares)
-        else:
-            values = np.ones((len(x), len(z)))
-        if self.family == "laplace" and self.ordered.any():
-            exponent = np.zeros_like(values)
-            for column in np.flatnonzero(self.ordered):
-                rate = hyper.rates[column]
-                exponent -= np.abs(rate * x[:, column, None] - rate * z[None, :, column])
-            values = np.exp(exponent, out=exponent)
-        for column in np.flatnonzero(~self.ordered):
-            differs = x[:, column, None] != z[None, :, column]
-            np.multiply(values, np.exp(-hyper.rates[column]), out=values, where=differs)
+            a = x[:, is_smooth] * roots
+            values = _by_distinct(lambda b: self.smooth(_squared_distances(a, b)), z[:, is_smooth] * roots)
+        for column in np.flatnonzero(~is_smooth):
+            values *= _by_distinct(partial(self._decay, hyper, x, int(column)), z[:, [column]])
         return values
+
+    def _decay(self, hyper: Hyperparameters, x: FloatArray, column: int, z: FloatArray) -> FloatArray:
+        """What a column that is not smooth contributes, for values `z` of that column."""
+        gaps = np.abs(x[:, [column]] - z.T) if self.ordered[column] else x[:, [column]] != z.T
+        return np.asarray(np.exp(-hyper.rates[column] * gaps), dtype=np.float64)
 
     def smooth(self, squares: FloatArray) -> FloatArray:
         """The correlation of the smooth columns, given the squared scaled distances."""
@@ -109,3 +105,24 @@ class Kernel:
     def slope(self, squares: FloatArray) -> tuple[FloatArray, FloatArray]:
         """`smooth` and its derivative by the squared scaled distance."""
         return FAMILIES[self.family](squares)
+
+
+def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    # |a - b|² = |a|² + |b|² - 2ab: one matrix product instead of a pass per column.
+    squares = (-2.0 * a) @ b.T
+    squares += np.einsum("ij,ij->i", a, a)[:, None]
+    squares += np.einsum("ij,ij->i", b, b)[None, :]
+    return np.maximum(squares, 0.0, out=squares)
+
+
+def _by_distinct(function: Callable[[FloatArray], FloatArray], z: FloatArray) -> FloatArray:
+    """`function` of the rows of `z`, a column for each, worked out once for equal ones: grids have many of these."""
+    if len(z) < _MANY:
+        return function(z)
+    key = np.zeros(len(z), dtype=np.intp)
+    for column in z.T:
+        _, place = np.unique(column, return_inverse=True)
+        _, first, key = np.unique(key * len(z) + place, return_index=True, return_inverse=True)
+        if _WORTHWHILE * len(first) > len(z):
+            return function(z)
+    return function(z[first])[:, key]

@@ -99,14 +99,23 @@ def trials_view(result: Result, *, everything: bool) -> RenderableType:
     numbered = sorted(enumerate(result.trials), key=rank)
     shown = numbered if everything else numbered[:SHOWN_TRIALS]
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("trial", "runs", *measure_names(experiment), *experiment.space.names):
+    noisy = ["noise"] if any(_spread_text(trial.estimate) for _, trial in shown) else []
+    for heading in ("trial", "runs", *measure_names(experiment), *noisy, *experiment.space.names):
         table.add_column(heading)
     for number, trial in shown:
         values = [Text(text) for text in estimates_text(trial, experiment)]
+        values += [Text(_spread_text(trial.estimate)) for _ in noisy]
         settings = [Text(parameter.format(trial.config[parameter.name])) for parameter in experiment.space.parameters]
         table.add_row(str(number), str(len(trial.outcomes)), *values, *settings)
     rest = len(numbered) - len(shown)
     return Group(table, Text(f"... and {rest} more (--all shows them)", style="dim")) if rest else table
+
+
+def _spread_text(estimate: Estimate | None) -> str:
+    """How much the runs of one configuration differ, in percent of its value; nothing if it ran once."""
+    if estimate is None or estimate.deviation is None or estimate.value == 0.0:
+        return ""
+    return f"{100.0 * estimate.deviation / abs(estimate.value):.2g} %"
 
 
 def importance_view(importances: Sequence[Importance], experiment: Experiment) -> RenderableType:
@@ -192,7 +201,8 @@ def outcome_fields(outcome: Outcome | None) -> tuple[str, str | None, float | No
 def _estimate_json(estimate: Estimate | None) -> Json:
     if estimate is None:
         return None
-    return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "count": estimate.count}
+    bounds: dict[str, Json] = {"low": estimate.low, "high": estimate.high}
+    return {"value": estimate.value, **bounds, "count": estimate.count, "deviation": estimate.deviation}
 
 
 def _front_table(result: Result) -> Table:
