@@ -20,6 +20,9 @@ have_slurm() {
 packages=""
 have_postgresql || packages="$packages postgresql"
 have_slurm || packages="$packages slurm-wlm munge"
+for program in fio zstd; do
+    command -v "$program" >/dev/null 2>&1 || packages="$packages $program"
+done
 command -v cc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
 command -v mkfs.ext4 >/dev/null 2>&1 || [ -x /sbin/mkfs.ext4 ] || packages="$packages e2fsprogs"
 

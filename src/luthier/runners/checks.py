@@ -37,11 +37,11 @@ def checked_timeout(timeout_s: float | None) -> float | None:
     return timeout_s
 
 
-def checked_grace(grace_s: float) -> float:
-    """Return `grace_s` if one can wait so long between asking a program to end and killing it."""
-    if not 0 <= grace_s < math.inf:
-        raise InvalidInputError(f"grace_s: {grace_s} is no time to wait; give 0 or more seconds")
-    return grace_s
+def checked_wait(name: str, wait_s: float) -> float:
+    """Return `wait_s` if one can wait so long; `name` is what it is called where it came from."""
+    if not 0 <= wait_s < math.inf:
+        raise InvalidInputError(f"{name}: {wait_s} is no time to wait; give 0 or more seconds")
+    return wait_s
 
 
 def verbatim(what: str, texts: Iterable[str]) -> list[bytes]:

@@ -8,17 +8,16 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.runners import slurm_text
 from luthier.runners.checks import (
-    checked_grace,
     checked_key,
     checked_slots,
     checked_timeout,
+    checked_wait,
     require_free_slot,
     verbatim,
 )
@@ -105,11 +104,11 @@ class SlurmRunner:
         self._render = render
         self._folder = Path(folder).absolute()
         self._slots = checked_slots(slots)
-        self._grace_s = checked_grace(grace_s)
-        self._settle_s = settle_s
+        self._grace_s = checked_wait("grace_s", grace_s)
+        self._settle_s = checked_wait("settle_s", settle_s)
         self._watched: dict[str, _Watched] = {}
         self._question: Question | None = None
-        self._asking = Pace(ask_every_s, max(ask_every_s, _LONGEST_BETWEEN_QUESTIONS_S))
+        self._asking = Pace(checked_wait("ask_every_s", ask_every_s), max(ask_every_s, _LONGEST_BETWEEN_QUESTIONS_S))
         self._looking = Pace(*_LOOK_EVERY_S)
         self._on_hold = False
         self._complaint: str | None = None
@@ -131,7 +130,7 @@ class SlurmRunner:
         try:
             is_new = not folder.has_job()
             if is_new:
-                self._prepare(folder, job)
+                _prepare(folder, job, self._render(job.config), self._grace_s)
             watched = _Watched(folder, folder.job_name(), folder.number(), time.monotonic())
             watched.last = folder.last_word()
             if watched.last is not None or folder.refusal() is not None:
@@ -169,33 +168,13 @@ class SlurmRunner:
         """
         for key in many:
             if key in self._watched:
-                with suppress(OSError):
-                    self._watched[key].folder.request_cancel()
+                self._watched[key].folder.request_cancel()
         self._hurry()
 
     def started_at(self, key: str) -> float | None:
         """When the run began, in seconds since the epoch; None while its job waits in the queue."""
         job = self._watched.get(key)
         return None if job is None else job.began_at
-
-    def _prepare(self, folder: SlurmFolder, job: Job) -> None:
-        batch = self._render(job.config)
-        timeout_s = checked_timeout(job.timeout_s)
-        environment = verbatim("environment", (f"{name}={value}" for name, value in batch.environment.items()))
-        limit_s = None if timeout_s is None else timeout_s + self._grace_s
-        text = slurm_text.batch_script(batch.script, str(folder.path), sys.executable, limit_s)
-        name = f"luthier-{job.key}-{secrets.token_hex(4)}"  # the same key may stand for another run elsewhere
-        command = slurm_text.sbatch_command(
-            str(folder.path / "batch"), name, str(folder.path / "slurm.log"), batch.options
-        )
-        script, cwd = os.fsencode(folder.path / "script"), os.fsencode(folder.path / "cwd")
-        folder.prepare(
-            JobFile(timeout_s, self._grace_s, cwd, [script], environment),
-            name=name,
-            script=verbatim("script", [batch.script])[0],
-            batch=os.fsencode(text),
-            sbatch=verbatim("sbatch options", [str(Path.cwd()), *command]),
-        )
 
     def _send(self, job: _Watched, *, others_queued: bool) -> None:
         """Submit a job to Slurm; what comes of it is told by the job's fields, or by a later answer of Slurm's."""
@@ -350,6 +329,25 @@ class SlurmRunner:
             self._question.is_answered(left_s)
         else:
             time.sleep(left_s)
+
+
+def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> None:
+    """Check what the job is made of and write it all down; nothing is written if it cannot be."""
+    timeout_s = checked_timeout(job.timeout_s)
+    environment = verbatim("environment", (f"{name}={value}" for name, value in batch.environment.items()))
+    limit_s = None if timeout_s is None else timeout_s + grace_s
+    text = slurm_text.batch_script(batch.script, str(folder.path), sys.executable, limit_s)
+    name = f"luthier-{job.key}-{secrets.token_hex(4)}"  # the same key may stand for another run elsewhere
+    log = str(folder.path / "slurm.log")
+    command = slurm_text.sbatch_command(str(folder.path / "batch"), name, log, batch.options)
+    script, cwd = os.fsencode(folder.path / "script"), os.fsencode(folder.path / "cwd")
+    folder.prepare(
+        JobFile(timeout_s, grace_s, cwd, [script], environment),
+        name=name,
+        script=verbatim("script", [batch.script])[0],
+        batch=os.fsencode(text),
+        sbatch=verbatim("sbatch options", [str(Path.cwd()), *command]),
+    )
 
 
 def _own(entries: Sequence[Listed], number: int | None) -> Listed:

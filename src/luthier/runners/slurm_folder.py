@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,12 +75,12 @@ class SlurmFolder:
 
     def note_last_word(self, last: Listed) -> None:
         """Write down what Slurm said; it forgets jobs after a while."""
-        if self.path.exists():
-            self._write("state", f"{last.state}\n")
+        self._write("state", f"{last.state}\n")
 
     def request_cancel(self) -> None:
         """Leave word that luthier wants this run stopped; a job that has not begun will not."""
-        self._run.request_cancel()
+        with suppress(FileNotFoundError):
+            self._run.request_cancel()
 
     def is_cancelled(self) -> bool:
         """Whether luthier wanted this run stopped."""
@@ -132,7 +133,7 @@ class SlurmFolder:
                 return Pruned("cancelled")
             return Lost(f"Slurm no longer knows job {self.number()}, and it left no record")
         said = last_line(self.path / "slurm.log")
-        if last.state == "FAILED" and said:
+        if last.state == "FAILED" and said and self.began_at() is None:
             return Failed(said)
         return Lost(f"job {last.number} left no record; Slurm says {last.state}")
 
@@ -151,6 +152,8 @@ class SlurmFolder:
             return None
 
     def _write(self, name: str, text: str) -> None:
+        """Write a small file, whole or not at all; if somebody removed the folder, the run will be reported as lost."""
         draft = self.path / f"{name}.new"
-        draft.write_text(text, encoding="utf-8")
-        draft.rename(self.path / name)
+        with suppress(FileNotFoundError):
+            draft.write_text(text, encoding="utf-8")
+            draft.rename(self.path / name)

@@ -131,7 +131,7 @@ python={shlex.quote(python)}
 [ -x "$python" ] || python=$(command -v python3) || {{ echo "no Python on $(uname -n)" >&2; exit 127; }}
 trap ': >"$folder/told"' TERM INT HUP # the supervisor is told as well, and has something to write down
 "$python" -I -S "$folder/supervisor.py" "$folder"
-code=$(sed -n 's/.*"exit_code": \\(-*[0-9]*\\).*/\\1/p' "$folder/result")
+code=$(sed -n 's/.*"exit_code": \\(-*[0-9]*\\).*/\\1/p' "$folder/result" 2>/dev/null)
 [ "${{code:-1}}" -ge 0 ] || code=$((128 - code))
 exit "${{code:-1}}"
 """

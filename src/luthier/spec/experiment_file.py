@@ -110,6 +110,8 @@ class Settings(Section):
     """End the search after this long."""
     verify: StrictInt | None = None
     """Most pairs of runs for the final comparison."""
+    sentinels: StrictInt = 0
+    """Run the default again after so many runs, and take what these show of the machine out of the values."""
 
 
 class ExperimentFile(Section):
@@ -184,6 +186,7 @@ def _experiment(settings: Settings, space: Space, job: JobScript, measures: list
         prune=settings.prune,
         stop=tuple(settings.stop),
         verify_pairs=settings.verify,
+        sentinels=settings.sentinels,
     )
 
 
