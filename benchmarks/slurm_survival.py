@@ -128,11 +128,7 @@ class Survival:
         self._tuner = self._start()
 
     def _kill_node(self) -> None:
-        node = self._slurm.nodes[-1]
-        self._slurm.order(f"kill {node}")
-        state = ("sinfo", "--noheader", "--partition=main", f"--nodes={node}", "--format=%t")
-        self._wait(lambda: self._slurm.run(*state).startswith("down"))
-        self._slurm.order(f"start {node}")
+        self._slurm.lose(self._slurm.nodes[-1])
 
     def _wait_for_jobs(self, share: float) -> None:
         self._wait(lambda: self._ended() >= share * self._jobs)

@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import luthier as lt
+from luthier.errors import InvalidInputError, NotFoundError
 from luthier.measures.comparison import Comparison, compare
 from luthier.space import parse_quantity
 from luthier.spec.component import read_components
 from luthier.spec.grids import parameter_of
-from luthier.spec.open_mpi import ALGORITHMS, RULES_FILE, SWITCH, Rule, ignored_settings, rule_of, rules_text
+from luthier.spec.open_mpi import ALGORITHMS, PREFIX, RULES_FILE, SWITCH, Rule, ignored_settings, rule_of, rules_text
 from luthier.spec.script import JobScript
 
 HERE = Path(__file__).resolve().parent
@@ -92,7 +93,7 @@ def sweep(options: Options, sizes: list[int]) -> list[Rule]:
     """The rules of the sizes where something is better than Open MPI's own decision."""
     best: list[lt.Config] = []
     rules = []
-    for size_bytes in sorted(sizes):
+    for size_bytes in sorted(set(sizes)):
         space, measure = benchmark(options, size_bytes)
         best = search(space, measure, best, options)
         found = verified(measure, space.default, best[0]) if best[0] != space.default else None
@@ -102,6 +103,19 @@ def sweep(options: Options, sizes: list[int]) -> list[Rule]:
         gain = "no better than the default" if found is None or not better else f"{found.speedup:.2f} times as fast"
         print(f"{size_bytes:>9} bytes: {words}: {gain}", flush=True)
     return rules
+
+
+def check(options: Options, output: Path) -> None:
+    """Raise if the work would be in vain."""
+    if options.ranks < 2:
+        raise InvalidInputError(f"-n: {options.ranks} ranks have nothing to send; give 2 or more")
+    if not options.collbench.is_file():
+        raise NotFoundError(f"there is no {options.collbench}; build it with: make -C native")
+    if not output.parent.is_dir():
+        raise NotFoundError(f"-o: there is no folder {output.parent}; make it first")
+    forced = {SWITCH: "1", f"{PREFIX}{options.collective}_algorithm": "1"}
+    for line in ignored_settings({**os.environ, **forced}):
+        raise InvalidInputError(f"{line}; unset what the environment says")
 
 
 def main() -> int:
@@ -117,6 +131,7 @@ def main() -> int:
     given = parser.parse_args()
     options = Options(given.collective, given.ranks, given.budget, given.seed, given.collbench)
     try:
+        check(options, given.output)
         sizes = [int(parse_quantity(size)[0]) for size in given.sizes.split(",")]
         rules = sweep(options, sizes)
         given.output.write_text(rules_text(rules), encoding="utf-8")
@@ -124,8 +139,6 @@ def main() -> int:
         sys.exit(f"sweep.py: {error}")
     settings = {SWITCH: "1", RULES_FILE: str(given.output.resolve())}
     print("use it with:", *(f"{name}={value}" for name, value in settings.items()))
-    for line in ignored_settings({**os.environ, **settings}):
-        print(f"warning: {line}", file=sys.stderr)
     return 0
 
 

@@ -198,6 +198,16 @@ def test_a_node_daemon_that_is_restarted_is_no_loss(scene: Scene) -> None:
     assert finished(scene, runner).problem is None
 
 
+def test_a_run_whose_supervisor_died_is_lost(scene: Scene) -> None:
+    runner = scene.runner()
+    runner.submit(Job("k", Config({})))
+    wait_until(lambda: not runner.poll(["k"], 0.02) and scene.executions() == 1, "the run has begun")
+    os.kill(int((scene.folder / "runs" / "k" / "claimed").read_text().split()[0]), signal.SIGKILL)
+    problem = collect(runner, ["k"])["k"].problem
+    assert isinstance(problem, Lost)
+    assert "left no record; Slurm says FAILED" in problem.reason
+
+
 def test_a_job_that_vanished_with_its_folder_is_lost(scene: Scene) -> None:
     runner = scene.runner()
     runner.submit(Job("k", Config({})))

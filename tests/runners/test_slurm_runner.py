@@ -304,9 +304,8 @@ def test_every_fate_is_told_apart(slurm: Cluster, tmp_path: Path) -> None:
     slurm.run("scancel", number["cancelled"])
     slurm.run("scontrol", "update", f"JobId={number['requeued']}", "Requeue=1")
     slurm.run("scontrol", "requeue", number["requeued"])
-    slurm.order(f"kill {slurm.nodes[1]}")
+    slurm.lose(slurm.nodes[1])
     ended = collect(runner, [fate for fate in FATES if fate != "preempted"])
-    slurm.order(f"start {slurm.nodes[1]}")
     problems = {fate: execution.problem for fate, execution in ended.items()}
     assert problems == {
         "timeout": TimedOut("Slurm ended it at its time limit"),

@@ -151,10 +151,9 @@ def test_the_users_own_time_limit_comes_after_ours() -> None:
 def test_any_folder_can_be_named_in_the_script(folder: str) -> None:
     script = slurm_text.batch_script("#!/bin/bash\n", f"/{folder}", "/bin/python3", None)
     assignment = script[script.index("folder=") : script.index("\nif [ -e")]
-    shown = subprocess.run(
-        ["sh"], input=f'{assignment}\nprintf %s "$folder"', capture_output=True, text=True, check=True
-    )
-    assert shown.stdout == f"/{folder}"
+    command = f'{assignment}\nprintf %s "$folder"'.encode()
+    shown = subprocess.run(["sh"], input=command, stdout=subprocess.PIPE, check=True)
+    assert shown.stdout.decode() == f"/{folder}"
 
 
 def test_slurm_is_asked_without_the_users_filters() -> None:

@@ -125,6 +125,16 @@ class Cluster:
         """Wait until every node is free."""
         wait_until(lambda: set(self.run(*STATES).split()) == {"idle"}, "all nodes are idle")
 
+    def lose(self, node: str) -> None:
+        """Kill a node with all that runs on it, tell the controller, and bring it back, empty.
+
+        Left to itself the controller goes on to send it jobs, and holds them back for two minutes when they bounce.
+        """
+        self.order(f"kill {node}")
+        self.run("scontrol", "update", f"NodeName={node}", "State=DOWN", "Reason=killed")
+        self.order(f"start {node}")
+        self.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
     def _said(self) -> str:
         assert self._guardian.stdout is not None
         return self._guardian.stdout.readline().strip()

@@ -18,6 +18,7 @@ _FLOOR = 0.3  # this part of the weight is shared out equally: every model is he
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
 _RENEWAL = 10  # other candidates are looked at after so many trials
 _PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0
+_LOST, _BLIND = 2.0, 4  # in such doubt, one turn in so many asks no model: what no model sees is found by chance
 _HONEST = 0.3  # a deviation is taken to be at least this part of the typical error
 _FARTHEST = 4.0  # in deviations; one surprise alone does not condemn a model
 
@@ -149,9 +150,12 @@ class Ensemble:
     def log_promise(self, points: Watched) -> FloatArray:
         """How promising each point is: by the model whose turn it is, plus the log chance that it yields a number.
 
+        When nothing better was found for long, some turns are left to chance, which knows no plateaus.
         Before anything was measured, the points farthest from those tried are the most promising.
         """
-        if self._measured:
+        if self._measured and self._doubt >= _LOST and self._turn % _BLIND == 0:
+            promise = np.random.default_rng(self._turn).random(len(points.units))
+        elif self._measured:
             mean, deviation, least = self._values.of_turn(self._turn, self._doubt).predict(points)
             promise = self._acquisition(mean, self._doubt * deviation, least)
         else:

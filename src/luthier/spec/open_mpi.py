@@ -73,7 +73,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         """Reject what Open MPI cannot carry out."""
-        names = algorithms(self.collective)
+        names = _names_of(self.collective)
         for name in ("ranks", "size_bytes", "algorithm", "fan_out", "segment_bytes"):
             number = getattr(self, name)
             if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= _LARGEST:
@@ -86,7 +86,7 @@ class Rule:
             )
 
 
-def algorithms(collective: str) -> tuple[str, ...]:
+def _names_of(collective: str) -> tuple[str, ...]:
     """The algorithms of a collective, by number."""
     if collective not in ALGORITHMS:
         raise InvalidInputError(f"{collective!r} is no collective known here; name one of {', '.join(ALGORITHMS)}")
@@ -98,7 +98,7 @@ def rule_of(collective: str, ranks: int, size_bytes: int, config: Mapping[str, V
 
     `size_bytes` is what one rank hands over, as in the tables of the OSU benchmarks.
     """
-    names = algorithms(collective)
+    names = _names_of(collective)
     key = f"{PREFIX}{collective}_algorithm"
     algorithm = _algorithm(collective, str(config.get(key, 0)))
     if algorithm is None:

@@ -1,5 +1,6 @@
 """From an experiment file to a running experiment."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ from luthier.spec import Experiment
 from luthier.spec.component import components_in
 from luthier.spec.experiment_file import Declared, ExperimentFile, declared
 from luthier.spec.library import Library
+from luthier.spec.open_mpi import ignored_settings
 from luthier.spec.script import BEGAN, JobScript
 from luthier.spec.yaml_lines import Document, parse_plain, read_document
 from luthier.store import data_directory
@@ -40,7 +42,16 @@ def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
         optimizer_of(found.experiment)
     except InvalidInputError as error:
         raise document.error(place, str(error)) from None
-    return found
+    return replace(found, notes=(*found.notes, *_ignored(found.experiment)))
+
+
+def _ignored(experiment: Experiment) -> list[str]:
+    """Settings for Open MPI that would be passed over in silence."""
+    job = experiment.command
+    if not isinstance(job, JobScript):
+        return []
+    added = job.batch(experiment.space, experiment.space.default).environment
+    return list(ignored_settings({**os.environ, **added}))
 
 
 def check(path: Path) -> str:
