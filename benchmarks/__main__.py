@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("engine_cost", "kill", "search")
+BENCHMARKS = ("engine_cost", "kill", "search", "parallel_asks", "noise", "false_claims", "sro", "slurm_survival")
 
 
 def main() -> int:

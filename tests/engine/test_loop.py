@@ -207,6 +207,28 @@ def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None
     assert after.runs[: len(before.runs)] == before.runs
 
 
+def test_a_request_to_stop_takes_waiting_jobs_out_of_the_queue() -> None:
+    store = open_store("memory:")
+    experiment = Experiment(space=SPACE, budget=12, measure="returned", optimizer="random", verify_pairs=0)
+    record = store.create("test", experiment.to_json(), 0.0)
+
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        if now_s > 300.0 and not store.experiment(record.id).result:
+            store.request_stop(record.id)
+        return steady(config, repeat, now_s)
+
+    queue = Queue(answers)
+    stopped, before = carry_on(store, record, experiment, lambda *_: queue, watch=lambda *_: None)
+    assert stopped.status == "stopped"
+    last = before.runs[-1]
+    assert last.outcome == Lost("stopped before it began")
+    assert last.duration_s is not None
+    assert last.duration_s < Queue.wait_s
+    finished, after = carry_on(store, stopped, experiment, lambda *_: queue, watch=lambda *_: None)
+    assert finished.status == "finished"
+    assert any(run.config == last.config and isinstance(run.outcome, Completed) for run in after.runs)
+
+
 @dataclass
 class CrashError(Exception):
     pass

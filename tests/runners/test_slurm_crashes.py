@@ -27,7 +27,7 @@ print("submitted", flush=True)
 sys.stdin.read()
 """
 
-LATE = 'kill -9 $PPID; until [ -e sent ]; do sleep 0.05; done; "$SBATCH" "$@" >/dev/null; touch late'
+LATE = 'kill -9 $PPID; until [ -e sent ]; do sleep 0.05; done; "$SBATCH" --hold "$@" >/dev/null; touch late'
 DEAF = '"$SBATCH" "$@" >/dev/null; echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1'
 
 
@@ -117,8 +117,11 @@ def test_killed_while_sbatch_is_still_on_its_way(scene: Scene) -> None:
     wait_until(lambda: not runner.poll(["k"], 0.02) and scene.executions() == 1, "the run has begun")
     (scene.folder / "sent").touch()
     wait_until((scene.folder / "late").exists, "the late sbatch has come through")
+    for _ in range(20):
+        assert not runner.poll(["k"], 0.1), "the late job was taken for the one that runs"
     assert finished(scene, runner).problem is None
     assert (scene.executions(), scene.jobs()) == (1, 2)
+    assert scene.slurm.run("squeue", "--noheader", "--states=PENDING") == ""
 
 
 def test_a_late_sbatch_does_not_bring_back_what_was_cancelled(scene: Scene) -> None:

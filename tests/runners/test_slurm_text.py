@@ -1,4 +1,5 @@
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -154,6 +155,14 @@ def test_any_folder_can_be_named_in_the_script(folder: str) -> None:
     command = f'{assignment}\nprintf %s "$folder"'.encode()
     shown = subprocess.run(["sh"], input=command, stdout=subprocess.PIPE, check=True)
     assert shown.stdout.decode() == f"/{folder}"
+
+
+@pytest.mark.parametrize("mark", ["claimed", "cancel"])
+def test_a_run_that_was_taken_on_or_called_off_does_not_start(tmp_path: Path, mark: str) -> None:
+    (tmp_path / mark).touch()
+    script = slurm_text.batch_script("#!/bin/bash\n", str(tmp_path), "/nowhere/python", None)
+    assert subprocess.run(["sh"], input=script.encode(), check=False).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == [mark]
 
 
 def test_slurm_is_asked_without_the_users_filters() -> None:

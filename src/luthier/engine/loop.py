@@ -68,7 +68,8 @@ class Loop:
     def run(self, interrupts: Interrupts) -> bool:
         """Go on until the plan has no more orders; return False if told to end before.
 
-        A first interrupt, or a request to stop, lets what is running finish; a second kills it.
+        A first interrupt, or a request to stop, lets what is running finish and takes what waits out of its queue; a
+        second kills everything.
         """
         self._watch(self._plan, self._draining)
         for run in self._plan.running:
@@ -103,6 +104,9 @@ class Loop:
             self._draining = True
         if interrupts.count >= 2:
             self._cancel(self._plan.running, Lost("interrupted by the user"))
+        if self._draining:  # what still waits in a queue might do so for days
+            waiting = [run for run in self._plan.running if self._going_s(run) is None]
+            self._cancel(waiting, Lost("stopped before it began"))
 
     def _submit(self, order: Order) -> None:
         run = Run(

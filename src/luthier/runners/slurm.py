@@ -39,7 +39,7 @@ class Batch:
     """A batch script as one would give it to sbatch, with the variables and the sbatch options of one configuration.
 
     The values of `environment` reach the script verbatim, whatever they hold. `options` are words for the command line
-    of sbatch. They go before the script's own `#SBATCH` lines; output files and the job's name are luthier's.
+    of sbatch and win over the script's own `#SBATCH` lines; output files and the name of the job are luthier's.
     """
 
     script: str
