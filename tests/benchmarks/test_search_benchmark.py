@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import peers, plot, report, search, tables, worker
+from testbeds.testbed import find_testbed
 
 GRID = """x,mode,value,r1,r2
 1,a,11,10,12
@@ -65,9 +66,16 @@ def line(
     return tables.Table("line", {"x": tuple(range(len(values)))}, runs, minimise, default)
 
 
+def test_a_testbed_is_a_table() -> None:
+    table, testbed = tables.load("testbed/sbb/latency"), find_testbed("sbb/latency")
+    assert len(table.runs) == table.size == testbed.grid.size
+    assert table.optimum() == testbed.table().min()
+    assert table.true(table.point(testbed.optimum)) == table.optimum()
+
+
 def test_a_table_is_read_with_its_repeats_failures_and_default(data: Path) -> None:
     table = tables.load("toy")
-    assert tables.names() == ["toy/grid", "toy/wide", "toy/largest"]
+    assert tables.names() == [*tables.TESTBEDS, "toy/grid", "toy/wide", "toy/largest"]
     assert table.parameters == {"x": (1, 2, 4), "mode": ("a", "b")}
     assert table.size == 6
     assert table.default == (1, 0)
