@@ -261,8 +261,10 @@ def test_searches_a_noisy_bowl_with_runs_under_way(name: str) -> None:
 def test_values_of_any_size_repeats_and_failures(name: str, scale: float) -> None:
     space = Space(Integer("a", 0, 12), Choice("c", ["u", "v"]))
     search = make_optimizer("gp", space, seed=1, acquisition=name, initial=3)
+    suggested = set()
     for turn in range(15):
         (config,) = search.ask(1, [])
+        suggested.add(config)
         value = scale * (turn % 4 - 1.0)
         if turn % 5 == 4:
             search.tell([unmeasured(config, Failed("exit 1"))])
@@ -270,6 +272,7 @@ def test_values_of_any_size_repeats_and_failures(name: str, scale: float) -> Non
             search.tell([measured(config, value)])
         else:
             search.tell([Trial(config, (), Estimate(value, 4, 0.1 * scale))])
+    assert len(suggested) == 15
 
 
 def test_only_a_gaussian_process_knows_them() -> None:
