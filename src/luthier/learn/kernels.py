@@ -12,7 +12,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Family: TypeAlias = Literal["matern52", "matern32", "rbf", "laplace"]
 
-_MANY = 500  # rows, from which on it pays to look for equal ones
+_MANY, _TALL = 500, 12  # points and rows, from which on it pays to look for equal points
 _WORTHWHILE = 3
 
 
@@ -88,9 +88,9 @@ class Kernel:
         if is_smooth.any():
             roots = np.sqrt(hyper.rates[is_smooth])
             a = x[:, is_smooth] * roots
-            values = _by_distinct(lambda b: self.smooth(_squared_distances(a, b)), z[:, is_smooth] * roots)
+            values = _by_distinct(lambda b: self.smooth(_squared_distances(a, b)), z[:, is_smooth] * roots, len(x))
         for column in np.flatnonzero(~is_smooth):
-            values *= _by_distinct(partial(self._decay, hyper, x, int(column)), z[:, [column]])
+            values *= _by_distinct(partial(self._decay, hyper, x, int(column)), z[:, [column]], len(x))
         return values
 
     def _decay(self, hyper: Hyperparameters, x: FloatArray, column: int, z: FloatArray) -> FloatArray:
@@ -115,9 +115,12 @@ def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.maximum(squares, 0.0, out=squares)
 
 
-def _by_distinct(function: Callable[[FloatArray], FloatArray], z: FloatArray) -> FloatArray:
-    """`function` of the rows of `z`, a column for each, worked out once for equal ones: grids have many of these."""
-    if len(z) < _MANY:
+def _by_distinct(function: Callable[[FloatArray], FloatArray], z: FloatArray, rows: int) -> FloatArray:
+    """`function` of the rows of `z`, a column of `rows` values for each, worked out once for equal ones.
+
+    Grids have many of these. To find them costs as much as a dozen rows do.
+    """
+    if rows < _TALL or len(z) < _MANY:
         return function(z)
     key = np.zeros(len(z), dtype=np.intp)
     for column in z.T:
