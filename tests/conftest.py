@@ -27,7 +27,7 @@ def postgresql_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def slurm_cluster() -> Iterator[Cluster]:
     """A throw-away Slurm with two emulated nodes of four processors."""
     if (program := missing_program()) is not None:

@@ -76,6 +76,7 @@ NODE = "NodeName={name} NodeAddr=127.0.0.1 NodeHostname={host} Port={port} CPUs=
 MEMORY_CGROUP = Path("/sys/fs/cgroup/memory")
 _NODE_VARIABLE = "LUTHIER_EMULATED_NODE"
 _PATIENCE_S = 60.0
+_SOON_S = 20.0
 _BECOME_SUBREAPER = 36  # prctl(2): whatever daemons leave behind becomes a child of this process
 
 
@@ -89,12 +90,12 @@ def missing_program() -> str | None:
     return next((program for program in PROGRAMS if shutil.which(program, path=programs()) is None), None)
 
 
-def wait_until(true: Callable[[], bool], what: str) -> None:
+def wait_until(true: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
     """Wait for something that no file or process can tell of."""
-    give_up_at = time.monotonic() + _PATIENCE_S
+    give_up_at = time.monotonic() + patience_s
     while not true():
         if time.monotonic() > give_up_at:
-            raise TimeoutError(f"waited {_PATIENCE_S:g} s until {what}")
+            raise TimeoutError(f"waited {patience_s:g} s until {what}")
         time.sleep(0.02)
 
 
@@ -122,8 +123,16 @@ class Cluster:
         return done.stdout.decode()
 
     def wait_idle(self) -> None:
-        """Wait until every node is free."""
-        wait_until(lambda: set(self.run(*STATES).split()) == {"idle"}, "all nodes are idle")
+        """Wait until every node is free; one that an earlier test left in a bad state is started anew."""
+        try:
+            wait_until(self._is_idle, "all nodes are idle", _SOON_S)
+        except TimeoutError:
+            for node in sorted(set(self.run("sinfo", "--noheader", "--Node", "--format=%N").split())):
+                self.lose(node)
+            wait_until(self._is_idle, "all nodes are idle")
+
+    def _is_idle(self) -> bool:
+        return set(self.run(*STATES).split()) == {"idle"}
 
     def lose(self, node: str) -> None:
         """Kill a node with all that runs on it, tell the controller, and bring it back, empty.
