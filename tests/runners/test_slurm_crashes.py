@@ -192,6 +192,19 @@ def test_the_controller_goes_away_and_comes_back(scene: Scene, caplog: pytest.Lo
     assert "Unable to contact slurm controller" in warnings[0]
 
 
+def test_a_job_that_starts_after_it_was_called_off_does_nothing(scene: Scene) -> None:
+    scene.misbehave('"$SBATCH" --hold "$@"')
+    runner = scene.runner()
+    runner.submit(Job("k", Config({})))
+    runner.cancel(["k"])  # the runner itself is not asked before the job is over
+    number = (scene.folder / "runs" / "k" / "id").read_text().strip()
+    scene.slurm.run("scontrol", "release", number)
+    squeue = ("squeue", "--noheader", "--states=all", f"--jobs={number}", "--format=%T")
+    wait_until(lambda: scene.slurm.run(*squeue).strip() == "COMPLETED", "the job is over")
+    assert collect(runner, ["k"])["k"].problem == Pruned("cancelled")
+    assert scene.executions() == 0
+
+
 def test_a_node_daemon_that_is_restarted_is_no_loss(scene: Scene) -> None:
     runner = scene.runner()
     runner.submit(Job("k", Config({})))

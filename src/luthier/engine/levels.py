@@ -34,8 +34,11 @@ class Level:
 
 def level_of(runs: Sequence[Run]) -> Level:
     """The level by the runs of the default that have completed, in `runs` of one experiment."""
-    mine = [run for run in runs if run.trial == 0 and isinstance(run.outcome, Completed)]
-    readings = [Reading(_moment(run), run.outcome.value) for run in mine if isinstance(run.outcome, Completed)]
+    readings = [
+        Reading(_moment(run), run.outcome.value)
+        for run in runs
+        if run.trial == 0 and isinstance(run.outcome, Completed)
+    ]
     began_s = min((reading.at_s for reading in readings), default=0.0)
     return Level(drift_of(readings), began_s)
 

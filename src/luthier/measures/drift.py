@@ -5,6 +5,7 @@ import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, combinations, pairwise
 from typing import Literal, TypeAlias
 
@@ -85,7 +86,12 @@ def drift_of(readings: Sequence[Reading]) -> Drift:
     certainty, and if the line (Theil 1950, Sen 1968) explains the readings better than the jumps. Ranks and orders make
     no assumption about the noise. Values that are not all positive have no factors; they are called steady.
     """
-    ordered = sorted(readings, key=lambda reading: reading.at_s)
+    return _judged(tuple(sorted(readings, key=lambda reading: reading.at_s)))
+
+
+@lru_cache(maxsize=16)
+def _judged(ordered: tuple[Reading, ...]) -> Drift:
+    """The views of one result ask several times, and random orders take a while."""
     if len(ordered) < FEWEST_READINGS or min(reading.value for reading in ordered) <= 0.0:
         return STEADY
     at_s = [reading.at_s - ordered[0].at_s for reading in ordered]

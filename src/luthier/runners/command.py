@@ -4,7 +4,6 @@ import contextlib
 import logging
 import math
 import os
-import re
 import select
 import signal
 import sys
@@ -15,13 +14,19 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.runners import supervisor
-from luthier.runners.checks import checked_slots, require_free_slot
+from luthier.runners.checks import (
+    checked_key,
+    checked_slots,
+    checked_timeout,
+    checked_wait,
+    require_free_slot,
+    verbatim,
+)
 from luthier.runners.job_folder import JobFolder, Process
 from luthier.trial import Config, Execution, Job, Lost
 
 logger = logging.getLogger(__name__)
 
-_KEY = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,200}")
 _LOOK_AGAIN_S = 0.02
 _LONGEST_WAIT_S = 3600.0
 
@@ -78,12 +83,10 @@ class CommandRunner:
     def __init__(
         self, render: Callable[[Config], Command], folder: str | Path, slots: int = 1, *, grace_s: float = 2.0
     ) -> None:
-        if not 0 <= grace_s < math.inf:
-            raise InvalidInputError(f"grace_s: {grace_s} is no time to wait; give 0 or more seconds")
+        self._grace_s = checked_wait("grace_s", grace_s)
         self._render = render
         self._folder = Path(folder).absolute()
         self._slots = checked_slots(slots)
-        self._grace_s = grace_s
         self._watched: dict[str, _Watched] = {}
 
     @property
@@ -97,8 +100,7 @@ class CommandRunner:
         A full disk or a folder that cannot be written is an `UnavailableError`; a command that does not exist is
         reported by `poll` as failed.
         """
-        if not _KEY.fullmatch(job.key):
-            raise InvalidInputError(f"key: {job.key!r} cannot name a folder; use letters, digits, '.', '_' and '-'")
+        checked_key(job.key)
         if job.key in self._watched:
             return
         require_free_slot(self._watched, self._slots)
@@ -138,20 +140,11 @@ class CommandRunner:
                 _send_cancel(job)
 
     def _job_file(self, job: Job) -> supervisor.JobFile:
-        if job.timeout_s is not None and not 0 < job.timeout_s < math.inf:
-            raise InvalidInputError(f"timeout_s: {job.timeout_s} is no time limit; give seconds above 0, or None")
+        checked_timeout(job.timeout_s)
         command = self._render(job.config)
         pairs = [f"{name}={value}" for name, value in command.environment.items()]
         cwd = str(Path(command.cwd or ".").absolute())
-        try:
-            texts = [os.fsencode(text) for text in (cwd, *command.argv, *pairs)]
-        except UnicodeEncodeError as error:
-            raise InvalidInputError(
-                f"command: {error.object!r} cannot be passed to a program: {error.reason}"
-            ) from error
-        for text in texts:
-            if b"\0" in text:
-                raise InvalidInputError(f"command: {text!r} holds a NUL, which no program can be given; remove it")
+        texts = verbatim("command", (cwd, *command.argv, *pairs))
         argv_end = 1 + len(command.argv)
         return supervisor.JobFile(job.timeout_s, self._grace_s, texts[0], texts[1:argv_end], texts[argv_end:])
 

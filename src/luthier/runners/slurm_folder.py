@@ -128,9 +128,9 @@ class SlurmFolder:
         return replace(execution, duration_s=duration_s, problem=problem, metrics={"wall_s": duration_s})
 
     def _unexplained(self, last: Listed | None) -> Problem:
+        if self.is_cancelled() and (last is None or self.began_at() is None):
+            return Pruned("cancelled")  # a job that is started nevertheless sees that it was called off, and completes
         if last is None:
-            if self.is_cancelled():
-                return Pruned("cancelled")
             return Lost(f"Slurm no longer knows job {self.number()}, and it left no record")
         said = last_line(self.path / "slurm.log")
         if last.state == "FAILED" and said and self.began_at() is None:

@@ -22,6 +22,10 @@ FEWEST_VERIFIED = 10
 """A smaller budget has no room for a verification."""
 
 
+GOALS: Mapping[str, Goal] = {"min": "minimize", "max": "maximize"}
+"""What stands before a measure to say its goal, as in `max:json:iops`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Objective:
     """Something to make small or large."""
@@ -32,6 +36,12 @@ class Objective:
     def __post_init__(self) -> None:
         if self.goal not in ("minimize", "maximize"):
             raise InvalidInputError(f"goal: {self.goal!r} is neither 'minimize' nor 'maximize'")
+
+    @staticmethod
+    def parse(text: str, goal: Goal = "minimize") -> "Objective":
+        """Read `wall` or `max:json:iops`; `goal` counts where the text names none."""
+        word, _, rest = text.partition(":")
+        return Objective(rest, GOALS[word]) if word in GOALS else Objective(text, goal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

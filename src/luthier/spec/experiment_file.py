@@ -21,7 +21,7 @@ from luthier.spec.component import (
     read_components,
     validated,
 )
-from luthier.spec.experiment import Experiment, Goal, Objective
+from luthier.spec.experiment import Experiment, Objective
 from luthier.spec.grids import parameter_of
 from luthier.spec.notation import parse_duration
 from luthier.spec.script import JobScript, Where
@@ -36,8 +36,6 @@ _OTHER_NAMES: Mapping[str, str] = {
     "sedr": "resample",
 }
 """Settings by what an error calls them."""
-
-_GOALS: Mapping[str, Goal] = {"min": "minimize", "max": "maximize"}
 
 
 def _duration(given: object) -> object:
@@ -166,7 +164,7 @@ def declared(document: Document, folder: Path, cwd: Path, registered: Callable[[
 
 
 def _experiment(settings: Settings, space: Space, job: JobScript, measures: list[str], cwd: Path) -> Experiment:
-    first, *further = map(_objective, measures)
+    first, *further = map(Objective.parse, measures)
     return Experiment(
         space=space,
         command=job,
@@ -299,11 +297,6 @@ def _measures(document: Document, name: str, component: Component, settings: Set
             "imported; say experiment.measure, such as regex:PATTERN or an installed plug-in's name",
         )
     return [MEASURES[function]]
-
-
-def _objective(text: str) -> Objective:
-    word, _, rest = text.partition(":")
-    return Objective(rest, _GOALS[word]) if word in _GOALS else Objective(text)
 
 
 def _placed(document: Document, translation: Translation, problem: str) -> InvalidInputError:

@@ -14,6 +14,7 @@ from luthier.runners.base import Runner
 from luthier.runners.command import Command, CommandRunner
 from luthier.space import Space
 from luthier.spec import (
+    GOALS,
     Experiment,
     Goal,
     Objective,
@@ -58,17 +59,14 @@ def template_from(command: Sequence[str], environment: Sequence[str], *, shell: 
 
 def objectives_from(measures: Sequence[str], *, maximize: bool) -> tuple[Objective, ...]:
     """What each `-m` names, as in `wall` or `max:json:iops`, and the goal of each."""
-    goals: dict[str, Goal] = {"min": "minimize", "max": "maximize"}
-    objectives = []
-    for text in measures or ["wall"]:
+    goal: Goal = "maximize" if maximize else "minimize"
+    for text in measures if maximize else ():
         word, _, rest = text.partition(":")
-        if maximize and (word in goals or len(measures) > 1):
+        if word in GOALS or len(measures) > 1:
             raise InvalidInputError(
                 f"--maximize is for one measure without a goal of its own; write -m max:{rest or text}"
             )
-        goal: Goal = "maximize" if maximize else "minimize"
-        objectives.append(Objective(rest, goals[word]) if word in goals else Objective(text, goal))
-    return tuple(objectives)
+    return tuple(Objective.parse(text, goal) for text in measures or ["wall"])
 
 
 def options_from(texts: Sequence[str]) -> dict[str, Value]:
