@@ -32,6 +32,11 @@ class Config(Mapping[str, Value]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Config):
+            return self._values == other._values
+        return Mapping.__eq__(self, other)
+
     def __hash__(self) -> int:
         if self._hash is None:
             self._hash = hash(frozenset(self._values.items()))

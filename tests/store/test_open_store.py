@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.store import data_directory, open_store
+from luthier.store import data_directory, open_books, open_store
 from luthier.store.memory import MemoryStore
 from luthier.store.url import without_password
 
@@ -61,6 +61,23 @@ def test_environment_names_the_store(home: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LUTHIER_STORE", "")
     open_store()
     assert (data_directory() / "luthier.db").exists()
+
+
+def test_books_are_opened_like_stores(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = open_store("a.db").create("x", {}, 0.0).id
+    assert [record.id for record in open_books("a.db").desk.records()] == [key]
+    assert open_books().history.experiments() == []
+    assert (data_directory() / "luthier.db").exists()
+    monkeypatch.setenv("LUTHIER_STORE", "a.db")
+    assert len(open_books().history.experiments()) == 1
+
+
+@pytest.mark.parametrize("name", ["memory:", "memory:x", "nonsense", "mysql://root:secret@host/db"])
+def test_what_holds_no_books_is_told(home: Path, name: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^store: .*name") as caught:
+        open_books(name)
+    assert "secret" not in str(caught.value)
+    assert list(home.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["a.db", "b c.sqlite", "sqlite:///d.db", "ä%20%.db", "sqlite:///without-suffix"])

@@ -1,26 +1,24 @@
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, MetaData, insert, text
+from sqlalchemy.exc import IntegrityError
 
-from luthier.store.base import Store
+from luthier.store import _backend, rows
+from luthier.store.base import Record, Store
+from luthier.store.database import Database
+from luthier.store.samples import ME, NASTY, a_run, ended
 from luthier.store.schema import MIGRATIONS, NEWEST, version
 from luthier.store.sql import SqlStore
-from luthier.store.tables import VERSION_TABLE, metadata
+from luthier.store.tables import VERSION_TABLE, escape, metadata
+from luthier.trial import Completed
 
 Opener = Callable[[str], Store]
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/x.db"
-    return str(request.getfixturevalue("postgresql_url"))
 
 
 def in_database(store: Store, work: Callable[[Connection], object]) -> object:
@@ -36,6 +34,77 @@ def test_fresh_store_is_migrated_to_what_the_tables_say(url: str, opening: Opene
     store = opening(url)
     assert in_database(store, version) == NEWEST
     assert in_database(store, differences) == []
+
+
+def test_old_store_keeps_everything(url: str, opening: Opener) -> None:
+    backend = _backend(url, 10)
+    assert backend is not None
+    old = Database(backend)
+    old.write(make_version_1)
+    old.dispose()
+    store = opening(url)
+    assert store.experiments() == [
+        Record(1, "u1", NASTY, 1.5, {"a": [1, 2.5]}, "finished", result={"best": None}, runs=1),
+        Record(4, "u4", "x", 2.5, {}, "running", stop_requested=True, owner=ME, seen_at=9.0, runs=2),
+    ]
+    assert store.runs(1) == [ended(a_run(0), Completed(2.0))]
+    assert store.runs(4) == [a_run(0), a_run(1)]
+    store.append(4, a_run(2))
+    assert store.create("new", {}, 3.0).id == 5
+    with pytest.raises(IntegrityError):  # runs still refer to their experiment
+        in_database(store, lambda connection: connection.execute(text("DELETE FROM experiments WHERE id = 4")))
+
+
+def make_version_1(connection: Connection) -> None:
+    """A store as the first luthier left it."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "0001")
+    tables = MetaData()
+    tables.reflect(connection)
+    connection.execute(insert(tables.tables["experiments"]), [FINISHED, RUNNING])
+    submitted = [rows.submission_row(a_run(number)) for number in range(2)]
+    connection.execute(
+        insert(tables.tables["runs"]),
+        [
+            {"experiment_id": 1, **submitted[0], **rows.ending_row(ended(a_run(0), Completed(2.0)))},
+            {"experiment_id": 4, **submitted[0], **rows.NOT_ENDED},
+            {"experiment_id": 4, **submitted[1], **rows.NOT_ENDED},
+        ],
+    )
+    if connection.dialect.name == "postgresql":  # where numbers that were given by hand do not count
+        connection.execute(text("SELECT setval('experiments_id_seq', 4)"))
+
+
+FINISHED = {
+    "id": 1,
+    "uid": "u1",
+    "name": escape(NASTY),
+    "created_at": 1.5,
+    "settings": '{"a":[1,2.5]}',
+    "status": "finished",
+    "stop_requested": False,
+    "owner_host": None,
+    "owner_pid": None,
+    "owner_started": None,
+    "seen_at": None,
+    "result": '{"best":null}',
+}
+RUNNING = {
+    "id": 4,
+    "uid": "u4",
+    "name": "x",
+    "created_at": 2.5,
+    "settings": "{}",
+    "status": "running",
+    "stop_requested": True,
+    "owner_host": ME.host,
+    "owner_pid": ME.pid,
+    "owner_started": ME.started,
+    "seen_at": 9.0,
+    "result": None,
+}
 
 
 def test_newest_is_the_head_of_the_migrations() -> None:

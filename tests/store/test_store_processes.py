@@ -5,9 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-from luthier.store.base import Store
+from luthier.store.base import Owner, Store
+from luthier.store.books import Books, Pass
 from luthier.store.samples import a_run, ended
 from luthier.trial import Completed
 
@@ -37,12 +36,23 @@ for number in range(first, first + count):
     print(number, flush=True)
 """
 
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"{tmp_path}/x.db"
-    return str(request.getfixturevalue("postgresql_url"))
+RIVAL = """
+import sys
+from luthier.errors import NotFoundError
+from luthier.store import open_books
+from luthier.store.base import Origin, Owner
+books, me, keys = open_books(sys.argv[1]), int(sys.argv[2]), [int(key) for key in sys.argv[3:]]
+print("ready", flush=True)
+sys.stdin.readline()
+print(books.history.create("x", {}, 0.0, Origin("ann", None, "k")).id)
+print("nothing" if books.accounts.find("digest", 1.0) is None else "let in")
+for key in keys:
+    try:
+        won = books.desk.delete(key, None) if me % 2 else books.history.claim(key, Owner("here", me, "1"), 1.0, None)
+    except NotFoundError:
+        won = False
+    print("won" if won else "lost")
+"""
 
 
 def start(program: str, *arguments: object) -> "subprocess.Popen[str]":
@@ -67,7 +77,7 @@ def at_once(processes: list["subprocess.Popen[str]"]) -> list[list[str]]:
         process.stdin.flush()
     answers = [process.communicate() for process in processes]
     assert [error for _, error in answers] == [""] * len(processes)
-    return [answer.split() for answer, _ in answers]
+    return [answer.splitlines() for answer, _ in answers]
 
 
 def test_new_store_is_opened_by_several_at_once(url: str, opening: Opener) -> None:
@@ -81,6 +91,22 @@ def test_many_append_at_once_without_duplicates_or_losses(url: str, opening: Ope
     key = store.create("x", {}, 0.0).id
     at_once([start(APPEND, url, key, first, 60) for first in (0, 40, 80)])  # neighbours write the same runs, too
     assert list(store.runs(key)) == [ended(a_run(number), Completed(float(number))) for number in range(140)]
+
+
+def test_of_rivals_exactly_one_gets_what_there_is_one_of(url: str, reopen: Callable[[], Books]) -> None:
+    books = reopen()
+    keys = [books.history.create("x", {}, 0.0).id for _ in range(20)]
+    books.accounts.grant("digest", Pass(0, "ann", "once", "invitation", 0.0))
+    answers = at_once([start(RIVAL, url, index, *keys) for index in range(4)])
+    created, entered, *taken = zip(*answers, strict=True)
+    assert len(set(created)) == 1
+    assert sorted(entered) == ["let in", "nothing", "nothing", "nothing"]
+    left = {record.id: record.owner for record in books.history.experiments()}
+    for key, results in zip(keys, taken, strict=True):
+        assert results.count("won") == 1
+        winner = results.index("won")
+        assert left.get(key) == (None if winner % 2 else Owner("here", winner, "1"))
+        assert (key in left) is (winner % 2 == 0)
 
 
 def test_nothing_acknowledged_is_lost_when_writers_are_killed(tmp_path: Path, opening: Opener) -> None:

@@ -20,9 +20,9 @@ def claim(store: Store, record: Record) -> Owner:
             f"experiment {record.id} is being worked on by process {record.owner.pid} on {record.owner.host}; "
             f"wait for it, or end it with: luthier stop {record.id}"
         )
-    if not store.claim(record.id, me, now, record.owner):
+    if not store.claim(record.id, me, now, record.owner, record.status):
         raise InUseError(
-            f"experiment {record.id} was taken up by another process this very moment; nothing was done here"
+            f"experiment {record.id} was taken up or stopped by somebody else this very moment; nothing was done here"
         )
     return me
 

@@ -151,6 +151,8 @@ def _verified(trial: Trial, values: Sequence[float], estimator: str) -> Trial:
 
 def _outward(trial: Trial, experiment: Experiment) -> Trial:
     """Back from lower-is-better to the user's own values."""
+    if experiment.goal == "minimize" and not experiment.further:
+        return trial
     outcomes = tuple(turned(outcome, experiment) for outcome in trial.outcomes)
     if trial.estimate is None:
         return replace(trial, outcomes=outcomes)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError
 from luthier.store.base import Store
+from luthier.store.books import Books
 from luthier.store.url import without_password
 
 if TYPE_CHECKING:
-    from luthier.store.database import Backend
+    from luthier.store.database import Backend, Database
 
-__all__ = ["data_directory", "open_store"]
+__all__ = ["data_directory", "open_books", "open_store"]
 
 
 def open_store(url: str | None = None, *, lock_timeout_s: float = 10) -> Store:
@@ -21,21 +22,27 @@ def open_store(url: str | None = None, *, lock_timeout_s: float = 10) -> Store:
     `memory:`, `sqlite:///PATH`, a path that ends in `.db` or `.sqlite`, or `postgresql://USER@HOST/DATABASE`. Without a
     name: what the environment variable LUTHIER_STORE says, else `luthier.db` in the data directory.
     """
-    where = "store"
-    if url is None:
-        url = os.environ.get("LUTHIER_STORE") or None
-        where = "LUTHIER_STORE"
-    if url is None:
-        return _open_sqlite(_default_file(), lock_timeout_s)
-    scheme, mark, _ = url.partition(":")
-    if mark and scheme in _OPENERS:
-        return _OPENERS[scheme](url, lock_timeout_s)
-    if Path(url).suffix in {".db", ".sqlite"} and "://" not in url:
-        return _open_sqlite(Path(url), lock_timeout_s)
-    raise InvalidInputError(
-        f"{where}: {without_password(url)!r} names no store; expected a file that ends in .db or .sqlite, "
-        "sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or memory:"
-    )
+    backend = _backend(url, lock_timeout_s)
+    if backend is None:
+        from luthier.store.memory import MemoryStore
+
+        return MemoryStore()
+    from luthier.store.sql import SqlStore
+
+    return SqlStore(_prepared(backend))
+
+
+def open_books(url: str | None = None, *, lock_timeout_s: float = 10) -> Books:
+    """Open a store with everything that a server keeps beside the history; it is named as for `open_store`."""
+    backend = _backend(url, lock_timeout_s)
+    if backend is None:
+        raise InvalidInputError("store: memory: is of one process only, a server needs more; name a file or a database")
+    from luthier.store.accounts import SqlAccounts
+    from luthier.store.desk import SqlDesk
+    from luthier.store.sql import SqlStore
+
+    database = _prepared(backend)
+    return Books(SqlStore(database), SqlDesk(database), SqlAccounts(database))
 
 
 def data_directory() -> Path:
@@ -62,49 +69,64 @@ def _default_file() -> Path:
     return folder / "luthier.db"
 
 
-def _open_memory(url: str, _lock_timeout_s: float) -> Store:
-    from luthier.store.memory import MemoryStore
+def _backend(url: str | None, lock_timeout_s: float) -> "Backend | None":
+    """The database that a name stands for; None for memory."""
+    where = "store"
+    if url is None:
+        url = os.environ.get("LUTHIER_STORE") or None
+        where = "LUTHIER_STORE"
+    if url is None:
+        return _sqlite(_default_file(), lock_timeout_s)
+    scheme, mark, _ = url.partition(":")
+    if mark and scheme in _BACKENDS:
+        return _BACKENDS[scheme](url, lock_timeout_s)
+    if Path(url).suffix in {".db", ".sqlite"} and "://" not in url:
+        return _sqlite(Path(url), lock_timeout_s)
+    raise InvalidInputError(
+        f"{where}: {without_password(url)!r} names no store; expected a file that ends in .db or .sqlite, "
+        "sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or memory:"
+    )
 
+
+def _memory(url: str, _lock_timeout_s: float) -> None:
     if url != "memory:":
         raise InvalidInputError(f"store: {url!r} names no store; a store in memory has no name: memory:")
-    return MemoryStore()
 
 
-def _open_sqlite_url(url: str, lock_timeout_s: float) -> Store:
+def _sqlite_url(url: str, lock_timeout_s: float) -> "Backend":
     path = url.removeprefix("sqlite:///")
     if path in {url, "", ":memory:"} or "?" in path:
         raise InvalidInputError(
             f"store: {without_password(url)!r} names no file; expected sqlite:///PATH, without options"
         )
-    return _open_sqlite(Path(path), lock_timeout_s)
+    return _sqlite(Path(path), lock_timeout_s)
 
 
-def _open_sqlite(path: Path, lock_timeout_s: float) -> Store:
+def _sqlite(path: Path, lock_timeout_s: float) -> "Backend":
     from luthier.store.sqlite import sqlite_backend
 
-    return _open(sqlite_backend(path, lock_timeout_s))
+    return sqlite_backend(path, lock_timeout_s)
 
 
-def _open_postgresql(url: str, lock_timeout_s: float) -> Store:
+def _postgresql(url: str, lock_timeout_s: float) -> "Backend":
     from luthier.store.postgresql import postgresql_backend
 
-    return _open(postgresql_backend(url, lock_timeout_s))
+    return postgresql_backend(url, lock_timeout_s)
 
 
-def _open(backend: "Backend") -> Store:
+def _prepared(backend: "Backend") -> "Database":
     from luthier.store.database import Database
     from luthier.store.schema import prepare
-    from luthier.store.sql import SqlStore
 
     database = Database(backend)
     prepare(database)
-    return SqlStore(database)
+    return database
 
 
-_OPENERS: dict[str, Callable[[str, float], Store]] = {
-    "memory": _open_memory,
-    "sqlite": _open_sqlite_url,
-    "postgresql": _open_postgresql,
-    "postgresql+psycopg": _open_postgresql,
-    "postgres": _open_postgresql,
+_BACKENDS: dict[str, Callable[[str, float], "Backend | None"]] = {
+    "memory": _memory,
+    "sqlite": _sqlite_url,
+    "postgresql": _postgresql,
+    "postgresql+psycopg": _postgresql,
+    "postgres": _postgresql,
 }

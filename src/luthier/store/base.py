@@ -9,8 +9,11 @@ from luthier.trial import Run
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
 """What survives a round trip through JSON."""
 
-Status: TypeAlias = Literal["running", "stopped", "finished", "failed"]
-"""Where an experiment stands: `stopped` and `failed` can be resumed; `running` without a living owner means a crash."""
+Status: TypeAlias = Literal["queued", "running", "stopped", "finished", "failed"]
+"""Where an experiment stands.
+
+`queued` waits for a worker; `stopped` and `failed` can be resumed; `running` without a living owner means a crash.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +26,26 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """How an experiment came about that workers are to take care of.
+
+    `author` is the name of the user who asked for it, `source` the text that describes it, if there was one. The same
+    `key` of the same author is the same request: it makes no second experiment.
+    """
+
+    author: str
+    source: str | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One experiment as the store keeps it, without its runs.
 
     `uid` is unique in the world and names the experiment's files; `settings` is everything needed to run it again;
-    `result` is what the engine concluded when it ended.
+    `result` is what the engine concluded when it ended. `unattended` experiments are taken up by workers, also after a
+    crash; the others belong to whoever started them on the command line. `author` is empty for those. `shared` ones are
+    for every user to see.
     """
 
     id: int
@@ -41,6 +59,10 @@ class Record:
     seen_at: float | None = None
     result: Mapping[str, Json] | None = None
     runs: int = field(default=0)
+    unattended: bool = False
+    author: str = ""
+    shared: bool = False
+    source: str | None = None
 
 
 class Store(Protocol):
@@ -51,8 +73,11 @@ class Store(Protocol):
     may hold any character. A store can be used from several threads.
     """
 
-    def create(self, name: str, settings: Mapping[str, Json], now: float) -> Record:
-        """Add an experiment, status `running`, without an owner."""
+    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: Origin | None = None) -> Record:
+        """Add an experiment without an owner: `running`, or `queued` and unattended if it has an origin.
+
+        If the origin's author has used its key before, the experiment made then is returned, whatever it is.
+        """
         ...
 
     def experiments(self) -> Sequence[Record]:
@@ -63,13 +88,16 @@ class Store(Protocol):
         """One experiment."""
         ...
 
-    def runs(self, experiment_id: int) -> Sequence[Run]:
-        """Every run of an experiment, in order of submission."""
+    def runs(self, experiment_id: int, since: int = 0) -> Sequence[Run]:
+        """The runs of an experiment that were submitted or ended at event `since` or later, in order of submission."""
         ...
 
-    def claim(self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None) -> bool:
+    def claim(
+        self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
+    ) -> bool:
         """Become the owner if the owner is still `instead_of`; of several claims at once exactly one succeeds.
 
+        With a `status`, the experiment must still have it: one that was stopped while it was waiting is not taken up.
         The experiment is `running` from then on. A request to stop that a dead owner left behind is dropped; one made
         before anybody took up the experiment stands.
         """
@@ -83,7 +111,10 @@ class Store(Protocol):
         ...
 
     def request_stop(self, experiment_id: int) -> None:
-        """Ask whoever works on the experiment to end it; nothing is noted unless it is `running`."""
+        """Ask whoever works on the experiment to end it; nothing is noted unless it is `running`.
+
+        One that is `queued` is `stopped` from then on.
+        """
         ...
 
     def append(self, experiment_id: int, run: Run) -> None:

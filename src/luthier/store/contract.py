@@ -7,31 +7,24 @@ class TestMyStore(StoreContract):
 ```
 """
 
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.errors import InUseError, NotFoundError, StoreError
-from luthier.store.base import Json, Owner, Store
-from luthier.store.samples import ME, NASTY, OTHER, a_run, ended, submitted
-from luthier.store.strategies import ended_runs, jsons, texts
-from luthier.trial import Completed, Config, Failed, Lost, Pruned, Run, TimedOut, Value
+from luthier.errors import InUseError, InvalidInputError, NotFoundError
+from luthier.store.base import Json, Origin, Owner, Store
+from luthier.store.run_contract import RunPromises
+from luthier.store.samples import ME, OTHER, a_run, ended
+from luthier.store.strategies import examples, jsons, short_texts, texts
+from luthier.trial import Completed, Lost, Run, TimedOut
 
 Reopen = Callable[[], Store]
 """Opens one more store over the same data, as another process would."""
-
-# Every example works on an experiment of its own, so that one store may serve them all; several classes inherit a test.
-_examples = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
-)
 
 
 class _ExperimentPromises:
@@ -42,6 +35,7 @@ class _ExperimentPromises:
         assert (record.owner, record.seen_at, record.result) == (None, None, None)
         assert not record.stop_requested
         assert record.runs == 0
+        assert (record.unattended, record.author, record.shared, record.source) == (False, "", False, None)
         assert record.settings == {"budget": 3, "space": {"threads": [1, 2.0, True, None]}}
         assert store.experiment(record.id) == record
 
@@ -64,7 +58,7 @@ class _ExperimentPromises:
                 with pytest.raises(NotFoundError, match="not in this store"):
                     call()
 
-    @_examples
+    @examples
     @given(name=texts, wanted=st.dictionaries(texts, jsons, max_size=4))
     def test_records_come_back_as_they_were_written(self, store: Store, name: str, wanted: dict[str, Json]) -> None:
         """Any text as a name, any JSON as settings and as a result."""
@@ -109,161 +103,65 @@ class _ExperimentPromises:
         assert {store.experiment(record.id).name for record in records} == {str(index) for index in range(16)}
 
 
-class _RunPromises:
-    @_examples
-    @given(history=ended_runs())
-    def test_runs_come_back_as_they_were_written(self, store: Store, history: Sequence[Run]) -> None:
-        """Before and after they ended, with the types of their values and the order of their keys."""
-        key = store.create("x", {}, 0.0).id
-        for run in history:
-            store.append(key, submitted(run))
-        assert list(store.runs(key)) == [submitted(run) for run in history]
-        for run in history:
-            store.finish(key, run)
-        found = store.runs(key)
-        assert list(found) == list(history)
-        for run, same in zip(history, found, strict=True):
-            assert _typed(run.config) == _typed(same.config)
-            assert list(run.metrics) == list(same.metrics)
+class _RequestPromises:
+    @examples
+    @given(origin=st.builds(Origin, short_texts, st.none() | texts, st.none() | short_texts))
+    def test_experiment_with_an_origin_waits_for_a_worker(self, store: Store, origin: Origin) -> None:
+        """Whoever asked for it, in whatever words."""
+        count = len(store.experiments())
+        record = store.create("x", {}, 1.0, origin)
+        again = store.create("y", {"a": 1}, 2.0, origin)
+        if origin.key is None:
+            assert again.id != record.id
+        else:
+            assert again == record
+        if len(store.experiments()) > count:  # no earlier example had the same key
+            assert (record.status, record.unattended, record.owner) == ("queued", True, None)
+            assert (record.author, record.source, record.shared) == (origin.author, origin.source, False)
+        assert store.experiment(record.id) == record
 
-    def test_nasty_text_survives(self, store: Store) -> None:
-        """Output of broken programs ends up in reasons, names of files in logs."""
-        key = store.create(NASTY, {NASTY: NASTY}, 0.0).id
-        run = a_run(0, **{NASTY: NASTY})
-        last = replace(ended(run, Failed(NASTY)), metrics={NASTY: 1.0}, logs=NASTY)
-        store.append(key, run)
-        store.finish(key, last)
-        assert list(store.runs(key)) == [last]
+    def test_key_is_of_one_author(self, store: Store) -> None:
+        """What became of the experiment meanwhile does not matter."""
+        first = store.create("x", {}, 1.0, Origin("ann", "text", "k"))
+        store.claim(first.id, ME, 2.0, None)
+        store.append(first.id, a_run(0))
+        others = [Origin("bob", "text", "k"), Origin("ann", "text", "K"), Origin("ann", "text"), Origin("ann", "text")]
+        assert len({first.id, *(store.create("x", {}, 1.0, other).id for other in others)}) == 5
+        assert store.create("y", {"a": 1}, 9.0, Origin("ann", "other", "k")) == store.experiment(first.id)
+
+    def test_names_and_keys_have_a_length(self, store: Store) -> None:
+        """A database must be able to look them up; texts that cannot be compressed are the worst."""
+        widest = "".join(chr(0x20000 + 7919 * index % 40_000) for index in range(200))
+        assert store.create("x", {}, 0.0, Origin(widest, None, widest)).author == widest
+        count = len(store.experiments())
+        for origin in (Origin("a" * 201), Origin("ann", None, "k" * 201)):
+            with pytest.raises(InvalidInputError, match="201 characters; give 200 at most"):
+                store.create("x", {}, 0.0, origin)
+        assert len(store.experiments()) == count
+
+    def test_requests_at_once_with_one_key_make_one_experiment(self, store: Store) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            records = list(
+                pool.map(lambda index: store.create(str(index), {}, 0.0, Origin("ann", None, "k")), range(8))
+            )
+        assert len({record.id for record in records}) == len({record.name for record in records}) == 1
+
+    def test_claim_takes_up_what_is_queued(self, store: Store) -> None:
+        """It stays unattended: another worker may go on after a crash."""
+        key = store.create("x", {}, 0.0, Origin("ann")).id
+        assert store.claim(key, ME, 1.0, None, "queued")
         record = store.experiment(key)
-        assert (record.name, record.settings) == (NASTY, {NASTY: NASTY})
+        assert (record.status, record.owner, record.unattended) == ("running", ME, True)
 
-    def test_types_of_values_survive(self, store: Store) -> None:
-        """1, 1.0, True and "1" are four values."""
-        key = store.create("x", {}, 0.0).id
-        values: tuple[Value, ...] = (
-            1,
-            1.0,
-            True,
-            "1",
-            0,
-            0.0,
-            False,
-            "",
-            2**70,
-            5e-324,
-            0.1 + 0.2,
-            1.7976931348623157e308,
-        )
-        run = a_run(0, **{f"z{-index}": value for index, value in enumerate(values)})
-        store.append(key, run)
-        assert _typed(store.runs(key)[0].config) == _typed(run.config)
-
-    def test_runs_are_listed_in_order_of_submission(self, store: Store) -> None:
-        """Whatever their numbers and the order of writing."""
-        key = store.create("x", {}, 0.0).id
-        for number, order in ((5, 4), (1, 9), (3, 0)):
-            store.append(key, replace(a_run(number), submit_order=order))
-        assert [run.number for run in store.runs(key)] == [3, 5, 1]
-
-    def test_append_is_idempotent(self, store: Store) -> None:
-        """Also after the run has ended."""
-        key = store.create("x", {}, 0.0).id
-        run = a_run(0)
-        store.append(key, run)
-        store.append(key, run)
-        assert list(store.runs(key)) == [run]
-        last = ended(run, Completed(1.0))
-        store.finish(key, last)
-        store.append(key, run)
-        assert list(store.runs(key)) == [last]
-
-    @pytest.mark.parametrize(
-        "different",
-        [
-            replace(a_run(0, threads=0), trial=9),
-            replace(a_run(0, threads=0), purpose="verify"),
-            replace(a_run(0, threads=0), submitted_at=1.0),
-            a_run(0, threads=0.0),
-        ],
-    )
-    def test_number_cannot_be_taken_twice(self, store: Store, different: Run) -> None:
-        """Neither by an append nor by an ending of a different run."""
-        key = store.create("x", {}, 0.0).id
-        run = a_run(0, threads=0)
-        store.append(key, run)
-        with pytest.raises(StoreError, match="number 0"):
-            store.append(key, different)
-        with pytest.raises(StoreError, match="number 0"):
-            store.finish(key, ended(different, Completed(1.0)))
-        assert list(store.runs(key)) == [run]
-
-    def test_places_in_the_history_cannot_be_taken_twice(self, store: Store) -> None:
-        """They are what a replay goes by."""
-        key = store.create("x", {}, 0.0).id
-        first, second = a_run(0), a_run(1)
-        store.append(key, first)
-        store.append(key, second)
-        with pytest.raises(StoreError, match="submit_order 0"):
-            store.append(key, replace(a_run(2), submit_order=0))
-        store.finish(key, ended(first, Completed(1.0)))
-        with pytest.raises(StoreError, match="finish_order 1"):
-            store.finish(key, replace(ended(second, Completed(1.0)), finish_order=1))
-        assert list(store.runs(key)) == [ended(first, Completed(1.0)), second]
-
-    def test_first_ending_stays(self, store: Store) -> None:
-        """A run that was reported lost and ends after all does not change the history."""
-        key = store.create("x", {}, 0.0).id
-        run = a_run(0)
-        store.append(key, run)
-        last = ended(run, Lost("node died"))
-        store.finish(key, last)
-        store.finish(key, last)
-        store.finish(key, replace(ended(run, Completed(3.0)), finish_order=7))
-        assert list(store.runs(key)) == [last]
-
-    def test_only_a_recorded_run_can_end(self, store: Store) -> None:
-        """In the experiment it belongs to."""
-        key, other = store.create("x", {}, 0.0).id, store.create("y", {}, 0.0).id
-        run = a_run(4)
-        store.append(other, run)
-        with pytest.raises(StoreError, match="run 4 was never recorded"):
-            store.finish(key, ended(run, Completed(1.0)))
-        assert list(store.runs(other)) == [run]
-
-    def test_append_takes_no_ending_and_finish_needs_one(self, store: Store) -> None:
-        """Neither loses nor invents anything."""
-        key = store.create("x", {}, 0.0).id
-        run = a_run(0)
-        with pytest.raises(StoreError, match="append it without"):
-            store.append(key, ended(run, Completed(1.0)))
-        store.append(key, run)
-        with pytest.raises(StoreError, match="no outcome"):
-            store.finish(key, run)
-        assert list(store.runs(key)) == [run]
-
-    @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-    def test_numbers_that_are_none_are_refused(self, store: Store, number: float) -> None:
-        """Nothing of the run or the experiment is written then."""
-        key = store.create("x", {}, 0.0).id
-        run = a_run(0)
-        with pytest.raises(StoreError, match="finite"):
-            store.append(key, a_run(0, ratio=number))
-        store.append(key, run)
-        bad = [
-            ended(run, Completed(number)),
-            ended(run, Completed(1.0, (number,))),
-            ended(run, Pruned("slow", number)),
-            replace(ended(run, Completed(1.0)), duration_s=number),
-            replace(ended(run, Completed(1.0)), metrics={"iops": number}),
-        ]
-        for last in bad:
-            with pytest.raises(StoreError, match="finite"):
-                store.finish(key, last)
-        before = len(store.experiments())
-        with pytest.raises(StoreError, match="finite"):
-            store.create("y", {"limit": number}, 0.0)
-        assert list(store.runs(key)) == [run]
-        assert len(store.experiments()) == before
+    def test_stop_of_a_queued_experiment_is_at_once(self, store: Store) -> None:
+        """A worker that has just seen it in the queue does not begin; whoever resumes it is not stopped."""
+        key = store.create("x", {}, 0.0, Origin("ann")).id
+        store.request_stop(key)
+        assert (store.experiment(key).status, store.experiment(key).stop_requested) == ("stopped", False)
+        assert not store.claim(key, ME, 1.0, None, "queued")
+        assert store.experiment(key).owner is None
+        assert store.claim(key, ME, 2.0, None, "stopped")
+        assert store.heartbeat(key, ME, 3.0) is False
 
 
 class _OwnerPromises:
@@ -347,7 +245,7 @@ class _OwnerPromises:
         assert store.experiment(key).owner == owners[won.index(True)]
 
 
-class StoreContract(_ExperimentPromises, _RunPromises, _OwnerPromises):
+class StoreContract(_ExperimentPromises, _RequestPromises, RunPromises, _OwnerPromises):
     """Promises of every store; needs the fixture `store`."""
 
 
@@ -356,7 +254,7 @@ class PersistentStoreContract(StoreContract):
 
     def test_everything_is_there_after_reopening(self, store: Store, reopen: Reopen) -> None:
         """Records and runs."""
-        key = store.create("x", {"a": [1, {"b": None}]}, 0.0).id
+        key = store.create("x", {"a": [1, {"b": None}]}, 0.0, Origin("ann", "text", "k")).id
         store.claim(key, ME, 1.0, None)
         store.append(key, a_run(0))
         store.finish(key, ended(a_run(0), TimedOut("limit", 3.5)))
@@ -364,6 +262,7 @@ class PersistentStoreContract(StoreContract):
         again = reopen()
         assert list(again.experiments()) == list(store.experiments())
         assert list(again.runs(key)) == list(store.runs(key))
+        assert again.create("y", {}, 1.0, Origin("ann", None, "k")) == store.experiment(key)
 
     def test_stop_is_asked_from_elsewhere(self, store: Store, reopen: Reopen) -> None:
         """As `luthier stop` does."""
@@ -404,12 +303,21 @@ class PersistentStoreContract(StoreContract):
         assert len({record.id for record in records}) == 16
         assert {record.id for record in records} <= {record.id for record in store.experiments()}
 
+    def test_requests_at_once_over_many_connections_make_one_experiment(self, store: Store, reopen: Reopen) -> None:
+        """As from a client that tries again while its first try is under way."""
+        tries = [(reopen(), key) for key in "abc" for _ in range(4)]
+        with ThreadPoolExecutor(len(tries)) as pool:
+            made = list(pool.map(lambda one: one[0].create("x", {}, 0.0, Origin("ann", None, one[1])), tries))
+        assert [record.id for record in made[::4]] == [record.id for record in made[3::4]]
+        assert len({record.id for record in made}) == len(store.experiments()) == 3
+
 
 def _every_call(store: Store, key: int) -> Sequence[Callable[[], object]]:
     run = a_run(0)
     return (
         lambda: store.experiment(key),
         lambda: store.runs(key),
+        lambda: store.runs(key, since=5),
         lambda: store.claim(key, ME, 0.0, None),
         lambda: store.heartbeat(key, ME, 0.0),
         lambda: store.request_stop(key),
@@ -417,7 +325,3 @@ def _every_call(store: Store, key: int) -> Sequence[Callable[[], object]]:
         lambda: store.finish(key, ended(run, Lost("?"))),
         lambda: store.close(key, ME, "stopped", None),
     )
-
-
-def _typed(config: Config) -> list[tuple[str, type[Value], Value]]:
-    return [(name, type(value), value) for name, value in config.items()]

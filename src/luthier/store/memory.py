@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from luthier.store import rows
-from luthier.store.base import Json, Owner, Record, Status
+from luthier.store.base import Json, Origin, Owner, Record, Status
 from luthier.store.rows import NOT_ENDED, ExperimentRow, RunRow
 from luthier.trial import Run
 
@@ -17,12 +17,17 @@ class MemoryStore:
         self._experiments: dict[int, ExperimentRow] = {}
         self._runs: dict[int, dict[int, RunRow]] = {}
         self._events: dict[int, set[tuple[str, int | None]]] = {}
+        self._requests: dict[tuple[str, str], int] = {}
 
-    def create(self, name: str, settings: Mapping[str, Json], now: float) -> Record:
-        """Add an experiment, status `running`, without an owner."""
-        row = rows.new_experiment(name, settings, now)
+    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: Origin | None = None) -> Record:
+        """Add an experiment without an owner, unless the origin's author has used its key before."""
+        row = rows.new_experiment(name, settings, now, origin)
         with self._lock:
             number = len(self._experiments) + 1
+            if row["request_key"] is not None:
+                earlier = self._requests.setdefault((row["author"], row["request_key"]), number)
+                if earlier != number:
+                    return self._record(earlier)
             self._experiments[number] = ExperimentRow(id=number, **row)
             self._runs[number] = {}
             self._events[number] = set()
@@ -38,20 +43,23 @@ class MemoryStore:
         with self._lock:
             return self._record(experiment_id)
 
-    def runs(self, experiment_id: int) -> Sequence[Run]:
-        """Every run of an experiment, in order of submission."""
+    def runs(self, experiment_id: int, since: int = 0) -> Sequence[Run]:
+        """The runs that were submitted or ended at event `since` or later, in order of submission."""
         with self._lock:
             self._row(experiment_id)
             return [
                 rows.run_from(row)
                 for row in sorted(self._runs[experiment_id].values(), key=lambda row: row["submit_order"])
+                if max(row["submit_order"], row["finish_order"] or 0) >= since
             ]
 
-    def claim(self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None) -> bool:
-        """Become the owner if the owner is still `instead_of`."""
+    def claim(
+        self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
+    ) -> bool:
+        """Become the owner if the owner is still `instead_of`, and the status as told."""
         with self._lock:
             row = self._row(experiment_id)
-            if rows.owner_from(row) != instead_of:
+            if rows.owner_from(row) != instead_of or status not in {None, row["status"]}:
                 return False
             self._experiments[experiment_id] = {
                 **row,
@@ -72,10 +80,12 @@ class MemoryStore:
             return row["stop_requested"]
 
     def request_stop(self, experiment_id: int) -> None:
-        """Ask whoever works on the experiment to end it."""
+        """Ask whoever works on the experiment to end it; one that is queued is stopped."""
         with self._lock:
             row = self._row(experiment_id)
             row["stop_requested"] = row["status"] == "running"
+            if row["status"] == "queued":
+                row["status"] = "stopped"
 
     def append(self, experiment_id: int, run: Run) -> None:
         """Record a run that is about to be submitted."""

@@ -22,7 +22,7 @@ def postgresql_backend(text: str, lock_timeout_s: float) -> Backend:
     url = _parse(text)
     where = without_password(text)
     try:
-        engine = create_engine(url, poolclass=NullPool)
+        engine = create_engine(url, poolclass=NullPool, hide_parameters=True)  # they may be secrets
     except ImportError:
         raise InvalidInputError(
             f"{where}: the PostgreSQL driver is missing; run: pip install 'luthier[postgresql]'"

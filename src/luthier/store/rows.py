@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypedDict, cast
 
-from luthier.errors import InUseError, NotFoundError, StoreError
-from luthier.store.base import Json, Owner, Record, Status
+from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
+from luthier.store.base import Json, Origin, Owner, Record, Status
 from luthier.trial import NO_METRICS, Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Value
 
 LARGEST_ID = 2**31 - 1
 """Beyond what any database numbers rows with."""
+
+LONGEST_NAME = 200
+"""The most characters of a text that is looked up; an index of PostgreSQL holds 2,700 bytes a row."""
 
 
 class OwnerColumns(TypedDict):
@@ -23,17 +26,27 @@ class OwnerColumns(TypedDict):
     owner_started: str | None
 
 
-class NewExperimentRow(OwnerColumns):
+class StateRow(OwnerColumns):
+    """The part of an experiment that changes while somebody works on it."""
+
+    status: str
+    stop_requested: bool
+    seen_at: float | None
+    result: str | None
+
+
+class NewExperimentRow(StateRow):
     """An experiment before the store has numbered it."""
 
     uid: str
     name: str
     created_at: float
     settings: str
-    status: str
-    stop_requested: bool
-    seen_at: float | None
-    result: str | None
+    unattended: bool
+    author: str
+    shared: bool
+    source: str | None
+    request_key: str | None
 
 
 class ExperimentRow(NewExperimentRow):
@@ -86,17 +99,23 @@ NOT_ENDED = EndingRow(
 )
 
 
-def new_experiment(name: str, settings: Mapping[str, Json], now: float) -> NewExperimentRow:
+def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: Origin | None) -> NewExperimentRow:
     """The row of an experiment that begins now."""
+    key = None if origin is None else origin.key
     return NewExperimentRow(
         uid=uuid.uuid4().hex,
         name=name,
         created_at=finite(now, "created_at"),
         settings=to_json(settings, "settings"),
-        status="running",
+        status="running" if origin is None else "queued",
         stop_requested=False,
         seen_at=None,
         result=None,
+        unattended=origin is not None,
+        author="" if origin is None else short(origin.author, "author"),
+        shared=False,
+        source=None if origin is None else origin.source,
+        request_key=None if key is None else short(key, "request key"),
         **owner_columns(None),
     )
 
@@ -128,6 +147,10 @@ def record_from(row: ExperimentRow, runs: int) -> Record:
         seen_at=row["seen_at"],
         result=None if row["result"] is None else cast("Mapping[str, Json]", json.loads(row["result"])),
         runs=runs,
+        unattended=row["unattended"],
+        author=row["author"],
+        shared=row["shared"],
+        source=row["source"],
     )
 
 
@@ -160,13 +183,13 @@ def ending_row(run: Run) -> EndingRow:
     outcome = run.outcome
     return EndingRow(
         finish_order=run.finish_order,
-        started_at=_finite_or_none(run.started_at, f"{where}: started_at"),
-        duration_s=_finite_or_none(run.duration_s, f"{where}: duration_s"),
+        started_at=finite_or_none(run.started_at, f"{where}: started_at"),
+        duration_s=finite_or_none(run.duration_s, f"{where}: duration_s"),
         outcome=_KINDS[type(outcome)],
         reason=None if isinstance(outcome, Completed) else outcome.reason,
         value=finite(outcome.value, f"{where}: value") if isinstance(outcome, Completed) else None,
         others=_others(outcome, where) if isinstance(outcome, Completed) and outcome.others else None,
-        at_least=_finite_or_none(outcome.at_least, f"{where}: at_least")
+        at_least=finite_or_none(outcome.at_least, f"{where}: at_least")
         if isinstance(outcome, TimedOut | Pruned)
         else None,
         metrics=to_json(run.metrics, f"{where}: metrics") if run.metrics else None,
@@ -205,7 +228,7 @@ def same_submission(row: RunRow, submission: SubmissionRow) -> bool:
     )
 
 
-def is_closed_so(row: ExperimentRow, status: Status, result: str | None) -> bool:
+def is_closed_so(row: StateRow, status: Status, result: str | None) -> bool:
     """Whether an experiment was closed before, just so: the same `close` again changes nothing."""
     return owner_from(row) is None and row["status"] == status and row["result"] == result
 
@@ -284,11 +307,33 @@ def finite(number: float, where: str) -> float:
     return exact
 
 
+def short(text: str, where: str) -> str:
+    """The text, if every database can look it up."""
+    if len(text) > LONGEST_NAME:
+        raise InvalidInputError(
+            f"{where}: {text[:20]!r} goes on for {len(text)} characters; give {LONGEST_NAME} at most"
+        )
+    return text
+
+
+def bounded(number: int) -> int:
+    """The nearest number that every database can compare with those it gives."""
+    return max(-1, min(number, LARGEST_ID))
+
+
+def positive(limit: int) -> int:
+    """How many to list at most, in a size that every database takes."""
+    if limit < 1:
+        raise InvalidInputError(f"limit: {limit} is too few to list; give 1 or more")
+    return min(limit, LARGEST_ID)
+
+
 def _others(outcome: Completed, where: str) -> str:
     return _ENCODER.encode([finite(value, f"{where}: one of the others") for value in outcome.others])
 
 
-def _finite_or_none(number: float | None, where: str) -> float | None:
+def finite_or_none(number: float | None, where: str) -> float | None:
+    """The same for a number that may be missing."""
     return None if number is None else finite(number, where)
 
 

@@ -3,36 +3,41 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from sqlalchemy import Connection, RowMapping, and_, bindparam, case, false, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, Text, and_, bindparam, case, false, func, insert, select, union, update
 from sqlalchemy.exc import IntegrityError
 
-from luthier.store import rows
-from luthier.store.base import Json, Owner, Record, Status
+from luthier.store import queries, rows
+from luthier.store.base import Json, Origin, Owner, Record, Status
 from luthier.store.database import Database
+from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.rows import ExperimentRow, RunRow
 from luthier.store.tables import experiments, runs
 from luthier.trial import Run
 
-# Statements are built once: SQLAlchemy then compiles each a single time.
-_IS_EXPERIMENT = experiments.c.id == bindparam("experiment")
 _IS_RUN = and_(runs.c.experiment_id == bindparam("experiment"), runs.c.number == bindparam("run"))
-_IS_OWNER = and_(
-    *(
-        column.is_not_distinct_from(bindparam(f"was_{column.name}", type_=column.type))
-        for column in (experiments.c.owner_host, experiments.c.owner_pid, experiments.c.owner_started)
+_RECORDS = select(experiments, RUN_COUNT).order_by(experiments.c.id)
+_RECORD = _RECORDS.where(IS_EXPERIMENT)
+_REQUESTED = _RECORDS.where(
+    experiments.c.author == bindparam("author"), experiments.c.request_key == bindparam("request_key")
+)
+_RUNS = select(runs).where(runs.c.experiment_id == bindparam("experiment"))
+_NUMBERS = select(runs.c.number).where(runs.c.experiment_id == bindparam("experiment"))
+# Each half looks into an index of its own; for an "or", SQLite would read every run.
+_RUNS_SINCE = _RUNS.where(
+    runs.c.number.in_(
+        union(*(_NUMBERS.where(order >= bindparam("since")) for order in (runs.c.submit_order, runs.c.finish_order)))
     )
 )
-_COUNT = select(func.count()).where(runs.c.experiment_id == experiments.c.id).scalar_subquery()
-_RECORDS = select(experiments, _COUNT.label("runs")).order_by(experiments.c.id)
-_RECORD = _RECORDS.where(_IS_EXPERIMENT)
-_STATE = select(experiments).where(_IS_EXPERIMENT)
-_RUNS = select(runs).where(runs.c.experiment_id == bindparam("experiment")).order_by(runs.c.submit_order)
 _RUN = select(runs).where(_IS_RUN)
 _CREATE = insert(experiments)
 _APPEND = insert(runs)
 _CLAIM = (
     update(experiments)
-    .where(_IS_EXPERIMENT, _IS_OWNER)
+    .where(
+        IS_EXPERIMENT,
+        IS_OWNER,
+        experiments.c.status == func.coalesce(bindparam("was_status", type_=Text), experiments.c.status),
+    )
     .values(
         owner_host=bindparam("owner_host"),
         owner_pid=bindparam("owner_pid"),
@@ -42,11 +47,18 @@ _CLAIM = (
         stop_requested=case((experiments.c.owner_host.is_(None), experiments.c.stop_requested), else_=false()),
     )
 )
-_HEARTBEAT = update(experiments).where(_IS_EXPERIMENT, _IS_OWNER).values(seen_at=bindparam("now"))
-_REQUEST_STOP = update(experiments).where(_IS_EXPERIMENT).values(stop_requested=experiments.c.status == "running")
+_HEARTBEAT = update(experiments).where(IS_EXPERIMENT, IS_OWNER).values(seen_at=bindparam("now"))
+_REQUEST_STOP = (
+    update(experiments)
+    .where(IS_EXPERIMENT)
+    .values(
+        stop_requested=experiments.c.status == "running",
+        status=case((experiments.c.status == "queued", "stopped"), else_=experiments.c.status),
+    )
+)
 _CLOSE = (
     update(experiments)
-    .where(_IS_EXPERIMENT, _IS_OWNER)
+    .where(IS_EXPERIMENT, IS_OWNER)
     .values(
         owner_host=None,
         owner_pid=None,
@@ -74,66 +86,79 @@ class SqlStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, name: str, settings: Mapping[str, Json], now: float) -> Record:
-        """Add an experiment, status `running`, without an owner."""
-        row = rows.new_experiment(name, settings, now)
+    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: Origin | None = None) -> Record:
+        """Add an experiment without an owner, unless the origin's author has used its key before."""
+        row = rows.new_experiment(name, settings, now, origin)
+        request = {"author": row["author"], "request_key": row["request_key"]}
 
         def work(connection: Connection) -> int:
             key = connection.execute(_CREATE, dict(row)).inserted_primary_key
             return cast("tuple[int]", key)[0]
 
-        number = self._database.write(work, repeatable=False)
+        try:
+            number = self._database.write(work, repeatable=row["request_key"] is not None)
+        except IntegrityError:  # the key is taken
+            earlier = self._database.read(lambda connection: connection.execute(_REQUESTED, request).mappings().first())
+            if earlier is None:  # no longer: that experiment was deleted this very moment
+                return self.create(name, settings, now, origin)
+            return queries.record(earlier)
         return rows.record_from(ExperimentRow(id=number, **row), 0)
 
     def experiments(self) -> Sequence[Record]:
         """Every experiment, oldest first."""
         found = self._database.read(lambda connection: connection.execute(_RECORDS).mappings().all())
-        return [_record(row) for row in found]
+        return [queries.record(row) for row in found]
 
     def experiment(self, experiment_id: int) -> Record:
         """One experiment."""
-        key = _key(experiment_id)
+        key = queries.key(experiment_id)
         row = self._database.read(lambda connection: connection.execute(_RECORD, key).mappings().first())
         if row is None:
             raise rows.no_experiment(experiment_id)
-        return _record(row)
+        return queries.record(row)
 
-    def runs(self, experiment_id: int) -> Sequence[Run]:
-        """Every run of an experiment, in order of submission."""
-        key = _key(experiment_id)
+    def runs(self, experiment_id: int, since: int = 0) -> Sequence[Run]:
+        """The runs that were submitted or ended at event `since` or later, in order of submission."""
+        wanted, parameters = _RUNS, queries.key(experiment_id)
+        if since > 0:
+            wanted, parameters = _RUNS_SINCE, {**parameters, "since": rows.bounded(since)}
 
         def work(connection: Connection) -> Sequence[RowMapping]:
-            found = connection.execute(_RUNS, key).mappings().all()
+            found = connection.execute(wanted, parameters).mappings().all()
             if not found:
-                _state(connection, experiment_id)
+                queries.state(connection, experiment_id)
             return found
 
-        return [rows.run_from(cast("RunRow", row)) for row in self._database.read(work)]
+        found = (rows.run_from(cast("RunRow", row)) for row in self._database.read(work))
+        return sorted(found, key=lambda run: run.submit_order)
 
-    def claim(self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None) -> bool:
+    def claim(
+        self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
+    ) -> bool:
         """Become the owner if the owner is still `instead_of`; of several claims at once exactly one succeeds."""
         parameters = {
-            **_key(experiment_id),
+            **queries.key(experiment_id),
             **rows.owner_columns(owner),
-            **_was(instead_of),
+            **queries.was(instead_of),
+            "was_status": status,
             "now": rows.finite(now, "seen_at"),
         }
 
         def work(connection: Connection) -> bool:
             if connection.execute(_CLAIM, parameters).rowcount == 1:
                 return True
-            _state(connection, experiment_id)
+            queries.state(connection, experiment_id)
             return False
 
         return self._database.write(work, repeatable=False)
 
     def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> bool:
         """Note that the owner lives; return whether somebody asked the experiment to stop."""
-        parameters = {**_key(experiment_id), **_was(owner), "now": rows.finite(now, "seen_at")}
+        parameters = {**queries.key(experiment_id), **queries.was(owner), "now": rows.finite(now, "seen_at")}
 
         def work(connection: Connection) -> bool:
             changed = connection.execute(_HEARTBEAT, parameters).rowcount
-            state = _state(connection, experiment_id)
+            state = queries.state(connection, experiment_id)
             if changed == 0:
                 raise rows.not_owned(experiment_id, rows.owner_from(state))
             return bool(state["stop_requested"])
@@ -141,8 +166,8 @@ class SqlStore:
         return self._database.write(work)
 
     def request_stop(self, experiment_id: int) -> None:
-        """Ask whoever works on the experiment to end it."""
-        key = _key(experiment_id)
+        """Ask whoever works on the experiment to end it; one that is queued is stopped."""
+        key = queries.key(experiment_id)
 
         def work(connection: Connection) -> None:
             if connection.execute(_REQUEST_STOP, key).rowcount == 0:
@@ -153,7 +178,7 @@ class SqlStore:
     def append(self, experiment_id: int, run: Run) -> None:
         """Record a run that is about to be submitted; recording the very same run again changes nothing."""
         rows.refuse_ended(run)
-        _key(experiment_id)
+        queries.key(experiment_id)
         new = rows.submission_row(run)
         parameters = {"experiment_id": experiment_id, **new}
         try:
@@ -169,7 +194,7 @@ class SqlStore:
         """Record how a run ended; its first ending stays."""
         submission = rows.submission_row(run)
         was = {f"was_{name}": value for name, value in submission.items()}
-        parameters = {**_key(experiment_id), **was, "run": run.number, **rows.ending_row(run)}
+        parameters = {**queries.key(experiment_id), **was, "run": run.number, **rows.ending_row(run)}
         try:
             if self._database.write(lambda connection: connection.execute(_FINISH, parameters).rowcount) == 1:
                 return
@@ -184,12 +209,12 @@ class SqlStore:
     def close(self, experiment_id: int, owner: Owner, status: Status, result: Mapping[str, Json] | None) -> None:
         """Give up ownership, clear any request to stop, and note how things stand and what was concluded."""
         text = None if result is None else rows.to_json(result, "result")
-        parameters = {**_key(experiment_id), **_was(owner), "new_status": status, "new_result": text}
+        parameters = {**queries.key(experiment_id), **queries.was(owner), "new_status": status, "new_result": text}
 
         def work(connection: Connection) -> None:
             if connection.execute(_CLOSE, parameters).rowcount == 1:
                 return
-            state = _state(connection, experiment_id)
+            state = queries.state(connection, experiment_id)
             if not rows.is_closed_so(state, status, text):
                 raise rows.not_owned(experiment_id, rows.owner_from(state))
 
@@ -201,28 +226,7 @@ class SqlStore:
 
     def _run(self, experiment_id: int, number: int) -> RunRow | None:
         def work(connection: Connection) -> RowMapping | None:
-            _state(connection, experiment_id)
-            return connection.execute(_RUN, {**_key(experiment_id), "run": number}).mappings().first()
+            queries.state(connection, experiment_id)
+            return connection.execute(_RUN, {**queries.key(experiment_id), "run": number}).mappings().first()
 
         return cast("RunRow | None", self._database.read(work))
-
-
-def _key(experiment_id: int) -> dict[str, object]:
-    if not 0 < experiment_id <= rows.LARGEST_ID:
-        raise rows.no_experiment(experiment_id)
-    return {"experiment": experiment_id}
-
-
-def _was(owner: Owner | None) -> dict[str, object]:
-    return {f"was_{name}": value for name, value in rows.owner_columns(owner).items()}
-
-
-def _state(connection: Connection, experiment_id: int) -> ExperimentRow:
-    row = connection.execute(_STATE, _key(experiment_id)).mappings().first()
-    if row is None:
-        raise rows.no_experiment(experiment_id)
-    return cast("ExperimentRow", row)
-
-
-def _record(row: RowMapping) -> Record:
-    return rows.record_from(cast("ExperimentRow", row), row["runs"])

@@ -34,6 +34,7 @@ def sqlite_backend(path: Path, lock_timeout_s: float) -> Backend:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         poolclass=NullPool,
+        hide_parameters=True,  # they may be secrets, and errors end up in logs
         connect_args={"timeout": lock_timeout_s, "check_same_thread": False},
     )
 

@@ -2,12 +2,21 @@
 
 from collections.abc import Sequence
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from luthier.store.base import Json
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Run, TimedOut
 
+# Every example works on an experiment of its own, so that one store may serve them all; several classes inherit a test.
+examples = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.differing_executors],
+)
+
 texts = st.text(st.characters(exclude_categories=()))
+short_texts = st.text(st.characters(exclude_categories=()), max_size=200)
 _finite = st.floats(allow_nan=False, allow_infinity=False)
 _values = st.one_of(st.booleans(), st.integers(), _finite, texts)
 _bounds = st.none() | _finite

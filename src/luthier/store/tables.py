@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     Double,
     ForeignKey,
+    Index,
     Integer,
     MetaData,
     PrimaryKeyConstraint,
@@ -51,12 +52,15 @@ class AnyText(TypeDecorator[str]):
 
 metadata = MetaData(
     naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
         "fk": "fk_%(table_name)s_%(column_0_N_name)s",
         "pk": "pk_%(table_name)s",
     }
 )
 
+# What may be long comes last: SQLite reads a row from its beginning. A number is never given twice (autoincrement): a
+# page or a worker that still holds the number of a deleted experiment must not meet another one.
 experiments = Table(
     "experiments",
     metadata,
@@ -64,16 +68,24 @@ experiments = Table(
     Column("uid", AnyText, nullable=False),
     Column("name", AnyText, nullable=False),
     Column("created_at", Double, nullable=False),
-    Column("settings", AnyText, nullable=False),
     Column("status", Text, nullable=False),
     Column("stop_requested", Boolean, nullable=False),
     Column("owner_host", AnyText),
     Column("owner_pid", Integer),
     Column("owner_started", AnyText),
     Column("seen_at", Double),
+    Column("unattended", Boolean, nullable=False),
+    Column("author", AnyText, nullable=False),
+    Column("shared", Boolean, nullable=False),
+    Column("request_key", AnyText),
     Column("result", AnyText),
+    Column("settings", AnyText, nullable=False),
+    Column("source", AnyText),
     PrimaryKeyConstraint("id"),
     UniqueConstraint("uid"),
+    UniqueConstraint("author", "request_key"),
+    Index(None, "status"),
+    sqlite_autoincrement=True,
 )
 
 runs = Table(
@@ -99,4 +111,44 @@ runs = Table(
     PrimaryKeyConstraint("experiment_id", "number"),
     UniqueConstraint("experiment_id", "submit_order"),
     UniqueConstraint("experiment_id", "finish_order"),
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("name", AnyText, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("password_hash", AnyText),
+    Column("disabled", Boolean, nullable=False),
+    PrimaryKeyConstraint("name"),
+)
+
+passes = Table(
+    "passes",
+    metadata,
+    Column("id", Integer, nullable=False),
+    Column("digest", AnyText, nullable=False),
+    Column("user_name", AnyText, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("label", AnyText, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("used_at", Double),
+    PrimaryKeyConstraint("id"),
+    UniqueConstraint("digest"),
+    Index(None, "user_name"),
+    sqlite_autoincrement=True,
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("user_name", AnyText, nullable=False),
+    Column("action", AnyText, nullable=False),
+    Column("target", AnyText, nullable=False),
+    Column("detail", AnyText, nullable=False),
+    PrimaryKeyConstraint("id"),
 )

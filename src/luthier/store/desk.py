@@ -1,0 +1,131 @@
+"""Requests from outside, in an SQL database."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Executable,
+    Text,
+    bindparam,
+    delete,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    update,
+)
+
+from luthier.errors import InvalidInputError
+from luthier.store import queries, rows
+from luthier.store.base import Owner, Record, Status
+from luthier.store.database import Database
+from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
+from luthier.store.tables import experiments, runs
+
+_SHORT = [column for column in experiments.c if column.name not in {"settings", "source"}]
+_NO_SOURCE = null().label("source")
+_LISTED = select(*_SHORT, experiments.c.settings, _NO_SOURCE, RUN_COUNT).order_by(experiments.c.id.desc())
+_WAITING = (
+    select(*_SHORT, literal("{}", Text).label("settings"), _NO_SOURCE, RUN_COUNT)
+    .where(experiments.c.status.in_(["queued", "running"]), experiments.c.unattended)
+    .order_by(experiments.c.id)
+)
+_ENQUEUE = (
+    update(experiments)
+    .where(IS_EXPERIMENT, IS_OWNER, experiments.c.status != "finished")
+    .values(status="queued", unattended=True, stop_requested=False, **rows.owner_columns(None))
+)
+_SHARE = update(experiments).where(IS_EXPERIMENT).values(shared=bindparam("now_shared"))
+_LOCK = select(experiments.c.id).where(IS_EXPERIMENT, IS_OWNER).with_for_update()
+_DELETE_RUNS = delete(runs).where(runs.c.experiment_id == bindparam("experiment"))
+_DELETE = delete(experiments).where(IS_EXPERIMENT)
+
+
+def _last(order: ColumnElement[int]) -> ColumnElement[int]:
+    newest = select(func.max(order)).where(runs.c.experiment_id == bindparam("experiment")).scalar_subquery()
+    return func.coalesce(newest, -1)
+
+
+_CHANGES = select(
+    experiments.c.status, experiments.c.stop_requested, _last(runs.c.submit_order), _last(runs.c.finish_order)
+).where(IS_EXPERIMENT)
+
+
+class SqlDesk:
+    """Where experiments in a database are asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def records(
+        self,
+        *,
+        author: str | None = None,
+        status: Status | None = None,
+        text: str | None = None,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> Sequence[Record]:
+        """The newest experiments first, without their `source`."""
+        wanted = _LISTED.limit(rows.positive(limit))
+        if author is not None:
+            wanted = wanted.where(or_(experiments.c.author == author, experiments.c.shared))
+        if status is not None:
+            wanted = wanted.where(experiments.c.status == status)
+        if text is not None:
+            wanted = wanted.where(experiments.c.name.icontains(rows.short(text, "text"), autoescape=True))
+        if before is not None:
+            wanted = wanted.where(experiments.c.id < rows.bounded(before))
+        return self._records(wanted)
+
+    def waiting(self) -> Sequence[Record]:
+        """The unattended experiments that are `queued` or `running`, oldest first, without settings and `source`."""
+        return self._records(_WAITING)
+
+    def enqueue(self, experiment_id: int, instead_of: Owner | None) -> bool:
+        """Let workers go on with an experiment that is not finished."""
+        parameters = {**queries.key(experiment_id), **queries.was(instead_of)}
+
+        def work(connection: Connection) -> bool:
+            if connection.execute(_ENQUEUE, parameters).rowcount == 1:
+                return True
+            if queries.state(connection, experiment_id)["status"] == "finished":
+                raise InvalidInputError(f"experiment {experiment_id} is finished; there is nothing left to do for it")
+            return False
+
+        return self._database.write(work, repeatable=False)
+
+    def share(self, experiment_id: int, *, shared: bool) -> None:
+        """Let every user see an experiment, or no longer."""
+        parameters = {**queries.key(experiment_id), "now_shared": shared}
+        if self._database.write(lambda connection: connection.execute(_SHARE, parameters).rowcount) == 0:
+            raise rows.no_experiment(experiment_id)
+
+    def delete(self, experiment_id: int, instead_of: Owner | None) -> bool:
+        """Forget an experiment and its runs."""
+        key = queries.key(experiment_id)
+
+        def work(connection: Connection) -> bool:
+            if connection.execute(_LOCK, {**key, **queries.was(instead_of)}).first() is None:
+                queries.state(connection, experiment_id)
+                return False
+            connection.execute(_DELETE_RUNS, key)
+            connection.execute(_DELETE, key)
+            return True
+
+        return self._database.write(work, repeatable=False)
+
+    def changes(self, experiment_id: int) -> tuple[str, int, bool]:
+        """What tells whether there is something new: status, the number of events so far, whether to stop."""
+        key = queries.key(experiment_id)
+        row = self._database.read(lambda connection: connection.execute(_CHANGES, key).first())
+        if row is None:
+            raise rows.no_experiment(experiment_id)
+        status, stop_requested, submitted, finished = row
+        return str(status), 1 + max(submitted, finished), bool(stop_requested)
+
+    def _records(self, wanted: Executable) -> Sequence[Record]:
+        found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return [queries.record(row) for row in found]

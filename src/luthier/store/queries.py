@@ -1,0 +1,48 @@
+"""What the SQL about experiments has in common.
+
+Statements are built once: SQLAlchemy then compiles each a single time.
+"""
+
+from typing import cast
+
+from sqlalchemy import Connection, RowMapping, and_, bindparam, func, select
+
+from luthier.store import rows
+from luthier.store.base import Owner, Record
+from luthier.store.rows import ExperimentRow, StateRow
+from luthier.store.tables import experiments, runs
+
+IS_EXPERIMENT = experiments.c.id == bindparam("experiment")
+IS_OWNER = and_(
+    *(
+        column.is_not_distinct_from(bindparam(f"was_{column.name}", type_=column.type))
+        for column in (experiments.c.owner_host, experiments.c.owner_pid, experiments.c.owner_started)
+    )
+)
+RUN_COUNT = select(func.count()).where(runs.c.experiment_id == experiments.c.id).scalar_subquery().label("runs")
+_STATE = select(*(experiments.c[name] for name in StateRow.__annotations__)).where(IS_EXPERIMENT)
+
+
+def key(experiment_id: int) -> dict[str, object]:
+    """The parameters of `IS_EXPERIMENT`."""
+    if not 0 < experiment_id <= rows.LARGEST_ID:
+        raise rows.no_experiment(experiment_id)
+    return {"experiment": experiment_id}
+
+
+def was(owner: Owner | None) -> dict[str, object]:
+    """The parameters of `IS_OWNER`."""
+    return {f"was_{name}": value for name, value in rows.owner_columns(owner).items()}
+
+
+def state(connection: Connection, experiment_id: int) -> StateRow:
+    """How an experiment stands; `NotFoundError` if it is not there."""
+    row = connection.execute(_STATE, key(experiment_id)).mappings().first()
+    if row is None:
+        raise rows.no_experiment(experiment_id)
+    return cast("StateRow", row)
+
+
+def record(row: RowMapping) -> Record:
+    """The experiment in a row that has its `RUN_COUNT`."""
+    return rows.record_from(cast("ExperimentRow", row), row["runs"])
