@@ -20,7 +20,7 @@ have_slurm() {
 packages=""
 have_postgresql || packages="$packages postgresql"
 have_slurm || packages="$packages slurm-wlm munge"
-for program in fio zstd; do
+for program in fio zstd chromium; do
     command -v "$program" >/dev/null 2>&1 || packages="$packages $program"
 done
 command -v cc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"

@@ -4,7 +4,7 @@
     python examples/openmpi/sweep.py bcast -n 4 --sizes 1k,16k,256k -o rules.conf
 
 What was best for one size is tried first for the next one. A size gets a rule if its winner beats Open MPI's own
-decision when both run in turns.
+decision when both run in turns. Ctrl-C ends the search for one size and goes on with the next.
 """
 
 import argparse
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import luthier as lt
+from luthier.engine.transfer import best_configs
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.measures.comparison import Comparison, compare
 from luthier.space import parse_quantity
 from luthier.spec.component import read_components
 from luthier.spec.grids import parameter_of
@@ -27,10 +27,8 @@ from luthier.spec.script import JobScript
 
 HERE = Path(__file__).resolve().parent
 COLLBENCH = HERE.parents[1] / "build" / "native" / "collbench"
-HANDED_ON = 3  # how many of a size's best configurations the next one begins with
-PAIRS = 8
 
-Measure = Callable[[lt.Config], float | None]
+Measure = Callable[[lt.Config], float]
 
 
 @dataclass(frozen=True)
@@ -44,49 +42,29 @@ class Options:
     collbench: Path
 
     def script(self, size_bytes: int) -> str:
-        """The command that measures messages of one size."""
+        """The command that measures messages of one size, long enough that it is not by luck who runs when."""
         program = shlex.quote(str(self.collbench))
-        return f"mpirun -n {self.ranks} {program} {self.collective} -m {size_bytes} -r 200 -w 20"
+        calls = 5000 * 8192 // (8192 + size_bytes) + 100  # some tenths of a second
+        return f"mpirun -n {self.ranks} {program} {self.collective} -m {size_bytes} -r {calls} -w 20"
 
 
 def benchmark(options: Options, size_bytes: int) -> tuple[lt.Space, Measure]:
-    """The configurations of a collective, and a function that runs one: microseconds, or None if it failed."""
+    """The configurations of a collective, and a function that runs one and returns its microseconds."""
     component = read_components(HERE / f"{options.collective}.yaml")[options.collective]
     tuned = [parameter_of(name, one, one) for name, one in component.parameters.items() if one.given]
     space = lt.Space(*tuned, constraints=component.constraints)
     job = JobScript(component, options.script(size_bytes))
 
-    def measure(config: lt.Config) -> float | None:
+    def measure(config: lt.Config) -> float:
         words, variables = job.render(space, config)
         environment = {**os.environ, **variables}
         ended = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=False)
         rows = [line.split() for line in ended.stdout.splitlines() if not line.startswith("#")]
-        return float(rows[0][1]) if ended.returncode == 0 and rows else None
+        if ended.returncode != 0 or not rows:
+            raise RuntimeError("mpirun failed; see what it said above")
+        return float(rows[0][1])
 
     return space, measure
-
-
-def search(space: lt.Space, measure: Measure, first: list[lt.Config], options: Options) -> list[lt.Config]:
-    """The best configurations after `budget` runs, the best one first; those in `first` are tried before others."""
-    tuner = lt.optimizer("auto", space, seed=options.seed, budget=options.budget)
-    for config in [space.default, *(config for config in first if config != space.default)]:
-        tuner.tell(config, measure(config))
-    while len(tuner.trials) < min(options.budget, space.size or options.budget):
-        config = tuner.ask()
-        tuner.tell(config, measure(config))
-    known = [(trial.estimate.value, trial.config) for trial in tuner.trials if trial.estimate is not None]
-    if not known:
-        sys.exit("no run gave a latency; see what mpirun said above")
-    return [config for _, config in sorted(known, key=lambda pair: pair[0])[:HANDED_ON]]
-
-
-def verified(measure: Measure, default: lt.Config, winner: lt.Config) -> Comparison | None:
-    """How much faster the winner is when both run in turns; None if too many runs fail."""
-    pairs = [(measure(default), measure(winner)) for _ in range(PAIRS)]
-    whole = [(one, other) for one, other in pairs if one is not None and other is not None]
-    if len(whole) < PAIRS // 2:
-        return None
-    return compare([one for one, _ in whole], [other for _, other in whole])
 
 
 def sweep(options: Options, sizes: list[int]) -> list[Rule]:
@@ -95,12 +73,12 @@ def sweep(options: Options, sizes: list[int]) -> list[Rule]:
     rules = []
     for size_bytes in sorted(set(sizes)):
         space, measure = benchmark(options, size_bytes)
-        best = search(space, measure, best, options)
-        found = verified(measure, space.default, best[0]) if best[0] != space.default else None
-        better = found is not None and found.improved
-        rules.append(rule_of(options.collective, options.ranks, size_bytes, best[0] if better else space.default))
-        words = ", ".join(str(value) for value in best[0].values())
-        gain = "no better than the default" if found is None or not better else f"{found.speedup:.2f} times as fast"
+        result = lt.tune(measure, space, budget=options.budget, seed=options.seed, first=best)
+        best = best_configs(result)
+        chosen = result.best.config if result.improved else space.default
+        rules.append(rule_of(options.collective, options.ranks, size_bytes, chosen))
+        words = ", ".join(str(value) for value in result.best.config.values())
+        gain = f"{result.speedup:.2f} times as fast" if result.improved else "no better than the default"
         print(f"{size_bytes:>9} bytes: {words}: {gain}", flush=True)
     return rules
 
@@ -124,7 +102,7 @@ def main() -> int:
     parser.add_argument("collective", choices=sorted(ALGORITHMS))
     parser.add_argument("-n", "--ranks", type=int, default=4)
     parser.add_argument("--sizes", default="1k,16k,256k", help="bytes that one rank hands over, such as 1k,16k")
-    parser.add_argument("--budget", type=int, default=30, help="runs a size, without those that verify")
+    parser.add_argument("--budget", type=int, default=40, help="runs a size, those that verify included")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--collbench", type=Path, default=COLLBENCH)
     parser.add_argument("-o", "--output", type=Path, default=Path("rules.conf"))

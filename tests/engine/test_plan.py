@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from luthier.engine.plan import Order, Plan
 from luthier.engine.result import Result, conclude
 from luthier.engine.session import plan_of
 from luthier.optimizers import Optimizer, make_optimizer
+from luthier.optimizers.registry import optimizer_names
 from luthier.policies.resample import static
 from luthier.policies.stop import any_of
 from luthier.space import Choice, Integer, Space
@@ -303,6 +305,110 @@ def test_a_replay_keeps_what_was_under_way() -> None:
     again.replay(plan.runs)
     assert again.running == plan.running
     assert again.next(0.0) == plan.next(0.0)
+
+
+FEW = Space(Choice("mode", ["a", "b", "c", "d", "e"]))
+MEANS = {"a": 14.0, "b": 13.0, "c": 10.0, "d": 10.5, "e": 16.0}
+
+
+def scattered(config: Config, number: int) -> Outcome:
+    """Runs of 8 % noise, in which d and c cannot be told apart by one run each."""
+    rng = np.random.default_rng([3, number])
+    return Completed(MEANS[str(config["mode"])] * float(np.exp(rng.normal(0.0, 0.08))))
+
+
+def test_runs_that_are_left_when_everything_was_tried_go_to_the_best_and_its_rival() -> None:
+    result = play(plan_of(Experiment(space=FEW, budget=60, verify_pairs=0)), scattered)
+    counts = {str(trial.config["mode"]): len(trial.outcomes) for trial in result.trials}
+    assert set(counts) == set(MEANS)
+    assert counts["c"] + counts["d"] > 2 * (counts["a"] + counts["b"] + counts["e"])
+    assert abs(counts["c"] - counts["d"]) <= 2, "in turns"
+    assert result.best.config == {"mode": "c"}
+
+
+@pytest.mark.parametrize(("resample", "noisy", "runs"), [("auto", False, 7), ("once", True, 5), ("static:2", True, 5)])
+def test_a_search_that_tried_everything_ends_where_repeats_tell_nothing_or_are_not_wanted(
+    resample: str, noisy: bool, runs: int
+) -> None:
+    plan = plan_of(Experiment(space=FEW, budget=60, verify_pairs=0, resample=resample, workers=4))
+    work(plan, scattered if noisy else lambda config, _: Completed(MEANS[str(config["mode"])]))
+    assert len(plan.runs) == runs
+    assert plan.ending == "every configuration has been tried"
+
+
+def test_one_that_is_best_beyond_doubt_is_not_run_for_ever() -> None:
+    plan = plan_of(Experiment(space=FEW, budget=200, verify_pairs=0))
+    play(plan, lambda config, number: Completed(MEANS[str(config["mode"])] ** 4 * (1.0 + 0.01 * (number % 3))))
+    assert len(plan.runs) < 20
+    assert plan.ending == "every configuration has been tried"
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("cut", [6, 9, 20])
+def test_a_contest_goes_on_the_same_after_a_crash(cut: int, workers: int) -> None:
+    experiment = Experiment(space=FEW, budget=40, workers=workers, seed=3)
+    whole, first, second = plan_of(experiment), plan_of(experiment), plan_of(experiment)
+    work(whole, scattered)
+    work(first, scattered, most=cut)
+    second.replay(first.runs)
+    work(second, scattered)
+    assert second.runs == whole.runs
+    assert len(whole.runs) > 20
+
+
+def work(plan: Plan, answer: Answer, most: int = 1000) -> None:
+    """Like `play` with as many runs at a time as there are workers, which end in another order than they began."""
+    for _ in range(most):
+        while len(plan.running) < plan.experiment.workers and (order := plan.next(0.0)) is not None:
+            submit(plan, order)
+        if not plan.running:
+            break
+        run = plan.running[len(plan.runs) % len(plan.running)]
+        finish(plan, run, answer(run.config, run.number))
+
+
+FIRST = tuple(Config({"x": x, "mode": mode}) for x, mode in ((9, "fast"), (8, "slow"), (0, "fast")))
+
+
+@pytest.mark.parametrize("optimizer", optimizer_names())
+def test_configurations_to_try_first_follow_the_default_and_are_not_suggested_again(optimizer: str) -> None:
+    told = Told(make_optimizer(optimizer, SPACE, seed=3, budget=30))
+    experiment = Experiment(space=SPACE, budget=30, first=FIRST, resample="once", verify_pairs=0)
+    plan = Plan(experiment, told, stop=any_of(), resample=static(1))
+    runs = play(plan, bowl).runs
+    assert [run.config for run in runs[:4]] == [SPACE.default, *FIRST]
+    assert [run.purpose for run in runs[:5]] == ["default", *["search"] * 4]
+    assert len(runs) == len({run.config for run in runs}) == 30
+    assert list(told.latest)[:4] == [SPACE.default, *FIRST], "the optimizer hears of them"
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("cut", [0, 1, 2, 3, 5, 12])
+def test_configurations_to_try_first_survive_a_crash(cut: int, workers: int, caplog: pytest.LogCaptureFixture) -> None:
+    experiment = Experiment(space=SPACE, budget=30, workers=workers, first=FIRST, seed=3)
+
+    def answer(config: Config, number: int) -> Outcome:
+        return Lost("node died") if number == 2 else shaky(config, number)
+
+    whole, first, second = plan_of(experiment), plan_of(experiment), plan_of(experiment)
+    work(whole, answer)
+    work(first, answer, most=cut)
+    second.replay(first.runs)
+    work(second, answer)
+    assert second.runs == whole.runs
+    assert [trial.config for trial in whole.trials[:4]] == [SPACE.default, *FIRST]
+    assert sum(run.trial == 2 for run in whole.runs) >= 2, "what was lost runs again"
+    assert caplog.text == ""
+
+
+def test_a_budget_may_end_among_the_configurations_to_try_first() -> None:
+    result = play(plan_of(Experiment(space=SPACE, budget=3, first=FIRST)), bowl)
+    assert [run.config for run in result.runs] == [SPACE.default, *FIRST[:2]]
+    few = Space(Integer("x", 0, 2))
+    whole = Experiment(space=few, budget=9, verify_pairs=0, first=(Config({"x": 2}), Config({"x": 1})))
+    every = play(plan_of(whole), lambda config, _: Completed(1.0 + int(config["x"])))
+    assert [run.config["x"] for run in every.runs[:3]] == [0, 2, 1]
+    assert {run.trial for run in every.runs[3:]} == {0}, "the best one again: is there any noise?"
 
 
 def _orders(plan: Plan, count: int) -> Iterator[Order]:

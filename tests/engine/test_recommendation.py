@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.engine import recommendation
-from luthier.engine.recommendation import best_of, recommended
+from luthier.engine.recommendation import best_of, recommended, winner_of
 from luthier.learn.kernels import FloatArray
 from luthier.measures.estimate import estimate
 from luthier.space import Choice, Integer, Space
@@ -163,3 +163,16 @@ def test_any_finite_values(histories: list[list[Outcome]]) -> None:
     if at is not None:
         assert trials[at].estimate is not None
         assert not any(isinstance(outcome, Failed) for outcome in trials[at].outcomes)
+
+
+def test_where_the_minimum_counts_a_single_run_that_is_far_too_fast_does_not_win() -> None:
+    runs = ([9.0, 9.1, 9.0], [1.0, 8.0, 8.1, 8.2], [5.0, 5.1, 30.0], [6.0])
+    trials = [
+        Trial(Config({"a": number}), tuple(map(Completed, values)), estimate(values, "minimum"))
+        for number, values in enumerate(runs)
+    ]
+    assert best_of(trials) == 1
+    assert winner_of(LINE, trials, "minimum") == 2
+    assert winner_of(LINE, trials[:2], "minimum") == 1
+    assert winner_of(LINE, trials[3:], "minimum") == 0
+    assert winner_of(LINE, [], "minimum") is None

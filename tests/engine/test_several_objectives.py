@@ -11,6 +11,7 @@ import luthier as lt
 from luthier.engine.plan import Plan
 from luthier.engine.result import Result, conclude
 from luthier.engine.session import plan_of
+from luthier.engine.transfer import best_configs
 from luthier.errors import InvalidInputError
 from luthier.space import Integer, Space
 from luthier.spec import Experiment, Objective
@@ -105,6 +106,17 @@ def test_a_replayed_history_goes_on_the_same(cut: int) -> None:
     play(first, cut)
     second.replay(first.runs)
     assert play(second).runs == whole.runs
+
+
+def test_members_of_an_earlier_front_are_tried_first() -> None:
+    earlier = play(plan_of(TWO))
+    first = tuple(best_configs(earlier))
+    assert len(first) == 3
+    assert set(first) <= {trial.config for trial in earlier.front}
+    later = play(plan_of(replace(TWO, budget=10, first=first)))
+    assert [run.config for run in later.runs[1:4]] == list(first)
+    assert len(later.runs) == 10
+    assert later.best.config == earlier.best.config
 
 
 def test_a_function_with_three_goals_and_its_history(tmp_path: Path) -> None:

@@ -255,6 +255,25 @@ def test_a_cancel_right_after_the_start_is_not_lost(tmp_path: Path) -> None:
         assert collect(runner, [f"k{number}"])[f"k{number}"].problem == Pruned("cancelled")
 
 
+def test_a_run_begins_with_its_command_and_not_with_the_supervisor(tmp_path: Path) -> None:
+    up = Fifo(tmp_path / "up")
+    runner = runner_of(tmp_path, "sh", "-c", 'echo up > "$UP"; exec sleep 60', environment={"UP": str(up.path)})
+    assert runner.started_at("k") is None
+    runner.submit(Job("k", Config({})))
+    up.read_line()
+    claimed = tmp_path / "runs" / "k" / "claimed"
+    while (began_at := runner.started_at("k")) is None:  # the supervisor writes it down while the command runs
+        assert not runner.poll(["k"], 0.02)
+    assert began_at == claimed.stat().st_mtime
+    claimed.write_text(claimed.read_text().splitlines(keepends=True)[0])
+    assert runner.started_at("k") is None, "no command has been started"
+    runner.cancel(["k"])
+    execution = collect(runner, ["k"])["k"]
+    assert execution.started_at <= began_at + 0.1  # file times are a clock tick behind
+    assert runner.started_at("k") is None
+    os.close(up.descriptor)
+
+
 def test_supervisors_leave_no_zombies(tmp_path: Path) -> None:
     execution = run(tmp_path, "true")
     supervisor = output(execution, "claimed").split()[0].decode()

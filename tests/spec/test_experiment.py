@@ -5,6 +5,7 @@ import pytest
 from luthier.errors import InvalidInputError
 from luthier.space import Choice, Integer, Space
 from luthier.spec import Experiment, Objective, Template
+from luthier.trial import Config, Value
 
 SPACE = Space(
     Integer("n", 1, 8, step=2, scale="log", default=4),
@@ -33,6 +34,44 @@ def test_an_experiment_survives_json() -> None:
 def test_several_objectives_survive_json() -> None:
     experiment = Experiment(space=SPACE, further=(Objective("memory"), Objective("json:iops", "maximize")))
     assert Experiment.from_json(json.loads(json.dumps(experiment.to_json()))) == experiment
+
+
+def test_configurations_to_try_first_are_made_whole_and_kept_once() -> None:
+    given: list[dict[str, Value]] = [
+        {"n": 8},
+        {"mode": "b", "n": 2},
+        {"n": 8, "mode": "a"},
+        {},
+        {"n": "2", "mode": "b"},
+    ]
+    experiment = Experiment(space=SPACE, first=tuple(map(Config, given)))
+    assert experiment.first == (Config({"n": 8, "mode": "a"}), Config({"n": 2, "mode": "b"}))
+    assert all(isinstance(config, Config) for config in experiment.first)
+    assert Experiment.from_json(json.loads(json.dumps(experiment.to_json()))) == experiment
+    older = experiment.to_json()
+    del older["first"]
+    assert Experiment.from_json(older).first == ()
+
+
+@pytest.mark.parametrize(
+    ("first", "problem"),
+    [
+        ([{"n": 3}], "first: n: 3 is not one of its values; expected an integer from 1 to 8 in factors of 2"),
+        ([{"m": 4}], "first: there is no parameter 'm'"),
+        ([{"n": 8, "mode": "b"}], "first: "),
+        ([{"n": "many"}], "first: n: 'many' is not a quantity"),
+        ([8], "first: 8 is not a configuration; expected a mapping"),
+        ({"n": 8}, "first: {'n': 8} is not a list of configurations; give a list, even of one"),
+        ("n=8", "first: 'n=8' is not a list"),
+        (8, "first: 8 is not a list"),
+        (None, "first: None is not a list"),
+    ],
+)
+def test_configurations_that_cannot_be_tried_are_refused(first: object, problem: str) -> None:
+    plain = {**Experiment(space=SPACE).to_json(), "first": first}
+    with pytest.raises(InvalidInputError) as caught:
+        Experiment.from_json(plain)  # type: ignore[arg-type]  # wrong on purpose
+    assert str(caught.value).startswith(problem)
 
 
 @pytest.mark.parametrize(

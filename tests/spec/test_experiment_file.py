@@ -10,6 +10,7 @@ from luthier.spec.experiment_file import Declared, declared
 from luthier.spec.grids import parameter_of
 from luthier.spec.script import JobScript
 from luthier.spec.yaml_lines import parse_document
+from luthier.trial import Config
 
 KNOWN = Component.model_validate(
     {
@@ -85,6 +86,7 @@ experiment:
   timeout: 2m
   time_limit: 1.5h
   verify: 2
+  first: [{bs: 2}, {bs: 4}, {}]
 components: {known: {bs: [1, 2, 4]}}
 """,
         tmp_path,
@@ -109,6 +111,7 @@ components: {known: {bs: [1, 2, 4]}}
         prune=90.0,
         stop=("target 3", "no improvement over 5"),
         verify_pairs=2,
+        first=(Config({"bs": 2}),),
     )
     assert Experiment.from_json(experiment.to_json()) == experiment
 
@@ -212,6 +215,9 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("experiment:\n  budget: '3'\ncomponents: {known: {}}", "e.yaml:2: experiment.budget: '3' is not what is"),
         ("experiment:\n  resample: x\ncomponents: {known: {}}", "e.yaml:2: experiment.resample: 'x' is not understood"),
         ("experiment:\n  stop: x\ncomponents: {known: {}}", "e.yaml:2: experiment.stop: 'x' is not understood"),
+        ("experiment:\n  first: [{bs: 3}]\ncomponents: {known: {}}", "e.yaml:2: experiment.first: bs: 3 is not one of"),
+        ("experiment:\n  first: [3]\ncomponents: {known: {}}", "e.yaml:2: experiment.first"),
+        ("experiment:\n  first: {bs: 2}\ncomponents: {known: {}}", "e.yaml:2: experiment.first"),
         ("experiment:\n  timeout: x\ncomponents: {known: {}}", "e.yaml:2: experiment.timeout: 'x' is no duration"),
         ("experiment:\n  prune: 5 x\ncomponents: {known: {}}", "e.yaml:2: experiment.prune: '5 x' is no duration"),
         ("experiment:\n  runner: pbs\ncomponents: {known: {}}", "runner: 'pbs' is not what is expected here: 'auto'"),

@@ -117,6 +117,45 @@ def test_two_measures_give_a_front(shell: Shell) -> None:
     assert shell("apply", "1").stdout.startswith("sh -c 'echo rate 5")
 
 
+def test_a_later_experiment_begins_with_what_earlier_ones_found(shell: Shell) -> None:
+    tuned(shell)
+    best = [trial["config"] for trial in by_value(shell, 1)[:3]]
+    knobs = ["-p", "x=3..30@30", "-p", "mode=slow,fast", "-p", "y=2..4@4", "-m", "regex:v=(\\d+)"]
+    work = ["sh", "-c", "echo v=$(( {x} * {y} )) {mode}"]
+    answer = shell("tune", *knobs, "-n", "8", "--after", "1", "--", *work)
+    assert answer.returncode == 0, answer.stderr
+    first = list(dict.fromkeys((max(config["x"], 3), config["mode"]) for config in best))
+    word = "configuration" if len(first) == 1 else "configurations"
+    assert answer.stderr.splitlines()[0].endswith(f"; tried right after it: {len(first)} {word}")
+    runs = json.loads(shell("export", "2", "-f", "json").stdout)
+    assert [run["purpose"] for run in runs[: len(first) + 1]] == ["default", *["search"] * len(first)]
+    tried = [run["config"] for run in runs[1 : len(first) + 1]]
+    assert tried == [{"x": x, "mode": mode, "y": 4} for x, mode in first]
+    again = shell("tune", *knobs, "-n", "8", "--after", "2", "--after", "1", "--", *work)
+    assert again.returncode == 0, again.stderr
+    runs = json.loads(shell("export", "3", "-f", "json").stdout)
+    assert [run["config"] for run in runs[1:4]] == [trial["config"] for trial in by_value(shell, 2)[:3]]
+
+
+def by_value(shell: Shell, number: int) -> list[dict[str, dict[str, int]]]:
+    trials = json.loads(shell("show", str(number), "--json").stdout)["trials"]
+    return sorted(trials, key=lambda trial: float(trial["estimate"]["value"]))
+
+
+def test_nothing_is_begun_where_nothing_can_be_carried_over(shell: Shell) -> None:
+    absent = shell("tune", *KNOBS, "-n", "3", "--after", "1", "--", *WORK)
+    assert absent.returncode == 2
+    assert absent.stderr.startswith("luthier: experiment 1 is not in this store")
+    tuned(shell)
+    foreign = shell("tune", "-p", "z=1..9", "-n", "3", "--after", "1", "--", "echo", "{z}")
+    assert foreign.returncode == 2
+    assert foreign.stderr == (
+        "luthier: --after 1: none of its best configurations can be tried here, apart from the default; "
+        "look at them with: luthier show 1\n"
+    )
+    assert len(json.loads(shell("list", "--json").stdout)) == 1
+
+
 def test_plain_lines_without_a_terminal_and_results_on_stdout(shell: Shell) -> None:
     answer = shell("tune", *KNOBS, "-n", "3", "--", *WORK)
     assert answer.returncode == 0
@@ -395,7 +434,7 @@ def test_a_locked_store_is_one_line(shell: Shell, locked: str) -> None:
     assert "lock" in answer.stderr
 
 
-COMMANDS = ["tune", "resume", "list", "show", "stop", "export", "apply"]
+COMMANDS = ["tune", "resume", "list", "show", "stop", "export", "apply", "report", "serve", "worker"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -109,6 +109,24 @@ def test_a_failed_job_does_not_end_the_experiment_and_the_last_value_is_reached(
     assert user("apply", "1", "--env") == "export level=0\n"
 
 
+def test_configurations_to_try_first_from_the_file_and_from_an_earlier_experiment(user: User) -> None:
+    file = user.write(
+        "e.yaml", EXPERIMENT.replace("  budget: 16\n", "  budget: 4\n  first: [{level: 5}, {level: 7}]\n")
+    )
+    user("run", file)
+    assert levels(user, 1)[:3] == [9, 5, 7]
+    user("run", file, "--after", "1", "--set", "first=[{level: 8}]")
+    assert levels(user, 2)[:4] == [9, 8, *sorted(set(levels(user, 1)) - {3})[:2]]
+    before = user("list", "--json")
+    other = EXPERIMENT.replace("level", "depth")
+    assert "none of its best configurations" in user("run", user.write("o.yaml", other), "--after", "1", code=2)
+    assert user("list", "--json") == before
+
+
+def levels(user: User, number: int) -> list[int]:
+    return [run["config"]["level"] for run in json.loads(user("export", str(number), "--format", "json"))]
+
+
 def test_an_experiment_needs_its_files_only_once(user: User) -> None:
     """What is stored is the component itself, not where it was."""
     user.write("app.sh", "echo $((level)) $#\n")

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from luthier.engine.contest import contender
 from luthier.engine.levels import Level, search_level
 from luthier.engine.recommendation import best_of, is_reliable, winner_of
 from luthier.engine.verification import MOST_PAIRS, duel_of, goes_first, is_settled
@@ -142,8 +143,8 @@ class Plan:
                 self.finished(run)
                 continue
             if run.purpose == "search" and run.trial == len(self._trials):
-                suggested = list(self._optimizer.ask(1, self._running_configs()))
-                if suggested != [run.config]:
+                suggested = self._suggested()
+                if suggested != run.config:
                     log.warning(
                         "run %d: the optimizer now suggests %s, the history has %s", run.number, suggested, run.config
                     )
@@ -156,14 +157,27 @@ class Plan:
         if self._sentinel_is_due():
             return Order("default", self.experiment.space.default, 0)
         if self._again:
-            number = self._again[0]
-            return Order("default" if number == 0 else "search", self._trials[number].config, number)
-        suggested = self._optimizer.ask(1, self._running_configs())
-        if suggested:
-            return Order("search", suggested[0], len(self._trials))
+            return self._repeat(self._again[0])
+        suggested = self._suggested()
+        if suggested is not None:
+            return Order("search", suggested, len(self._trials))
+        if self.experiment.resample == "auto" and not self.experiment.further:
+            running = [run.trial for run in self._running.values()]
+            if (number := contender(self.progress(elapsed_s), running)) is not None:
+                return self._repeat(number)
         if not self._running:
             self._end_search("every configuration has been tried")
         return None
+
+    def _repeat(self, number: int) -> Order:
+        return Order("default" if number == 0 else "search", self._trials[number].config, number)
+
+    def _suggested(self) -> Config | None:
+        """A configuration that has not run: the next of those to try first, then what the optimizer asks for."""
+        tried = len(self._trials) - 1  # without the default
+        if tried < len(self.experiment.first):
+            return self.experiment.first[tried]
+        return next(iter(self._optimizer.ask(1, self._running_configs())), None)
 
     def _sentinel_is_due(self) -> bool:
         """Whether it is time to look at the default again."""
@@ -296,26 +310,29 @@ def estimator_of(experiment: Experiment, repeats: Sequence[Sequence[float]]) -> 
 
 def trials_of(experiment: Experiment, runs: Sequence[Run], level: Level) -> list[Trial]:
     """Every configuration tried, with the outcomes of the search's runs; lower is better, and nothing is judged yet."""
-    trials: list[Trial] = []
+    configs: list[Config] = []
+    outcomes: list[list[Outcome]] = []
     for run in runs:
-        if run.trial == len(trials):
-            trials.append(Trial(run.config, (), None))
+        if run.trial == len(configs):
+            configs.append(run.config)
+            outcomes.append([])
         outcome = None if run.purpose == "verify" else level.take_out(run, experiment.goal)
         if outcome is not None:
-            trial = trials[run.trial]
-            trials[run.trial] = replace(trial, outcomes=(*trial.outcomes, turned(outcome, experiment)))
-    return trials
+            outcomes[run.trial].append(turned(outcome, experiment))
+    return [Trial(config, tuple(ended), None) for config, ended in zip(configs, outcomes, strict=True)]
 
 
 def estimated(trial: Trial, estimator: str) -> Trial:
     """The trial with estimates of all its objectives from its completed runs."""
     completed = [(past.value, *past.others) for past in trial.outcomes if isinstance(past, Completed)]
     guesses = [estimate(values, estimator) for values in zip(*completed, strict=True)]
-    return replace(trial, estimate=guesses[0] if guesses else None, others=tuple(guesses[1:]))
+    return Trial(trial.config, trial.outcomes, guesses[0] if guesses else None, tuple(guesses[1:]))
 
 
 def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
     """The outcome with lower-is-better values, and back; a lower bound is no bound once it is turned round."""
+    if experiment.goal == "minimize" and not experiment.further:
+        return outcome
     signs = [-1.0 if objective.goal == "maximize" else 1.0 for objective in experiment.objectives]
     if isinstance(outcome, Completed):
         value, *others = (s * v for s, v in zip(signs, (outcome.value, *outcome.others), strict=True))

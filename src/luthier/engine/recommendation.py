@@ -11,6 +11,8 @@ from luthier.space import Space
 from luthier.trial import Completed, Lost, Trial
 
 _MOST = 1_000  # a model of more trials is slow; those with the lowest estimates are looked at
+_FARTHEST = 3.0  # in deviations: what is farther away is an accident
+_TO_DEVIATION = 1.4826  # of a normal distribution, times the median distance from its centre
 _PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all configurations is worth
 
 
@@ -28,11 +30,12 @@ def is_reliable(trial: Trial) -> bool:
 def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | None:
     """The trial that goes into the verification.
 
-    The minimum is no mean, so there the lowest estimate counts. So it does where the model would stay with the default
-    (the first trial): whether that is right is for the verification to say.
+    The minimum is no mean, so there the lowest runs count, see `_seconded`. Where the model would stay with the default
+    (the first trial), the lowest estimate counts: whether that is right is for the verification to say.
     """
-    lowest = best_of(trials)
-    return lowest if estimator == "minimum" else recommended(space, trials) or lowest
+    if estimator == "minimum":
+        return min(_lowest_first(trials), key=lambda at: _seconded(trials[at]), default=None)
+    return recommended(space, trials) or best_of(trials)
 
 
 def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
@@ -52,7 +55,8 @@ def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
     x = space.to_unit(space.codes([trials[at].config for at in known]))
     y = scale(np.array([_value(trials[at]) for at in known]))
     # The nugget belongs to the function here: it makes neighbours differ, but is the same in every run.
-    data = Observations(x, y, np.ones(len(y)), _errors([scale(values) for values in runs])[: len(y)])
+    errors = _errors(_without_accidents([scale(values) for values in runs]))
+    data = Observations(x, y, np.ones(len(y)), errors[: len(y)])
     process = GaussianProcess(np.asarray(space.ordered, dtype=np.bool_), "laplace")
     with one_thread():
         process.fit(data)
@@ -66,6 +70,15 @@ def _lowest_first(trials: Sequence[Trial]) -> list[int]:
     return sorted(known, key=lambda at: _value(trials[at]))
 
 
+def _seconded(trial: Trial) -> float:
+    """The lowest run of a trial; of three or more, the lowest that another run was no slower than.
+
+    A single one that is far too fast did less than the others, and would win whatever its configuration is worth.
+    """
+    values = sorted(outcome.value for outcome in trial.outcomes if isinstance(outcome, Completed))
+    return values[1] if len(values) > 2 else values[0]
+
+
 def _value(trial: Trial) -> float:
     return float("inf") if trial.estimate is None else trial.estimate.value
 
@@ -76,6 +89,24 @@ def _scale(values: FloatArray) -> Callable[[FloatArray], FloatArray]:
         return lambda some: np.sign(some) * np.log(np.abs(some))
     largest = float(np.max(np.abs(values)))
     return lambda some: some / largest
+
+
+def _without_accidents(runs: Sequence[FloatArray]) -> list[FloatArray]:
+    """The runs, each brought within `_FARTHEST` deviations of the middle of its group.
+
+    What is farther away is no noise but an accident, and a single one would make the model doubt all that was measured.
+    The deviation comes from the median of all distances, which accidents hardly move (Huber 1981, section 5.7). Of each
+    group the least distance is left out, as the middle itself has none; then the others are too small by a factor of
+    about sqrt((n - 1) / n).
+    """
+    middles = [float(np.median(values)) for values in runs]
+    away = [
+        np.sort(np.abs(values - middle))[1:] * np.sqrt(len(values) / (len(values) - 1.0))
+        for values, middle in zip(runs, middles, strict=True)
+        if len(values) > 1
+    ]
+    reach = _FARTHEST * _TO_DEVIATION * float(np.median(np.concatenate(away)))
+    return [np.clip(values, middle - reach, middle + reach) for values, middle in zip(runs, middles, strict=True)]
 
 
 def _errors(runs: Sequence[FloatArray]) -> FloatArray:

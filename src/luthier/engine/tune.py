@@ -44,6 +44,7 @@ def tune(
     goals: Sequence[Goal] = (),
     store: str = "memory:",
     name: str = "",
+    first: Sequence[Mapping[str, Value]] = (),
     **settings: Unpack[Settings],
 ) -> Result:
     """Find a good configuration of `space` for `measure(config)` and verify that it beats the default.
@@ -51,18 +52,24 @@ def tune(
     With `goals`, two or three of them, the function returns a number for each, and what is found is a Pareto front,
     `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. Several `workers` call the
     function from as many threads. With `store` (a file or a database URL) everything measured survives this process,
-    and `resume` goes on with it.
+    and `resume` goes on with it. The configurations of `first` are measured right after the default.
     """
-    known = [*Settings.__annotations__, "goal", "goals"]
+    known = [*Settings.__annotations__, "goal", "goals", "first"]
     if unknown := [option for option in settings if option not in known]:
         near = get_close_matches(unknown[0], known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
         raise InvalidInputError(f"tune: no option {unknown[0]!r}; {hint}")
     if goals and (goal is not None or isinstance(goals, str)):
         raise InvalidInputError("tune: give one goal, or goals as a list with one for each number that is returned")
-    first, *further = goals or [goal or "minimize"]
-    others = tuple(Objective("returned", goal) for goal in further)
-    experiment = Experiment(space=space, measure="returned", goal=first, further=others, **settings)
+    main, *others = goals or [goal or "minimize"]
+    experiment = Experiment(
+        space=space,
+        measure="returned",
+        goal=main,
+        further=tuple(Objective("returned", goal) for goal in others),
+        first=first,  # type: ignore[arg-type]  # checked and made into configurations there
+        **settings,
+    )
     history = open_store(store)
     record = history.create(name or getattr(measure, "__name__", "function"), experiment.to_json(), time.time())
     return carry_on(history, record, experiment, _runner_of(measure), watch=lambda *_: None)[1]

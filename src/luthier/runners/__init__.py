@@ -1,1 +1,1 @@
-"""Ways to run a configuration: a Python function, a local command, a Slurm job, a replay in virtual time."""
+"""Ways to run a configuration: a function, a command, a Slurm job, a job through PSI/J, a replay in virtual time."""

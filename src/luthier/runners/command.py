@@ -139,6 +139,11 @@ class CommandRunner:
                 job.cancel_wanted = True
                 _send_cancel(job)
 
+    def started_at(self, key: str) -> float | None:
+        """When the command of a job under way began, in seconds since the epoch; None while its supervisor starts."""
+        job = self._watched.get(key)
+        return None if job is None else job.folder.started_at()
+
     def _job_file(self, job: Job) -> supervisor.JobFile:
         checked_timeout(job.timeout_s)
         command = self._render(job.config)

@@ -74,6 +74,12 @@ class JobFolder:
             return []
         return [Process(int(pid), start) for pid, start in (line.split(" ") for line in lines)]
 
+    def started_at(self) -> float | None:
+        """When the command was started, by the last entry about it; None before that."""
+        if len(self.processes()) < 2:
+            return None
+        return self._claimed_at()
+
     def request_cancel(self) -> None:
         """Leave word that luthier wants this run stopped: a supervisor ended by others tells another story."""
         (self.path / "cancel").touch()

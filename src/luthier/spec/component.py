@@ -221,8 +221,8 @@ def read_components(path: Path) -> dict[str, Component]:
     return components_in(read_document(path), path.parent)
 
 
-def components_in(document: Document, folder: Path) -> dict[str, Component]:
-    """The components of a document; files they start from are looked for in `folder`."""
+def components_in(document: Document, folder: Path | None) -> dict[str, Component]:
+    """The components of a document; files they start from are looked for in `folder`, without one they are refused."""
     described = validated(ComponentFile, document, document.values).components
     for name in described:
         if not _NAME.fullmatch(name):
@@ -230,7 +230,7 @@ def components_in(document: Document, folder: Path) -> dict[str, Component]:
     return {name: checked(one, document, ("components", name), folder) for name, one in described.items()}
 
 
-def checked(component: Component, document: Document, place: Place, folder: Path) -> Component:
+def checked(component: Component, document: Document, place: Place, folder: Path | None) -> Component:
     """The component, if all its parts fit together, with the contents of its base files inside it."""
     if component.plugin and component.cli_command:
         raise document.error((*place, "cli_command"), "is another name of plugin; give one of them")
@@ -264,20 +264,27 @@ def _problem_of(name: str, parameter: ComponentParameter, component: Component) 
     return None
 
 
-def _with_contents(component: Component, document: Document, place: Place, folder: Path) -> Component:
+def _with_contents(component: Component, document: Document, place: Place, folder: Path | None) -> Component:
     """The component with its base files read, so that it needs no other file from now on."""
     files = []
     for number, file in enumerate(component.files):
         if file.base:
-            try:
-                text = (folder / file.base).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-                raise document.error((*place, "files", number, "base"), f"{file.base!r}: {reason}") from None
+            text = text_of(file.base, document, (*place, "files", number, "base"), folder)
             files.append(file.model_copy(update={"text": text, "base": ""}))
         else:
             files.append(file)
     return component.model_copy(update={"files": files})
+
+
+def text_of(name: str, document: Document, place: Place, folder: Path | None) -> str:
+    """The text of a file that a document names; an error where no files are read."""
+    if folder is None:
+        raise document.error(place, f"{name!r}: no files are read here; write the text itself")
+    try:
+        return (folder / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise document.error(place, f"{name!r}: {reason}") from None
 
 
 def validated(model: type[Model], document: Document, values: Plain, place: Place = ()) -> Model:

@@ -1,16 +1,16 @@
 """Everything that defines one experiment, so that it can be stored and run again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
-from luthier.errors import InvalidInputError
+from luthier.errors import InvalidInputError, SpaceError
 from luthier.measures.estimate import AUTO, ESTIMATORS
-from luthier.space import Space
+from luthier.space import Choice, Space
 from luthier.spec.rules import goes_by_time, prune_from, resample_from, stop_from
 from luthier.spec.script import JobScript
 from luthier.spec.template import Template
-from luthier.trial import Value
+from luthier.trial import Config, Value
 
 Goal: TypeAlias = Literal["minimize", "maximize"]
 Plain: TypeAlias = bool | int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
@@ -57,6 +57,9 @@ class Experiment:
     seconds; `stop` holds criteria, any of which ends the search. `luthier.spec.rules` reads all of these.
     `verify_pairs` is how many runs of the default and of the winner are kept back for the comparison at the end. With
     `sentinels` the default runs again after so many runs, and what these show of the machine is taken out of values.
+
+    `first` holds configurations that run right after the default, before any that the search asks for. Parameters that
+    one of them leaves out have their default; the default itself and repeated ones are not kept.
     """
 
     space: Space
@@ -78,6 +81,7 @@ class Experiment:
     verify_pairs: int | None = None
     sentinels: int = 0
     further: tuple[Objective, ...] = ()
+    first: tuple[Config, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -102,6 +106,7 @@ class Experiment:
             )
         self._check_rules()
         self._check_objectives()
+        object.__setattr__(self, "first", _first(self.space, self.first))
         if self.command is not None:
             self.command.check(self.space)
 
@@ -165,6 +170,7 @@ class Experiment:
         plain["options"] = dict(self.options)
         plain["stop"] = list(self.stop)
         plain["further"] = [{"measure": objective.measure, "goal": objective.goal} for objective in self.further]
+        plain["first"] = [dict(config) for config in self.first]
         return plain
 
     @classmethod
@@ -187,6 +193,29 @@ class Experiment:
         values["further"] = _objectives(values.get("further", ()))  # type: ignore[assignment]  # the same
         values["stop"] = _texts(values.get("stop", ()))
         return cls(**values)  # type: ignore[arg-type]  # __post_init__ checks each value
+
+
+def _first(space: Space, given: Iterable[Mapping[str, Value]]) -> tuple[Config, ...]:
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"first: {given!r} is not a list of configurations; give a list, even of one")
+    checked: dict[Config, None] = {}
+    for config in given:
+        try:
+            checked[space.check(_whole(space, config) if isinstance(config, Mapping) else config)] = None
+        except SpaceError as error:
+            raise InvalidInputError(f"first: {error}") from None
+    checked.pop(space.default, None)
+    return tuple(checked)
+
+
+def _whole(space: Space, config: Mapping[str, Value]) -> dict[str, Value]:
+    """The configuration with what it leaves out, and with quantities such as 64k as numbers."""
+    values = {**space.default, **config}
+    for parameter in space.parameters:
+        value = values[parameter.name]
+        if isinstance(value, str) and not isinstance(parameter, Choice):
+            values[parameter.name] = parameter.parse(value)
+    return values
 
 
 def _without_old_names(plain: Mapping[str, Plain]) -> dict[str, Plain]:

@@ -1,14 +1,16 @@
 """Experiment files: which component is tuned over which values, for which application, and how."""
 
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt, Tag
 
 from luthier.errors import InvalidInputError, LuthierError, SpaceError
+from luthier.runners.psij import Allocation
 from luthier.space import Space
 from luthier.spec.component import (
     Component,
@@ -19,6 +21,7 @@ from luthier.spec.component import (
     Texts,
     checked,
     read_components,
+    text_of,
     validated,
 )
 from luthier.spec.experiment import Experiment, Objective
@@ -27,6 +30,7 @@ from luthier.spec.notation import parse_duration
 from luthier.spec.script import JobScript, Where
 from luthier.spec.shaman import MEASURES, Translation, translated
 from luthier.spec.yaml_lines import Document, Place
+from luthier.trial import Config
 
 _OTHER_NAMES: Mapping[str, str] = {
     "time_limit_s": "time_limit",
@@ -36,6 +40,8 @@ _OTHER_NAMES: Mapping[str, str] = {
     "sedr": "resample",
 }
 """Settings by what an error calls them."""
+
+_RUNNER = r"^(auto|local|slurm|psij:[A-Za-z0-9_-]+)$"
 
 
 def _duration(given: object) -> object:
@@ -51,6 +57,12 @@ def _limit(given: object) -> object:
     return given if isinstance(given, str) and not given[:1].isdigit() else _duration(given)
 
 
+def _runner(given: object) -> object:
+    if isinstance(given, str) and re.fullmatch(_RUNNER, given):
+        return given
+    raise ValueError(f"{given!r} is not what is expected here: 'auto', 'local', 'slurm' or such as 'psij:pbs'")
+
+
 def _grid(given: object) -> object:
     return {"values": given} if isinstance(given, list) else given
 
@@ -64,7 +76,23 @@ Definitions = Annotated[
 ]
 Duration = Annotated[float, BeforeValidator(_duration, json_schema_input_type=float | str)]
 Limit = Annotated[float | str, BeforeValidator(_limit, json_schema_input_type=float | str)]
+Runner = Annotated[str, BeforeValidator(_runner, json_schema_input_type=Annotated[str, Field(pattern=_RUNNER)])]
 Values = Annotated[Grid, BeforeValidator(_grid, json_schema_input_type=Grid | list[Setting])]
+
+
+class AllocationSettings(Section):
+    """What every job asks of the batch system."""
+
+    queue: Text = ""
+    """The queue; the default one if it is left out."""
+    account: Text = ""
+    """The account or project that pays."""
+    nodes: StrictInt = 1
+    """How many nodes."""
+    processes_per_node: StrictInt = 1
+    """How many processors on each of them."""
+    walltime: Duration | None = None
+    """How long a job may take; a little more than the timeout if it is left out."""
 
 
 class Settings(Section):
@@ -78,8 +106,11 @@ class Settings(Section):
     """The shell script that is run, seen from this file."""
     script: Text = ""
     """The text of the script, instead of an application."""
-    runner: Literal["auto", "local", "slurm"] = "auto"
-    """Where it is run; auto: by Slurm if the script has #SBATCH lines and sbatch is there, else on this machine."""
+    runner: Runner = "auto"
+    """Where it is run: local, slurm, psij:pbs and the like; auto: by Slurm if the script has #SBATCH lines and sbatch
+    is there, else on this machine."""
+    allocation: AllocationSettings | None = None
+    """What every job asks for with runner: psij:EXECUTOR."""
     default_first: StrictBool = True
     """The default is always measured first; this is here for SHAMan's files."""
     budget: StrictInt = 60
@@ -110,6 +141,8 @@ class Settings(Section):
     """Most pairs of runs for the final comparison."""
     sentinels: StrictInt = 0
     """Run the default again after so many runs, and take what these show of the machine out of the values."""
+    first: list[dict[str, Setting]] = Field(default_factory=list)
+    """Configurations to try right after the default; a parameter that is left out has its default."""
 
 
 class ExperimentFile(Section):
@@ -140,10 +173,11 @@ class Declared:
     notes: tuple[str, ...]
 
 
-def declared(document: Document, folder: Path, cwd: Path, registered: Callable[[str], Component]) -> Declared:
+def declared(document: Document, folder: Path | None, cwd: Path, registered: Callable[[str], Component]) -> Declared:
     """The experiment a document describes.
 
-    Files it names are looked for in `folder`; `registered` finds a component by name. Runs are made in `cwd`.
+    Files it names are looked for in `folder`, without one they are refused; `registered` finds a component by name.
+    Runs are made in `cwd`.
     """
     translation, document = _in_own_words(document)
     file = validated(ExperimentFile, document, document.values)
@@ -185,6 +219,7 @@ def _experiment(settings: Settings, space: Space, job: JobScript, measures: list
         stop=tuple(settings.stop),
         verify_pairs=settings.verify,
         sentinels=settings.sentinels,
+        first=tuple(map(Config, settings.first)),
     )
 
 
@@ -213,7 +248,7 @@ def _component_name(document: Document, file: ExperimentFile) -> str:
 
 
 def _component(
-    document: Document, file: ExperimentFile, name: str, folder: Path, registered: Callable[[str], Component]
+    document: Document, file: ExperimentFile, name: str, folder: Path | None, registered: Callable[[str], Component]
 ) -> Component:
     place: Place = ("definitions", name)
     if isinstance(file.definitions, dict):
@@ -223,6 +258,8 @@ def _component(
     try:
         if file.definitions is None:
             return registered(name)
+        if folder is None:
+            raise InvalidInputError("no files are read here; describe the component itself, or register it")
         described = read_components(folder / file.definitions)
     except LuthierError as error:
         raise document.error(("components", name) if file.definitions is None else place[:1], str(error)) from None
@@ -258,26 +295,39 @@ def _space(document: Document, name: str, component: Component, grids: Mapping[s
         raise document.error(("components", name), str(error)) from None
 
 
-def _job(document: Document, settings: Settings, component: Component, folder: Path) -> JobScript:
+def _job(document: Document, settings: Settings, component: Component, folder: Path | None) -> JobScript:
     if settings.application and settings.script:
         raise document.error(("experiment", "script"), "there is an application as well; give one of them")
     text, name = settings.script, "script"
     if settings.application:
-        path = folder / settings.application
-        try:
-            text, name = path.read_text(encoding="utf-8"), str(path)
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise document.error(("experiment", "application"), f"{settings.application!r}: {reason}") from None
+        text = text_of(settings.application, document, ("experiment", "application"), folder)
+        name = str((folder or Path()) / settings.application)
     where: Where = "local"
     if settings.runner == "slurm" or (settings.runner == "auto" and _wants_slurm(text)):
         where = "slurm"
+    elif settings.runner.startswith("psij:"):
+        where = settings.runner
     shared = [file.path for file in component.files if "$" not in file.path]
     if shared and settings.workers > 1:
         raise document.error(
             ("experiment", "workers"), f"{settings.workers} runs at a time would all write {shared[0]}; say 1"
         )
-    return JobScript(component, text, name, where)
+    return JobScript(component, text, name, where, _allocation(document, settings))
+
+
+def _allocation(document: Document, settings: Settings) -> Allocation | None:
+    """What the jobs ask for where PSI/J submits them, and nothing elsewhere."""
+    place, asked = ("experiment", "allocation"), settings.allocation or AllocationSettings()
+    if not settings.runner.startswith("psij:"):
+        if settings.allocation is not None:
+            raise document.error(place, "is for runner: psij:EXECUTOR; for Slurm, put #SBATCH lines in the script")
+        return None
+    try:
+        found = Allocation(asked.queue, asked.account, asked.nodes, asked.processes_per_node, asked.walltime)
+        found.limit_s(settings.timeout)
+    except InvalidInputError as error:
+        raise document.error(place, str(error)) from None
+    return found
 
 
 def _wants_slurm(text: str) -> bool:

@@ -3,9 +3,9 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from luthier.errors import InvalidInputError
 from luthier.space import Space
@@ -13,11 +13,13 @@ from luthier.spec.template import fill
 from luthier.trial import Config, Value
 
 if TYPE_CHECKING:
+    from luthier.runners.psij import Allocation
     from luthier.runners.slurm import Batch
     from luthier.spec.component import Component, ComponentParameter, ConfigFile
     from luthier.spec.yaml_lines import Plain
 
-Where: TypeAlias = Literal["local", "slurm"]
+Where: TypeAlias = str
+"""`local`, `slurm`, or `psij:` and the name of one of PSI/J's executors."""
 
 BEGAN = "luthier: the application began at"
 """What a script writes to its error output, with the time, when what came before is not to be timed."""
@@ -31,14 +33,16 @@ class JobScript:
     """A component and the application it is tuned for.
 
     `application` is the text of the user's shell script, "" where the component's command is all there is to run;
-    `name` is what the script is called. The script that comes out begins with the application's first line and all of
-    its #SBATCH lines. The component's header and files follow, then its command, `LD_PRELOAD` and the application.
+    `name` is what the script is called, `allocation` what a job of PSI/J's asks for. The script that comes out begins
+    with the application's first line and all of its #SBATCH lines. The component's header and files follow, then its
+    command, `LD_PRELOAD` and the application.
     """
 
     component: "Component"
     application: str = ""
     name: str = "application"
     where: Where = "local"
+    allocation: "Allocation | None" = None
 
     def check(self, space: Space) -> None:
         """Raise unless every parameter of the space reaches the component, and everything can be run."""
@@ -50,13 +54,18 @@ class JobScript:
             if name not in space.names and parameter.default is None and needed:
                 raise InvalidInputError(f"parameter {name} has no default and is not tuned; give it a default")
         sent = [name for name, parameter in self.component.parameters.items() if parameter.cli_var]
-        if self.where == "local" and (sent or self.component.options):
+        if self.where != "slurm" and (sent or self.component.options):
             what = f"parameter {sent[0]}" if sent else f"its plugin {' '.join(self.component.options)}"
             raise InvalidInputError(f"{what} is an option of sbatch, and this would run without it; use runner: slurm")
         if not self.application.strip() and _is_comment(self.component.command):
             raise InvalidInputError("there is nothing to run; name an application, or give the component a command")
         interpreter(self.application, self.name)
         self.batch(space, space.default)
+
+    @property
+    def executor(self) -> str | None:
+        """The name of the PSI/J executor that runs this, if one does."""
+        return self.where.removeprefix("psij:") if self.where.startswith("psij:") else None
 
     @property
     def is_timed_apart(self) -> bool:
@@ -92,21 +101,25 @@ class JobScript:
     def to_json(self) -> "dict[str, Plain]":
         """The job as plain values."""
         component: dict[str, Plain] = self.component.model_dump(mode="json", exclude_defaults=True)
-        return {"component": component, "application": self.application, "name": self.name, "where": self.where}
+        allocation = {} if self.allocation is None else {"allocation": asdict(self.allocation)}
+        job = {"application": self.application, "name": self.name, "where": self.where}
+        return {"component": component, **job, **allocation}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, object]) -> "JobScript":
         """Rebuild what `to_json` wrote."""
         from pydantic import ValidationError
 
+        from luthier.runners.psij import Allocation
         from luthier.spec.component import Component
 
         try:
             component = Component.model_validate(plain.get("component"))
         except ValidationError as error:
             raise InvalidInputError(f"experiment settings hold no component: {error.errors()[0]['msg']}") from None
-        where: Where = "slurm" if plain.get("where") == "slurm" else "local"
-        return cls(component, str(plain.get("application", "")), str(plain.get("name", "")), where)
+        where, asked = str(plain.get("where", "local")), plain.get("allocation")
+        allocation = Allocation(**asked) if isinstance(asked, dict) else None
+        return cls(component, str(plain.get("application", "")), str(plain.get("name", "")), where, allocation)
 
     def _values(self, space: Space, config: Config) -> dict[str, str]:
         """The text of every parameter that is passed, tuned or not."""

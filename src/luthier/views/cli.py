@@ -10,7 +10,8 @@ import typer
 from typer.exceptions import TyperException
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.views.components import register
+from luthier.views import components, reporting, serving
+from luthier.views.components import After
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -143,6 +144,7 @@ def tune(
         list[str] | None,
         typer.Option("--set", help="An option of the optimizer, e.g. kernel=rbf.", metavar="NAME=VALUE"),
     ] = None,
+    after: After = None,
     seed: Annotated[int, typer.Option(help="The same seed makes the same suggestions.")] = 0,
     shell: Annotated[
         bool, typer.Option("--shell", help="COMMAND is one text for sh -c; values are put in quoted.")
@@ -183,7 +185,8 @@ def tune(
         sentinels=sentinels,
     )
     note = launch.default_note(parameters or [], experiment.space)
-    record, result = launch.launch(experiment, name or Path(template.argv[0]).name, store, note="" if quiet else note)
+    name, note = name or Path(template.argv[0]).name, "" if quiet else note
+    record, result = launch.launch(experiment, name, store, note=note, after=after or ())
     return show_result(record, result, as_json=as_json)
 
 
@@ -258,7 +261,7 @@ def stop(number: Number, store: StoreUrl = None) -> None:
 
     history = open_store(store)
     record = history.experiment(number)
-    if status_text(record) != "running":
+    if status_text(record) not in ("queued", "running"):
         raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
     history.request_stop(number)
     _print(f"experiment {number} will end when its current runs have; go on later with: luthier resume {number}")
@@ -363,7 +366,8 @@ def _fail(message: str) -> None:
     sys.exit(2)
 
 
-register(app)
+for commands in (components, serving, reporting):
+    commands.register(app)
 
 if __name__ == "__main__":
     main()

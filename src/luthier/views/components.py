@@ -3,6 +3,7 @@
 import json
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +34,14 @@ Settings = Annotated[
         help="Change a setting of the section experiment, or any other by its whole path, such as "
         "components.dd.bs.max=64.",
         metavar="KEY=VALUE",
+    ),
+]
+After = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--after",
+        help="Try the three best configurations of this earlier experiment right after the default; may be repeated.",
+        metavar="NUMBER",
     ),
 ]
 
@@ -112,7 +121,12 @@ def remove_component(name: Name) -> None:
 
 
 def run(
-    file: File, settings: Settings = None, store: StoreUrl = None, quiet: Quiet = False, as_json: AsJson = False
+    file: File,
+    settings: Settings = None,
+    after: After = None,
+    store: StoreUrl = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
 ) -> int:
     """Run the experiment that a file describes.
 
@@ -120,7 +134,7 @@ def run(
     """
     from luthier.views.jobs import declared_in
 
-    return _run(declared_in(file, settings or []), store, quiet=quiet, as_json=as_json)
+    return _run(declared_in(file, settings or []), store, quiet=quiet, as_json=as_json, after=after or ())
 
 
 def validate(
@@ -223,6 +237,7 @@ def _run(
     *,
     quiet: bool,
     as_json: bool,
+    after: Sequence[int] = (),
     script_folder: Path | None = None,
     result_file: Path | None = None,
 ) -> int:
@@ -233,7 +248,7 @@ def _run(
     for note in found.notes:
         print(f"luthier: {note}", file=sys.stderr)
     note = f"default: {config_text(space.default, space)}"
-    record, result = launch.launch(found.experiment, found.name, store, note="" if quiet else note)
+    record, result = launch.launch(found.experiment, found.name, store, note="" if quiet else note, after=after)
     _keep(record, result, script_folder, result_file)
     return cli.show_result(record, result, as_json=as_json)
 

@@ -34,15 +34,32 @@ def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
     document = read_document(path)
     for text in settings:
         document = _changed(document, text)
-    found = declared(document, path.parent, Path.cwd(), library().get)
+    return declared_by(document, Path.cwd(), path.parent)
+
+
+def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
+    """The experiment that a document describes, all of it checked; without a `folder` it may name no files."""
+    found = declared(document, folder, cwd, library().get)
     place = ("experiment", "measure")
     try:
         measures_from([objective.measure for objective in found.experiment.objectives])
         place = ("experiment", "optimizer")
         optimizer_of(found.experiment)
+        place = ("experiment", "runner")
+        _check_executor(found.experiment)
     except InvalidInputError as error:
         raise document.error(place, str(error)) from None
     return replace(found, notes=(*found.notes, *_ignored(found.experiment)))
+
+
+def _check_executor(experiment: Experiment) -> None:
+    """Raise if PSI/J is to run this and cannot."""
+    job = experiment.command
+    if isinstance(job, JobScript) and job.executor is not None:
+        from luthier.runners.psij import checked_executor
+
+        if checked_executor(job.executor) == "local":
+            raise InvalidInputError("psij:local loses sight of runs that luthier left behind; write local")
 
 
 def _ignored(experiment: Experiment) -> list[str]:
@@ -84,7 +101,11 @@ def config_from(space: Space, texts: Sequence[str]) -> Config:
 def job_runner(experiment: Experiment, job: JobScript) -> Runner:
     """The runner that an experiment with a job script asks for."""
     folder = data_directory() / "runs"
-    runner = _slurm(experiment, job, folder) if job.where == "slurm" else _local(experiment, job, folder)
+    runner: Runner
+    if job.executor is not None:
+        runner = _psij(experiment, job, job.executor, folder)
+    else:
+        runner = _slurm(experiment, job, folder) if job.where == "slurm" else _local(experiment, job, folder)
     return ApplicationRunner(runner, folder, BEGAN) if job.is_timed_apart else runner
 
 
@@ -93,6 +114,15 @@ def _local(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
         return Command(*job.render(experiment.space, config), cwd=experiment.cwd)
 
     return CommandRunner(render, folder, slots=experiment.workers)
+
+
+def _psij(experiment: Experiment, job: JobScript, executor: str, folder: Path) -> Runner:
+    from luthier.runners.psij import PsijRunner
+
+    def render(config: Config) -> Command:
+        return Command(*job.render(experiment.space, config), cwd=experiment.cwd)
+
+    return PsijRunner(render, executor, folder, slots=experiment.workers, allocation=job.allocation)
 
 
 def _slurm(experiment: Experiment, job: JobScript, folder: Path) -> Runner:

@@ -4,10 +4,12 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from luthier.engine.result import Result
+from luthier.engine.result import Result, conclude
 from luthier.engine.session import carry_on, optimizer_of, resumable
+from luthier.engine.transfer import best_configs, carried_over
 from luthier.errors import InvalidInputError
 from luthier.measures.registry import measures_from
 from luthier.runners.base import Runner
@@ -85,16 +87,40 @@ def prune_from(text: str | None) -> str | float | None:
     return parse_duration(text) if text is not None and text[:1].isdigit() else text
 
 
-def launch(experiment: Experiment, name: str, store_url: str | None, *, note: str) -> tuple[Record, Result]:
-    """Check everything that can be checked, then create the experiment and work on it; quietly without a note."""
+def launch(
+    experiment: Experiment, name: str, store_url: str | None, *, note: str, after: Sequence[int] = ()
+) -> tuple[Record, Result]:
+    """Check everything that can be checked, then create the experiment and work on it; quietly without a note.
+
+    It begins with what the experiments numbered in `after` have found.
+    """
     measures_from([objective.measure for objective in experiment.objectives])
     optimizer_of(experiment)
     _check_program(experiment)
     store = open_store(store_url)
+    experiment = _begun_after(store, experiment, after)
     record = store.create(name, experiment.to_json(), time.time())
     if note:
-        print(note, file=sys.stderr, flush=True)
+        count = len(experiment.first)
+        more = f"; tried right after it: {count} configuration{'' if count == 1 else 's'}" if count else ""
+        print(note + more, file=sys.stderr, flush=True)
     return _work(store, record, experiment, quiet=not note)
+
+
+def _begun_after(store: Store, experiment: Experiment, after: Sequence[int]) -> Experiment:
+    """The experiment that also tries first what was best in each of the earlier ones."""
+    space, first = experiment.space, list(experiment.first)
+    for number in after:
+        earlier = conclude(Experiment.from_json(store.experiment(number).settings), store.runs(number))
+        carried = [carried_over(config, space) for config in best_configs(earlier)]
+        fitting = [config for config in carried if config is not None and config != space.default]
+        if not fitting:
+            raise InvalidInputError(
+                f"--after {number}: none of its best configurations can be tried here, apart from the default; "
+                f"look at them with: luthier show {number}"
+            )
+        first += fitting
+    return replace(experiment, first=tuple(first))
 
 
 def relaunch(number: int, store_url: str | None, *, quiet: bool) -> tuple[Record, Result]:

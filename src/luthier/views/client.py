@@ -1,0 +1,231 @@
+"""A small client of a luthier server; it needs nothing but Python.
+
+>>> from luthier import Client
+>>> client = Client("http://127.0.0.1:8642", "TOKEN")
+"""
+
+import http.client
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypedDict, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
+from luthier.store.base import Json
+
+_PAGE = 500
+_LATER = frozenset({409, 429})
+
+
+class Summary(TypedDict):
+    """An experiment in a listing; what it came to is None until it ends."""
+
+    id: int
+    name: str
+    status: str
+    author: str
+    shared: bool
+    created_at: float
+    runs: int
+    budget: int | None
+    verdict: str | None
+    improved: bool | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+    value: float | None
+    cost_s: float | None
+    mine: bool
+    may_change: bool
+
+
+class RunData(TypedDict):
+    """One run; `value` is None unless its outcome is `completed`."""
+
+    run: int
+    trial: int
+    purpose: str
+    outcome: str
+    value: float | None
+    others: list[float]
+    at_least: float | None
+    reason: str | None
+    submitted_at: float
+    started_at: float | None
+    duration_s: float | None
+    config: dict[str, bool | int | float | str]
+    metrics: dict[str, float]
+    has_log: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to an experiment: `runs` with a list of runs, `status` with its status, or `gone`."""
+
+    kind: str
+    data: Json
+    id: int | None = None
+
+
+class Client:
+    """A luthier server, as one user sees it.
+
+    Bad input and what is not there raise `InvalidInputError` and `NotFoundError`; a server that cannot be reached, or
+    that says "not now", raises `UnavailableError`. `timeout_s` is how long an answer may take, `retry_s` how long
+    `watch` waits before it comes back to a server that has gone.
+    """
+
+    def __init__(self, url: str, token: str, *, timeout_s: float = 60.0, retry_s: float = 1.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise InvalidInputError(f"url: {url!r} is no address of a server; write for example http://127.0.0.1:8642")
+        if not token.isascii() or not token.isprintable() or not token:
+            raise InvalidInputError("token: this is none; make one on the page of your account")
+        self._base = f"{url.rstrip('/')}/api/v1"
+        self._token = token
+        self._timeout_s = timeout_s
+        self._retry_s = retry_s
+
+    def components(self) -> list[dict[str, Json]]:
+        """The registered components."""
+        return cast("list[dict[str, Json]]", self._ask("GET", "/components"))
+
+    def register(self, yaml: str, *, replace: bool = False) -> list[str]:
+        """Register the components that a text describes, and return their names."""
+        answer = self._ask("POST", "/components", {"yaml": yaml, "replace": replace})
+        return cast("dict[str, list[str]]", answer)["names"]
+
+    def create(self, yaml: str, *, key: str | None = None) -> Summary:
+        """Launch the experiment that a text describes; the same `key` again makes no second one."""
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return cast("Summary", self._ask("POST", "/experiments", {"yaml": yaml}, headers))
+
+    def experiments(self, *, text: str = "", status: str = "", mine: bool = False) -> Iterator[Summary]:
+        """The experiments that you may see, the newest first."""
+        wanted = {"text": text, "status": status, "mine": "true" if mine else ""}
+        return cast("Iterator[Summary]", self._listed("/experiments", "before", wanted))
+
+    def experiment(self, number: int) -> dict[str, Json]:
+        """Everything that is known about one experiment."""
+        return cast("dict[str, Json]", self._ask("GET", f"/experiments/{number}"))
+
+    def stop(self, number: int) -> Summary:
+        """Ask an experiment to end: what is running ends, nothing new begins."""
+        return cast("Summary", self._ask("POST", f"/experiments/{number}/stop"))
+
+    def resume(self, number: int) -> Summary:
+        """Let an experiment go on that was stopped, failed or was interrupted."""
+        return cast("Summary", self._ask("POST", f"/experiments/{number}/resume"))
+
+    def clone(self, number: int, yaml: str | None = None) -> Summary:
+        """Launch a copy of an experiment, or another text in its place."""
+        return cast("Summary", self._ask("POST", f"/experiments/{number}/clone", {"yaml": yaml}))
+
+    def delete(self, number: int) -> None:
+        """Forget an experiment and its runs."""
+        self._ask("DELETE", f"/experiments/{number}")
+
+    def runs(self, number: int) -> Iterator[RunData]:
+        """The runs of an experiment, in the order in which they were submitted."""
+        return cast("Iterator[RunData]", self._listed(f"/experiments/{number}/runs", "after", {}))
+
+    def figure(self, number: int, name: str) -> dict[str, Json] | None:
+        """A figure for plotly.js; None if there is nothing to draw yet."""
+        return cast("dict[str, Json] | None", self._ask("GET", f"/experiments/{number}/figures/{quote(name, safe='')}"))
+
+    def watch(self, number: int, since: int | None = None) -> Iterator[Event]:
+        """What happens to an experiment, from event `since` on or from now on, until it is deleted.
+
+        A connection that is lost is made again, and nothing is missed meanwhile. A run may be told twice.
+        """
+        last, was_there = since, False
+        while True:
+            try:
+                with self._open("GET", f"/experiments/{number}/events", None, _last_seen(last)) as stream:
+                    was_there = True
+                    for event in events_in(line.decode("utf-8") for line in stream):
+                        last = last if event.id is None else event.id
+                        yield event
+                        if event.kind == "gone":
+                            return
+            except (UnavailableError, OSError, http.client.HTTPException):
+                if not was_there:
+                    raise
+            time.sleep(self._retry_s)
+
+    def wait(self, number: int) -> dict[str, Json]:
+        """Everything about an experiment as soon as it is neither waiting nor running."""
+        for event in self.watch(number):
+            if event.kind == "gone":
+                break
+            status = event.data.get("status") if isinstance(event.data, Mapping) else None
+            if event.kind == "status" and status not in ("queued", "running"):
+                break
+        return self.experiment(number)
+
+    def _listed(self, path: str, cursor: str, wanted: Mapping[str, str]) -> Iterator[object]:
+        """Every item of a list, page by page."""
+        query = {name: value for name, value in wanted.items() if value} | {"limit": str(_PAGE)}
+        while True:
+            page = cast("dict[str, object]", self._ask("GET", f"{path}?{urlencode(query)}"))
+            yield from cast("list[object]", page["items"])
+            if page["next"] is None:
+                return
+            query[cursor] = str(page["next"])
+
+    def _ask(self, method: str, path: str, given: Json = None, headers: Mapping[str, str] | None = None) -> Json:
+        body = None if given is None else json.dumps(given).encode()
+        try:
+            with self._open(method, path, body, headers or {}) as answer:
+                text = answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise UnavailableError(f"{self._base}: the answer broke off: {error}") from error
+        return cast("Json", json.loads(text)) if text else None
+
+    def _open(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> http.client.HTTPResponse:
+        request = urllib.request.Request(f"{self._base}{path}", body, dict(headers), method=method)  # noqa: S310  # __init__ has checked the scheme
+        request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        if body is not None:
+            request.add_header("Content-Type", "application/json")
+        try:
+            answer = urllib.request.urlopen(request, timeout=self._timeout_s)  # noqa: S310  # the same
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _trouble(error.code, error.read()) from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise UnavailableError(f"{self._base}: cannot be reached: {reason}") from error
+        return cast("http.client.HTTPResponse", answer)
+
+
+def events_in(lines: Iterable[str]) -> Iterator[Event]:
+    """The server-sent events in a stream of lines."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.rstrip("\r\n").partition(":")
+        if name:
+            fields[name] = value.removeprefix(" ")
+        elif not line.strip():
+            if "data" in fields:
+                number = fields.get("id", "")
+                yield Event(fields.get("event", ""), json.loads(fields["data"]), int(number) if number else None)
+            fields = {}
+
+
+def _last_seen(last: int | None) -> dict[str, str]:
+    return {} if last is None else {"Last-Event-ID": str(last)}
+
+
+def _trouble(status: int, body: bytes) -> LuthierError:
+    """What the server says, as the error that fits."""
+    try:
+        text = str(json.loads(body)["error"])
+    except (ValueError, TypeError, KeyError):
+        text = f"the server answered {status}"
+    if status == 404:
+        return NotFoundError(text)
+    return UnavailableError(text) if status in _LATER or status >= 500 else InvalidInputError(text)

@@ -1,0 +1,92 @@
+"""Figures as plain values: what to draw, apart from how it is drawn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["points", "line", "band", "bars", "marks", "labels"]
+"""`bars` lie along x; `marks` have no height and stand at the lower edge; `labels` are texts alone."""
+
+Symbol: TypeAlias = Literal["dot", "diamond", "cross", "triangle"]
+
+Role: TypeAlias = Literal[
+    "page", "text", "grid", "default", "search", "verify", "best", "failed", "pruned",
+    "shade1", "shade2", "shade3", "shade4", "shade5",
+]  # fmt: skip
+"""What a colour is for; a palette says which colour that is. `shade1` is for the best values, `shade5` the worst."""
+
+SHADES: tuple[Role, ...] = ("shade1", "shade2", "shade3", "shade4", "shade5")
+
+SERIES: tuple[Role, ...] = ("search", "best", "pruned", "verify", "failed", "default")
+"""Roles that tell several experiments apart."""
+
+LIGHT: dict[Role, str] = {
+    "page": "#ffffff", "text": "#1f2933", "grid": "#dfe4ea", "default": "#6b7280", "search": "#2f6db5",
+    "verify": "#8250c4", "best": "#0b7f57", "failed": "#c0362c", "pruned": "#b97a00",
+    "shade1": "#0b7f57", "shade2": "#59a98a", "shade3": "#a9b4bf", "shade4": "#d9a066", "shade5": "#c9653f",
+}  # fmt: skip
+DARK: dict[Role, str] = {
+    "page": "#14181d", "text": "#e4e7eb", "grid": "#333c47", "default": "#9aa5b1", "search": "#78aef0",
+    "verify": "#c4a1f5", "best": "#45cf9c", "failed": "#ff7d70", "pruned": "#efb548",
+    "shade1": "#45cf9c", "shade2": "#3b9475", "shade3": "#66727f", "shade4": "#a8733a", "shade5": "#e07a50",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis; `ticks` are places with texts of their own, where the numbers would say nothing."""
+
+    title: str = ""
+    scale: Literal["linear", "log"] = "linear"
+    ticks: tuple[tuple[float, str], ...] = ()
+    visible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes."""
+
+    x: Axis
+    y: Axis
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """Something drawn on a panel; without a name it is not in the legend.
+
+    `low` and `high` are the ends of intervals, of a band, or of error bars (None: this one has none). A None in `y`
+    interrupts a line. `texts` are shown beside the pointer, or are the `labels` themselves.
+    """
+
+    kind: Kind
+    role: Role
+    x: Sequence[float]
+    y: Sequence[float | None] = ()
+    name: str = ""
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+    texts: Sequence[str] = ()
+    symbol: Symbol = "dot"
+    dashed: bool = False
+    faint: bool = False
+    panel: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One picture: panels in rows of at most three, and the traces on them. `note` says what is special about it."""
+
+    title: str
+    panels: tuple[Panel, ...]
+    traces: tuple[Trace, ...]
+    note: str = ""
+
+
+MOST_COLUMNS = 3
+
+
+def columns_of(figure: Figure) -> int:
+    """How many panels stand side by side."""
+    count = len(figure.panels)
+    return 2 if count == 4 else min(count, MOST_COLUMNS)

@@ -1,0 +1,1 @@
+"""The server: REST, live events and pages over one store."""

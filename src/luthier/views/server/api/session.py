@@ -1,0 +1,199 @@
+"""Coming in and going out, and what somebody has of their own: tokens, a password."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from pydantic import ConfigDict, Field
+
+from luthier.errors import InvalidInputError, NotFoundError
+from luthier.store.books import Entry, Pass, Role
+from luthier.views.server.access import Principal
+from luthier.views.server.api.models import ERRORS, LARGEST_NUMBER, Given, Problem, Short, Told
+from luthier.views.server.context import (
+    Context,
+    Server,
+    Viewer,
+    address_of,
+    clear_session,
+    require_own_page,
+    set_session,
+)
+
+router = APIRouter(tags=["session"], responses=ERRORS)
+
+_DAY_S = 24 * 3600.0
+_TOO_MANY: dict[int | str, dict[str, object]] = {429: {"model": Problem, "description": "Too many wrong passwords."}}
+
+
+class Login(Given):
+    """Name and password."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ada", "password": "correct horse battery"}]})
+
+    name: Annotated[str, Field(max_length=200)]
+    password: Annotated[str, Field(max_length=1000)]
+
+
+class Me(Told):
+    """Whoever is asking."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ada", "role": "user", "csrf": None}]})
+
+    name: str
+    role: Role
+    csrf: str | None
+    """What a browser sends as X-Luthier-CSRF with every change; null for tokens, which need none."""
+
+
+class Welcome(Told):
+    """Who has come in."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"user": {"name": "ada", "role": "user", "csrf": "f1e2"}}]}
+    )
+
+    user: Me
+
+
+class NewToken(Given):
+    """A token for programs."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"label": "nightly", "days": 90}]})
+
+    label: Annotated[Short, Field(min_length=1)]
+    """What it is for."""
+    days: Annotated[int, Field(ge=1, le=3650)] | None = None
+    """How long it works; for ever if this is left out."""
+
+
+class Token(Told):
+    """A token as it is kept, without its secret."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"id": 3, "label": "nightly", "created_at": 1.7e9, "expires_at": None, "used_at": None}]
+        }
+    )
+
+    id: int
+    label: str
+    created_at: float
+    expires_at: float | None
+    used_at: float | None
+
+
+class IssuedToken(Token):
+    """A new token."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "token": "q3vJ...",
+                    "id": 3,
+                    "label": "nightly",
+                    "created_at": 1.7e9,
+                    "expires_at": None,
+                    "used_at": None,
+                }
+            ]
+        }
+    )
+
+    token: str
+    """The secret; it is shown this once."""
+
+
+class NewPassword(Given):
+    """A change of password."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"old": "correct horse battery", "new": "staple correct horse"}]}
+    )
+
+    old: Annotated[str, Field(max_length=1000)]
+    new: Annotated[str, Field(max_length=1000)]
+
+
+@router.post("/session", summary="Log in with name and password", responses=_TOO_MANY)
+def log_in(request: Request, response: Response, server: Server, given: Login) -> Welcome:
+    """Sets the cookie of a session. The header `X-Luthier-CSRF` must be there, with any text.
+
+    After some wrong passwords the answer is 429, and `Retry-After` says for how many seconds.
+    """
+    require_own_page(request, None)
+    secret = server.door.log_in(given.name, given.password, address_of(request))
+    who = server.door.recognise(secret, "session")
+    if who is None:
+        raise NotFoundError(f"user {given.name} was removed this very moment")
+    set_session(response, server, secret)
+    note(server, who, "log in", f"user {who.name}")
+    return Welcome(user=_me(who))
+
+
+@router.delete("/session", summary="Log out", status_code=204)
+def log_out(response: Response, server: Server, who: Viewer) -> None:
+    """Ends the session that the request came with."""
+    if who.csrf is None:
+        raise InvalidInputError("a token is no session; forget it with DELETE /me/tokens/ID")
+    server.books.accounts.revoke(who.pass_id)
+    clear_session(response, server)
+
+
+@router.get("/me", summary="Who is asking")
+def get_me(who: Viewer) -> Me:
+    """Name and role, and what a browser sends along with changes."""
+    return _me(who)
+
+
+@router.get("/me/tokens", summary="Your tokens")
+def list_tokens(server: Server, who: Viewer) -> list[Token]:
+    """Without their secrets, which nobody keeps."""
+    return [_token(one) for one in server.books.accounts.passes(who.name) if one.kind == "token"]
+
+
+@router.post("/me/tokens", summary="Make a token for programs", status_code=201)
+def create_token(server: Server, who: Viewer, given: NewToken) -> IssuedToken:
+    """A program that sends it as `Authorization: Bearer TOKEN` may do all that you may."""
+    lifetime_s = None if given.days is None else given.days * _DAY_S
+    secret, kept = server.door.issue_token(who.name, given.label, lifetime_s)
+    note(server, who, "make token", f"token {kept.id}", given.label)
+    return IssuedToken(token=secret, **_token(kept).model_dump())
+
+
+@router.delete("/me/tokens/{token_id}", summary="Forget a token", status_code=204)
+def delete_token(
+    server: Server, who: Viewer, token_id: Annotated[int, Path(ge=1, le=LARGEST_NUMBER, examples=[3])]
+) -> None:
+    """It no longer works from then on."""
+    mine = [one.id for one in server.books.accounts.passes(who.name) if one.kind == "token"]
+    if token_id not in mine:
+        raise NotFoundError(f"you have no token {token_id}")
+    server.books.accounts.revoke(token_id)
+    note(server, who, "forget token", f"token {token_id}")
+
+
+@router.put("/me/password", summary="Change your password", status_code=204, responses=_TOO_MANY)
+def change_password(request: Request, server: Server, who: Viewer, given: NewPassword) -> None:
+    """Your other sessions end; tokens stay."""
+    server.door.change_password(who, given.old, given.new, address_of(request))
+    note(server, who, "change password", f"user {who.name}")
+
+
+def note(server: Context, who: Principal, action: str, target: str, detail: str = "") -> None:
+    """Write to the audit log."""
+    server.books.accounts.note(Entry(0, server.operations.clock(), who.name, action, target, detail))
+
+
+def _me(who: Principal) -> Me:
+    return Me(name=who.name, role=who.role, csrf=who.csrf)
+
+
+def _token(kept: Pass) -> Token:
+    return Token(
+        id=kept.id,
+        label=kept.label,
+        created_at=kept.created_at,
+        expires_at=kept.expires_at,
+        used_at=kept.used_at,
+    )

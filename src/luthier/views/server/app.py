@@ -1,0 +1,138 @@
+"""The application: routes, errors, headers."""
+
+import os
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+from luthier import __version__
+from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
+from luthier.store import data_directory
+from luthier.store.books import Books
+from luthier.views.jobs import library
+from luthier.views.server.access import AccessError, Doorkeeper, ForbiddenError, TooManyError
+from luthier.views.server.context import Context
+from luthier.views.server.feed import Feed
+from luthier.views.server.live import Live
+from luthier.views.server.metrics import Metrics
+from luthier.views.server.middleware import LimitedBody, SafeHeaders, Timed
+from luthier.views.server.operations import NotNowError, Operations
+from luthier.views.server.plain import Answer
+from luthier.views.server.results import Results
+
+if TYPE_CHECKING:
+    from luthier.views.server.oidc import Provider
+
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+SMALLEST_PACKED_BYTES = 1024
+
+_STATUS: tuple[tuple[type[LuthierError], int], ...] = (
+    (AccessError, 401),
+    (ForbiddenError, 403),
+    (TooManyError, 429),
+    (NotFoundError, 404),
+    (NotNowError, 409),
+    (InUseError, 409),
+    (UnavailableError, 503),
+    (LuthierError, 422),
+)
+"""How each kind of trouble is told; the first that fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server is reached: by which port, under which further host names, and whether through HTTPS."""
+
+    port: int
+    hosts: tuple[str, ...] = ()
+    is_https: bool = False
+
+
+def create_app(
+    books: Books, place: Place, *, folder: Path | None = None, provider: "Provider | None" = None
+) -> FastAPI:
+    """The server over one store; runs are made below `folder`, the data directory of this user if there is none.
+
+    People can also come in by way of an OpenID provider: this one, or the one that the environment names.
+    """
+    from luthier.views.server.api import add_api
+    from luthier.views.server.oidc import add_oidc, provider_in
+    from luthier.views.server.pages import add_pages
+
+    home = folder or data_directory()
+    app = FastAPI(
+        title="luthier",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/v1/openapi.json",
+        default_response_class=Answer,
+        generate_unique_id_function=_operation_id,
+    )
+    context = app.state.context = Context(
+        books=books,
+        library=library(),
+        door=Doorkeeper(books.accounts),
+        operations=Operations(books, home / "work"),
+        results=Results(books),
+        live=Live(books),
+        feed=Feed(books),
+        metrics=Metrics(),
+        cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports
+        is_https=place.is_https,
+    )
+    app.add_exception_handler(LuthierError, _problem)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _broken)
+    app.add_middleware(LimitedBody)
+    app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_PACKED_BYTES)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK_NAMES, *place.hosts], www_redirect=False)
+    app.add_middleware(SafeHeaders)
+    app.add_middleware(Timed, report=context.metrics.request)
+    add_api(app)
+    if (provider := provider or provider_in(os.environ)) is not None:
+        add_oidc(app, provider)
+    add_pages(app)
+    return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name
+
+
+async def _problem(_: Request, error: Exception) -> Response:
+    status = next(status for kind, status in _STATUS if isinstance(error, kind))
+    headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+    if isinstance(error, TooManyError):
+        headers["Retry-After"] = str(int(error.after_s) + 1)
+    return Answer({"error": str(error)}, status, headers)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    """What is wrong with a request, in one line, as everywhere."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    first = error.errors()[0]
+    where = ".".join(str(step) for step in first["loc"])
+    return Answer({"error": f"{where}: {first['msg']}"}, 422)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    """A path or method that is not there."""
+    if not isinstance(error, HTTPException):
+        raise error
+    return Answer({"error": str(error.detail)}, error.status_code, error.headers)
+
+
+async def _broken(_: Request, __: Exception) -> Response:
+    """A defect of the server: what it is stands in its log, not in the answer."""
+    return Answer({"error": "the server made a mistake; its log says which"}, 500)

@@ -1,0 +1,133 @@
+"""What happens to every request before and after it is served."""
+
+import time
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from luthier.views.server.plain import Answer
+
+MOST_BYTES = 2_000_000
+"""The longest body that is read."""
+
+_MOST_PASSED_OVER = 20_000_000
+
+_POLICY = (
+    "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+class SafeHeaders:
+    """Adds what every answer says to browsers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                if scope["path"].startswith("/api/"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+class _TooLargeError(Exception):
+    """The body goes on for too long."""
+
+
+class LimitedBody:
+    """Refuses bodies that are too long, whether or not they say so beforehand."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, unless it is too long."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        seen = 0
+        begun = False
+
+        async def limited() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > MOST_BYTES:
+                raise _TooLargeError
+            return message
+
+        async def watched(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        said = Headers(scope=scope).get("content-length", "")
+        try:
+            if said.isascii() and said.isdigit() and (len(said) > 15 or int(said) > MOST_BYTES):
+                raise _TooLargeError
+            await self._app(scope, limited, watched)
+        except _TooLargeError:
+            if begun:
+                raise
+            await _drained(receive)
+            refusal = Answer({"error": f"the request is longer than {MOST_BYTES} bytes"}, 413, {"Connection": "close"})
+            await refusal(scope, receive, send)
+
+
+async def _drained(receive: Receive) -> None:
+    """Pass over what is still to come, within reason: whoever is sending does not read the answer before."""
+    left = _MOST_PASSED_OVER
+    while left > 0:
+        message = await receive()
+        left -= len(message.get("body", b"")) + 1
+        if not message.get("more_body", False):
+            return
+
+
+class Timed:
+    """Reports how long each request took: method, what served it, status, seconds. Streams are left out."""
+
+    def __init__(self, app: ASGIApp, report: Callable[[str, str, int, float], None]) -> None:
+        self._app = app
+        self._report = report
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, and report it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, is_stream = 500, False
+
+        async def watched(message: Message) -> None:
+            nonlocal status, is_stream
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                is_stream = Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream")
+            await send(message)
+
+        began = time.perf_counter()
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            if not is_stream:
+                route = getattr(scope.get("route"), "name", "nothing")
+                self._report(scope["method"], route, status, time.perf_counter() - began)

@@ -1,0 +1,36 @@
+"""The process that answers requests."""
+
+import socket
+
+import uvicorn
+from fastapi import FastAPI
+
+from luthier.views.server.context import Context
+
+GRACE_S = 10
+"""How long requests under way may take when the server ends."""
+
+
+class LuthierServer(uvicorn.Server):
+    """A server that ends although streams are open: their listeners are told first, and come back to the next one."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End all streams, then everything else."""
+        context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is made below
+        context.live.close()
+        context.feed.close()
+        await super().shutdown(sockets)
+
+
+def server_of(app: FastAPI) -> LuthierServer:
+    """The server of an application; its method `run` takes the sockets to listen on."""
+    return LuthierServer(
+        uvicorn.Config(
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_S, server_header=False
+        )
+    )
+
+
+def serve(app: FastAPI, listening: socket.socket) -> None:
+    """Answer requests until SIGINT or SIGTERM; a second SIGINT waits for nothing."""
+    server_of(app).run(sockets=[listening])

@@ -1,0 +1,38 @@
+import { get } from "./api.js";
+import { $, fill, h } from "./dom.js";
+import { count } from "./format.js";
+import { line } from "./say.js";
+
+const list = $("#list");
+
+function row(one) {
+  const address = `/components/${encodeURIComponent(one.name)}`;
+  const used = one.used_by === 0 ? "–" : `${count(one.used_by)} experiment${one.used_by === 1 ? "" : "s"}`;
+  const made = h(
+    "tr",
+    { class: "link" },
+    h("td", { class: "nowrap" }, h("a", { href: address }, h("b", {}, one.name))),
+    h("td", {}, one.description),
+    h("td", {}, h("div", { class: "chips" }, one.parameters.slice(0, 6).map((name) => h("span", { class: "chip" }, name)), one.parameters.length > 6 ? h("span", { class: "muted" }, `and ${one.parameters.length - 6} more`) : null)),
+    h("td", { class: "nowrap" }, used),
+    h("td", { class: "right" }, h("a", { class: "button", href: `/new?component=${encodeURIComponent(one.name)}` }, "Tune it")),
+  );
+  made.addEventListener("click", (event) => {
+    if (!event.target.closest("a") && String(getSelection()) === "") location.assign(address);
+  });
+  return made;
+}
+
+try {
+  const found = await get("/components");
+  const table = () =>
+    h(
+      "div",
+      { class: "scroll" },
+      h("table", { class: "experiments" }, h("thead", {}, h("tr", {}, h("th", {}, "Name"), h("th", {}, "Description"), h("th", {}, "Parameters"), h("th", {}, "Used by"), h("th", {}))), h("tbody", {}, found.map(row))),
+    );
+  fill(list, found.length ? table() : $("#nothing-yet").content.cloneNode(true));
+} catch (error) {
+  fill(list, h("div", { class: "body" }, line(error.message)));
+}
+list.removeAttribute("aria-busy");

@@ -1,0 +1,84 @@
+// Numbers, times and gains as people read them; the same texts as on the command line.
+
+const SECONDS = ["wall", "user", "system", "cpu"];
+const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+/** A number to so many digits, without needless zeros. */
+export function number(value, digits = 4) {
+  if (value === null || value === undefined) return "–";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e7)) return Number(value.toPrecision(digits)).toExponential();
+  return String(Number(value.toPrecision(digits)));
+}
+
+export function count(value) {
+  return value === null || value === undefined ? "–" : value.toLocaleString("en");
+}
+
+/** A measured value with its unit. */
+export function measured(value, measure) {
+  if (value === null || value === undefined) return "–";
+  if (SECONDS.includes(measure)) return Math.abs(value) < 1 ? `${number(value * 1000)} ms` : `${number(value)} s`;
+  if (measure !== "memory") return number(value, 5);
+  let [size, unit] = [value, 0];
+  while (Math.abs(size) >= 1024 && unit < BYTES.length - 1) [size, unit] = [size / 1024, unit + 1];
+  return `${number(size)} ${BYTES[unit]}`;
+}
+
+/** An estimate with its interval where it has one. */
+export function estimate(guess, measure) {
+  if (!guess) return "no value";
+  const text = measured(guess.value, measure);
+  if (guess.low === null || guess.high === null || guess.low === guess.high) return text;
+  return `${text} (${measured(guess.low, measure)} to ${measured(guess.high, measure)})`;
+}
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  if (seconds < 1) return `${number(seconds * 1000, 3)} ms`;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  const minutes = Math.floor(Math.round(seconds) / 60);
+  const rest = Math.round(seconds) % 60;
+  if (minutes < 60) return `${minutes} min ${String(rest).padStart(2, "0")} s`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
+}
+
+export function percent(share, digits = 2) {
+  return share === null || share === undefined ? "–" : `${number(100 * share, digits)} %`;
+}
+
+export function moment(at_s) {
+  return new Date(at_s * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** How long ago something was, in words. */
+export function ago(at_s) {
+  const seconds = Date.now() / 1000 - at_s;
+  if (seconds < 45) return "just now";
+  if (seconds < 3600) return `${Math.max(1, Math.round(seconds / 60))} min ago`;
+  if (seconds < 36 * 3600) return `${Math.round(seconds / 3600)} h ago`;
+  if (seconds < 14 * 86400) return `${Math.round(seconds / 86400)} days ago`;
+  return new Date(at_s * 1000).toLocaleDateString([], { dateStyle: "medium" });
+}
+
+/** A proven or unproven gain: what to say of it, and its interval. */
+export function gain({ speedup, low, high, improved }) {
+  if (speedup === null || speedup === undefined) return null;
+  const known = low !== null && low !== undefined && high !== null && high !== undefined;
+  return {
+    text: `${number(speedup, 3)}×`,
+    interval: known ? `${number(low, 3)} to ${number(high, 3)}` : "",
+    improved: Boolean(improved),
+  };
+}
+
+export function value(one) {
+  return typeof one === "string" ? one : JSON.stringify(one);
+}
+
+export function config(values) {
+  return Object.entries(values)
+    .map(([name, one]) => `${name}=${value(one)}`)
+    .join(" ");
+}

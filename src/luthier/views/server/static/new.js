@@ -1,0 +1,106 @@
+// Describe an experiment, see at once what is wrong with it and what it would run, and launch it.
+
+import { get, newKey, post } from "./api.js";
+import { $, codeBlock, fill, h } from "./dom.js";
+import { codeEditor } from "./editor.js";
+import { ExperimentForm } from "./experiment-form.js";
+import { count } from "./format.js";
+import { attempt, line } from "./say.js";
+import { placed, TwoViews } from "./two-views.js";
+
+const editor = codeEditor("Experiment as YAML", { rows: 30 });
+const launch = $("#launch");
+const answer = $("#check");
+const [components, options] = await Promise.all([get("/components"), get("/options")]);
+const form = new ExperimentForm($("#form"), components, options, () => views.note("form"));
+let key = newKey();
+let launched = false;
+
+const views = new TwoViews({
+  form,
+  formElement: $("#form"),
+  editor,
+  editorElement: $("#yaml"),
+  check: (yaml) => (isEmpty() ? null : post("/experiments/check", { yaml })),
+  checked,
+});
+
+function isEmpty() {
+  return views.typedIn === "form" && form.name === "";
+}
+
+function checked(found) {
+  key = newKey();
+  launch.disabled = !found?.ok;
+  $("#dry-run").hidden = !found?.ok;
+  editor.mark(null);
+  form.showProblem("", "");
+  if (found === null) fill(answer, line("Choose a component, or describe one here.", "calm"));
+  else if (found.ok) showGood(found);
+  else showBad(found);
+}
+
+function showBad(found) {
+  const { path, text, plain } = placed(found.error);
+  editor.mark(found.line);
+  form.showProblem(path, text);
+  fill(answer, line(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
+}
+
+function showGood(found) {
+  const size = found.size === null ? "a continuous space" : `${count(found.size)} configurations`;
+  const parameters = found.parameters.length;
+  fill(
+    answer,
+    line(`${parameters} parameter${parameters === 1 ? "" : "s"}, ${size}.`, "good"),
+    found.notes.map((note) => line(note, "note")),
+  );
+  const shown = $("#script pre");
+  if (shown?.textContent === found.script) return;
+  fill($("#script"), codeBlock(found.script), found.command ? h("p", { class: "hint" }, "By: ", h("code", {}, found.command)) : null);
+}
+
+async function start() {
+  if (launch.disabled) return;
+  launch.disabled = true;
+  const made = await attempt(async () => {
+    const yaml = await views.text();
+    return post("/experiments", { yaml }, { headers: { "Idempotency-Key": key } });
+  });
+  launch.disabled = false;
+  if (made === null) return;
+  launched = true;
+  location.assign(`/experiments/${made.id}`);
+}
+
+launch.addEventListener("click", start);
+addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  attempt(async () => {
+    await views.settle();
+    await start();
+  });
+});
+addEventListener("beforeunload", (event) => {
+  if (views.typed > 0 && !launched) event.preventDefault();
+});
+
+$("#yaml").append(h("div", { class: "card pad stack" }, editor.element, h("p", { class: "hint" }, "The Tab key indents; Escape, then Tab, leaves the field. Comments are kept until you use the form.")));
+
+const query = new URLSearchParams(location.search);
+if (query.has("clone")) {
+  await attempt(async () => {
+    const { yaml } = await get(`/experiments/${encodeURIComponent(query.get("clone"))}/source`);
+    if (yaml) await views.begin(yaml);
+    else fill(answer, line("This experiment was not described by a file; it can be cloned as it is, from its page.", "note"));
+  });
+} else {
+  await form.show({ experiment: { budget: 60 } });
+  if (query.has("component")) {
+    form.chooser.value = query.get("component");
+    await form.choose(form.chooser.value);
+  } else if (components.length === 0) checked(null);
+  await views.settle();
+}
+document.documentElement.dataset.ready = "yes";

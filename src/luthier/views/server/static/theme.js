@@ -1,0 +1,32 @@
+// Runs before anything is drawn, so that a page never flashes in the other theme. Not a module: those run later.
+(() => {
+  const KEY = "luthier-theme";
+  const root = document.documentElement;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  function stored() {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null; // a browser that keeps nothing still has the theme of the system
+    }
+  }
+
+  function show() {
+    root.dataset.theme = stored() ?? (dark.matches ? "dark" : "light");
+    dispatchEvent(new Event("luthier-theme"));
+  }
+
+  addEventListener("luthier-toggle-theme", () => {
+    const next = root.dataset.theme === "dark" ? "light" : "dark";
+    try {
+      localStorage.setItem(KEY, next);
+    } catch {
+      root.dataset.theme = next;
+    }
+    show();
+  });
+  addEventListener("storage", (event) => event.key === KEY && show());
+  dark.addEventListener("change", show);
+  show();
+})();

@@ -1,0 +1,237 @@
+"""The commands around the server: serve, worker, user."""
+
+import signal
+import socket
+import sys
+import threading
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+
+if TYPE_CHECKING:
+    from luthier.store.books import Books, Role
+    from luthier.views.server.access import Doorkeeper
+    from luthier.views.worker import Worker
+
+user = typer.Typer(help="The accounts of a server.", no_args_is_help=True, rich_markup_mode=None)
+
+DEFAULT_PORT = 8642
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option("--store", envvar="LUTHIER_STORE", help="Where history is kept.", metavar="URL"),
+]
+Local = Annotated[
+    int,
+    typer.Option(help="How many experiments at a time whose runs are made on this machine; more disturb each other."),
+]
+Batch = Annotated[int, typer.Option(help="How many experiments at a time that hand their runs to a batch system.")]
+Name = Annotated[str, typer.Argument(help="The user's name.", metavar="NAME")]
+Url = Annotated[str, typer.Option("--url", help="Where the server is reached.", metavar="URL")]
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    app.command()(serve)
+    app.command()(worker)
+    app.add_typer(user, name="user")
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 for any that is free.")] = DEFAULT_PORT,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="A host name under which browsers reach the server.", metavar="HOST"),
+    ] = None,
+    https: Annotated[
+        bool, typer.Option("--https", help="Browsers reach it through HTTPS, by a proxy in front of it.")
+    ] = False,
+    local: Local = 1,
+    batch: Batch = 50,
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Leave experiments to processes started with: luthier worker.")
+    ] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Serve the web pages and the REST API, and work on the experiments launched there.
+
+    Example: luthier serve --port 8080
+    """
+    books = _books(store)
+    door = _doorkeeper(books)
+    working = _worker(books, store, local, batch)
+    if host not in _LOOPBACK and not door.has_accounts:
+        raise InvalidInputError(
+            f"--host {host}: others could reach the server, and it has no accounts; "
+            "make one first: luthier user add NAME --role admin"
+        )
+    from luthier.views.server.access import LOCAL
+    from luthier.views.server.app import Place, create_app
+    from luthier.views.server.serve import serve as serve_on
+
+    with _listening(host, port) as listening:
+        port = listening.getsockname()[1]
+        place = Place(port, tuple(names or ()) if host in _LOOPBACK else (host, *(names or ())), is_https=https)
+        url = f"http{'s' if https else ''}://{(names or [host])[0]}:{port}/"
+        if door.has_accounts:
+            print(f"luthier: log in at {url}", file=sys.stderr)
+        else:
+            print(f"luthier: open {url}enter?token={door.invite(LOCAL)}", file=sys.stderr)
+            print(f"luthier: the link works once; for another one: luthier user invite {LOCAL}", file=sys.stderr)
+        print("luthier: press Ctrl-C to end the server", file=sys.stderr, flush=True)
+        stopped = threading.Event()
+        looking = None if no_worker else _started(working, stopped)
+        try:
+            serve_on(create_app(books, place), listening)
+        finally:
+            stopped.set()
+        if looking is not None:
+            looking.join()
+    _say_goodbye(books)
+
+
+def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
+    """Work on the experiments that people launch on a server, until this is ended.
+
+    Any number of workers, on any number of machines, may share a PostgreSQL store; each experiment is worked on by one
+    process, and taken over if that dies.
+
+    Example: luthier worker --store postgresql://luthier@db/luthier
+    """
+    books = _books(store)
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    print("luthier: waiting for experiments; press Ctrl-C to end", file=sys.stderr, flush=True)
+    looking = _started(_worker(books, store, local, batch), stopped)
+    while looking.is_alive():
+        looking.join(0.2)  # in short steps: a signal is only seen between them
+    _say_goodbye(books)
+
+
+@user.command("add")
+def add_user(
+    name: Name,
+    role: Annotated[str, typer.Option(help="viewer, user or admin.", metavar="ROLE")] = "user",
+    from_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+    ] = False,
+    no_password: Annotated[bool, typer.Option("--no-password", help="They come in by invitation, or by OIDC.")] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Add an account, or change role and password of one.
+
+    Example: luthier user add ada --role admin
+    """
+    if role not in ("viewer", "user", "admin"):
+        raise InvalidInputError(f"--role {role}: there are viewer, user, admin")
+    door = _doorkeeper(_books(store))
+    added = door.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
+    print(f"{added.name}: {added.role}")
+
+
+@user.command("list")
+def list_users(store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """List the accounts.
+
+    Example: luthier user list
+    """
+    import json
+
+    users = _books(store).accounts.users()
+    if as_json:
+        print(json.dumps([{"name": one.name, "role": one.role, "disabled": one.disabled} for one in users]))
+        return
+    for one in users:
+        print(f"{one.name}  {one.role}" + ("  disabled" if one.disabled else ""))
+    if not users:
+        print("no accounts; the server is for one person on this machine")
+
+
+@user.command("remove")
+def remove_user(name: Name, store: StoreUrl = None) -> None:
+    """Remove an account; what its user launched stays.
+
+    Example: luthier user remove ada
+    """
+    _doorkeeper(_books(store)).remove_user(name)
+    print(f"removed: {name}")
+
+
+@user.command("invite")
+def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store: StoreUrl = None) -> None:
+    """Print a link that lets a user in once, within a day.
+
+    Example: luthier user invite ada --url https://luthier.example.org
+    """
+    from luthier.views.server.access import LOCAL
+
+    books = _books(store)
+    door = _doorkeeper(books)
+    if name != LOCAL or door.has_accounts:
+        books.accounts.user(name)  # says so if there is none
+    print(f"{url.rstrip('/')}/enter?token={door.invite(name)}")
+
+
+def _books(store: str | None) -> "Books":
+    from luthier.store import open_books
+
+    return open_books(store)
+
+
+def _doorkeeper(books: "Books") -> "Doorkeeper":
+    try:
+        from luthier.views.server.access import Doorkeeper
+
+        return Doorkeeper(books.accounts)
+    except ImportError as error:
+        raise NotFoundError(f"the server needs {error.name}: pip install 'luthier[serve]'") from None
+
+
+def _worker(books: "Books", store: str | None, local: int, batch: int) -> "Worker":
+    from luthier.views.worker import Worker
+
+    for option, value in (("--local", local), ("--batch", batch)):
+        if value < 0:
+            raise InvalidInputError(f"{option} {value}: give 0 or more")
+    return Worker(books, store, local, batch)
+
+
+def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
+    looking = threading.Thread(target=working.run, args=(stopped,), name="worker")
+    looking.start()
+    return looking
+
+
+def _say_goodbye(books: "Books") -> None:
+    going_on = [record for record in books.desk.waiting() if record.owner is not None]
+    if going_on:
+        numbers = ", ".join(str(record.id) for record in going_on)
+        print(
+            f"luthier: experiments that go on by themselves: {numbers}; end one with: luthier stop NUMBER",
+            file=sys.stderr,
+        )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "there is no such port"
+        raise UnavailableError(f"{host}:{port}: cannot listen there: {reason}; choose another --port") from None
+
+
+def _password(*, from_stdin: bool) -> str:
+    import getpass
+
+    if from_stdin or not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    first = getpass.getpass("password: ")
+    if first != getpass.getpass("once more: "):
+        raise InvalidInputError("the two passwords differ; nothing was changed")
+    return first
