@@ -3,7 +3,18 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("engine_cost", "kill", "search", "parallel_asks", "noise", "false_claims", "sro", "slurm_survival")
+BENCHMARKS = (
+    "engine_cost",
+    "kill",
+    "search",
+    "parallel_asks",
+    "noise",
+    "false_claims",
+    "sro",
+    "allreduce",
+    "slurm_survival",
+    "live_pages",
+)
 
 
 def main() -> int:
