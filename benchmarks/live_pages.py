@@ -10,6 +10,7 @@ the CPU of the server in cores, and how long after its end was stored a run was 
 import argparse
 import http.client
 import json
+import random
 import re
 import statistics
 import subprocess
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -110,7 +112,7 @@ def served(store: str) -> tuple["subprocess.Popen[str]", Site]:
 def watch(site: Site, feeder: Feeder, delays: list[float], over: threading.Event) -> None:
     """Hold one stream open; note how late each run is told."""
     answer = site.get(f"/api/v1/experiments/{feeder.number}/events?since={2 * feeder.runs}")
-    while not over.is_set() and (line := answer.readline()):
+    while not over.is_set() and (line := _line_of(answer)):
         if not line.startswith(b"data: [") or over.is_set():
             continue
         now = time.monotonic()
@@ -118,14 +120,22 @@ def watch(site: Site, feeder: Feeder, delays: list[float], over: threading.Event
         delays.extend(now - feeder.told_at[number] for number in ended if number in feeder.told_at)
 
 
-def browse(site: Site, number: int, over: threading.Event, pause_s: float) -> None:
-    """Fetch what a page shows."""
-    over.wait(pause_s)
-    for path in SHOWN_ONCE:
-        site.get(f"/api/v1/experiments/{number}{path}").read()
-    while not over.wait(FETCH_EVERY_S):
-        for path in SHOWN_LIVE:
+def _line_of(answer: http.client.HTTPResponse) -> bytes:
+    with suppress(http.client.HTTPException, OSError):
+        return answer.readline()
+    return b""
+
+
+def browse(site: Site, number: int, over: threading.Event, looked: threading.Semaphore) -> None:
+    """Fetch what a page shows, once and then what changes; nobody minds the end of the server."""
+    with suppress(http.client.HTTPException, OSError):
+        for path in SHOWN_ONCE:
             site.get(f"/api/v1/experiments/{number}{path}").read()
+        looked.release()
+        over.wait(FETCH_EVERY_S * random.random())  # people come when they like
+        while not over.wait(FETCH_EVERY_S):
+            for path in SHOWN_LIVE:
+                site.get(f"/api/v1/experiments/{number}{path}").read()
 
 
 def cpu_s(pid: int) -> float:
@@ -144,19 +154,16 @@ def main() -> None:
         store = str(Path(folder) / "live.db")
         feeder = feeder_of(store)
         process, site = served(store)
-        over, delays = threading.Event(), list[float]()
-        threads = [
-            threading.Thread(target=work, daemon=True)
-            for index in range(given.browsers)
-            for work in (
-                lambda: watch(site, feeder, delays, over),
-                lambda pause_s=index * FETCH_EVERY_S / given.browsers: browse(site, feeder.number, over, pause_s),
-            )
-        ]
+        over, looked, delays = threading.Event(), threading.Semaphore(0), list[float]()
+        works = (lambda: watch(site, feeder, delays, over), lambda: browse(site, feeder.number, over, looked))
         try:
-            for thread in threads:
-                thread.start()
-            time.sleep(10.0)  # the first look of every page is not what live costs
+            for _ in range(given.browsers):
+                for work in works:
+                    threading.Thread(target=work, daemon=True).start()
+            began = time.monotonic()
+            for _ in range(given.browsers):
+                looked.acquire()
+            print(f"first look of all {given.browsers}: {time.monotonic() - began:.1f} s", flush=True)
             delays.clear()
             before, began = cpu_s(process.pid), time.monotonic()
             while time.monotonic() - began < given.seconds:

@@ -66,6 +66,7 @@ def summary(result: Result, ending: str | None) -> Mapping[str, Json]:
         "speedup": _finite(result.speedup),
         "low": None if comparison is None else _finite(comparison.low),
         "high": None if comparison is None else _finite(comparison.high),
+        "kind": None if comparison is None else comparison.kind,
         "cost_s": result.cost_s,
     }
 

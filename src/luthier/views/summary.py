@@ -144,7 +144,13 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         "improved": result.improved,
         "speedup": None
         if comparison is None
-        else {"value": comparison.speedup, "low": comparison.low, "high": comparison.high, "pairs": comparison.pairs},
+        else {
+            "value": comparison.speedup,
+            "low": comparison.low,
+            "high": comparison.high,
+            "kind": comparison.kind,
+            "pairs": comparison.pairs,
+        },
         "default": None if result.default is None else trial_json(result.default),
         "best": None if result.winner is None else trial_json(result.winner),
         "front": [trial_json(trial) for trial in result.front],

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from luthier.views.server.plain import Answer
@@ -12,6 +13,8 @@ MOST_BYTES = 2_000_000
 """The longest body that is read."""
 
 _MOST_PASSED_OVER = 20_000_000
+_MOST_DIGITS = 15
+_TOO_LONG = f"the request is longer than {MOST_BYTES} bytes"
 
 _POLICY = (
     "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
@@ -49,10 +52,6 @@ class SafeHeaders:
         await self._app(scope, receive, with_headers)
 
 
-class _TooLargeError(Exception):
-    """The body goes on for too long."""
-
-
 class LimitedBody:
     """Refuses bodies that are too long, whether or not they say so beforehand."""
 
@@ -64,33 +63,23 @@ class LimitedBody:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        said = Headers(scope=scope).get("content-length", "")
+        if said.isascii() and said.isdigit() and (len(said) > _MOST_DIGITS or int(said) > MOST_BYTES):
+            await _drained(receive)
+            await Answer({"error": _TOO_LONG}, 413, {"Connection": "close"})(scope, receive, send)
+            return
         seen = 0
-        begun = False
 
         async def limited() -> Message:
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > MOST_BYTES:
-                raise _TooLargeError
+                await _drained(receive)
+                raise HTTPException(413, _TOO_LONG, {"Connection": "close"})  # the one error that FastAPI passes on
             return message
 
-        async def watched(message: Message) -> None:
-            nonlocal begun
-            begun = True
-            await send(message)
-
-        said = Headers(scope=scope).get("content-length", "")
-        try:
-            if said.isascii() and said.isdigit() and (len(said) > 15 or int(said) > MOST_BYTES):
-                raise _TooLargeError
-            await self._app(scope, limited, watched)
-        except _TooLargeError:
-            if begun:
-                raise
-            await _drained(receive)
-            refusal = Answer({"error": f"the request is longer than {MOST_BYTES} bytes"}, 413, {"Connection": "close"})
-            await refusal(scope, receive, send)
+        await self._app(scope, limited, send)
 
 
 async def _drained(receive: Receive) -> None:

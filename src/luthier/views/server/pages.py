@@ -4,7 +4,7 @@ from functools import cache
 from typing import Annotated
 from urllib.parse import quote
 
-from fastapi import APIRouter, FastAPI, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,6 +17,7 @@ from luthier.views.server.static_files import StaticFile, own_files, plotly
 
 _FOR_EVER = "public, max-age=31536000, immutable"
 _LARGEST_NUMBER = 2**31 - 1
+Guest = Annotated[Principal | None, Depends(visitor)]
 _router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
@@ -35,72 +36,73 @@ def safe_next(address: str) -> str:
 
 
 @_router.get("/")
-def experiments(request: Request) -> Response:
+def experiments(request: Request, who: Guest) -> Response:
     """All experiments."""
-    return _page(request, "experiments", "Experiments", section="/")
+    return _page(request, who, "experiments", "Experiments", section="/")
 
 
 @_router.get("/experiments/{number}")
-def experiment(request: Request, server: Server, number: str) -> Response:
+def experiment(request: Request, who: Guest, server: Server, number: str) -> Response:
     """One experiment."""
-    who = visitor(request)
     if who is None:
         return _to_login(request)
     try:
         record = server.operations.seen(who, _number(number))
     except NotFoundError:
-        return _nothing_here(request, f"There is no experiment {number}, or it is not shared with you.")
-    return _page(request, "experiment", record.name, section="/", number=record.id)
+        return _nothing_here(request, who, f"There is no experiment {number}, or it is not shared with you.")
+    return _page(request, who, "experiment", record.name, section="/", number=record.id)
 
 
 @_router.get("/new")
-def new(request: Request) -> Response:
+def new(request: Request, who: Guest) -> Response:
     """Describe and launch an experiment."""
-    return _page(request, "new", "New experiment", section="/", role="user")
+    return _page(request, who, "new", "New experiment", section="/", role="user")
 
 
 @_router.get("/components")
-def components(request: Request) -> Response:
+def components(request: Request, who: Guest) -> Response:
     """All components."""
-    return _page(request, "components", "Components", section="/components")
+    return _page(request, who, "components", "Components", section="/components")
 
 
 @_router.get("/new-component")
-def new_component(request: Request) -> Response:
+def new_component(request: Request, who: Guest) -> Response:
     """Register a component."""
-    return _page(request, "component", "New component", section="/components", role="user", component="")
+    return _page(request, who, "component", "New component", section="/components", role="user", component="")
 
 
 @_router.get("/components/{name}")
-def component(request: Request, server: Server, name: str) -> Response:
+def component(request: Request, who: Guest, server: Server, name: str) -> Response:
     """Look at a component, and change it."""
-    if visitor(request) is not None and name not in server.library.names():
-        return _nothing_here(request, f"No component {name} is registered.")
-    return _page(request, "component", name, section="/components", component=name)
+    if name not in server.library.names():
+        return _nothing_here(request, who, f"No component {name} is registered.")
+    return _page(request, who, "component", name, section="/components", component=name)
 
 
 @_router.get("/compare")
-def compare(request: Request) -> Response:
+def compare(request: Request, who: Guest) -> Response:
     """Several experiments side by side."""
-    return _page(request, "compare", "Compare", section="/compare")
+    return _page(request, who, "compare", "Compare", section="/compare")
 
 
 @_router.get("/account")
-def account(request: Request) -> Response:
+def account(request: Request, who: Guest) -> Response:
     """Tokens and password of whoever is looking."""
-    return _page(request, "account", "Account", has_accounts=context_of(request).door.has_accounts)
+    return _page(request, who, "account", "Account", has_accounts=context_of(request).door.has_accounts)
 
 
 @_router.get("/admin")
-def admin(request: Request) -> Response:
+def admin(request: Request, who: Guest) -> Response:
     """Users and the audit log."""
-    return _page(request, "admin", "Administration", "admin", has_accounts=context_of(request).door.has_accounts)
+    return _page(request, who, "admin", "Administration", "admin", has_accounts=context_of(request).door.has_accounts)
 
 
 @_router.get("/login")
-def login(request: Request, server: Server, following: Annotated[str, Query(alias="next")] = "/") -> Response:
+def login(
+    request: Request, who: Guest, server: Server, following: Annotated[str, Query(alias="next")] = "/"
+) -> Response:
     """The door."""
-    if visitor(request) is not None:
+    if who is not None:
         return RedirectResponse(safe_next(following), 303)
     has_oidc = any(getattr(route, "path", "") == "/oidc/login" for route in request.app.routes)
     return _shown(
@@ -150,20 +152,21 @@ def library_file(request: Request, name: str) -> Response:
 
 
 @_router.get("/favicon.ico")
-def favicon(request: Request) -> Response:
+def favicon() -> Response:
     """What browsers ask for by themselves where a page names no icon."""
-    return _file(request, own_files()[1]["logo.svg"])
+    return RedirectResponse(f"/static/{own_files()[0]}/logo.svg")
 
 
 @_router.get("/{path:path}")
-def anything_else(request: Request) -> Response:
+def anything_else(request: Request, who: Guest) -> Response:
     """An address that does not exist."""
-    return _nothing_here(request, "This page does not exist.")
+    return _nothing_here(request, who, "This page does not exist.")
 
 
-def _page(request: Request, name: str, title: str, role: Role = "viewer", **values: object) -> Response:
+def _page(
+    request: Request, who: Principal | None, name: str, title: str, role: Role = "viewer", **values: object
+) -> Response:
     """A page for somebody who is logged in; the others are sent to the door first."""
-    who = visitor(request)
     if who is None:
         return _to_login(request)
     try:
@@ -178,8 +181,7 @@ def _to_login(request: Request) -> Response:
     return RedirectResponse("/login" if target == "/" else f"/login?next={quote(target, safe='')}", 303)
 
 
-def _nothing_here(request: Request, text: str) -> Response:
-    who = visitor(request)
+def _nothing_here(request: Request, who: Principal | None, text: str) -> Response:
     return _to_login(request) if who is None else _shown("message", "Nothing here", who, 404, text=text)
 
 

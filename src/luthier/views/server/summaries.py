@@ -4,7 +4,7 @@ from luthier.store.base import Json, Record
 from luthier.views.listing import status_text
 from luthier.views.server.access import Principal
 
-_CONCLUDED = ("verdict", "improved", "speedup", "low", "high", "value", "cost_s")
+_CONCLUDED = ("verdict", "improved", "speedup", "low", "high", "value", "kind", "cost_s")
 
 
 def summary_of(record: Record, who: Principal) -> dict[str, Json]:

@@ -1,6 +1,5 @@
 """Experiments that somebody is still writing: checked, shown, turned from YAML to JSON and back."""
 
-import yaml
 from fastapi import APIRouter
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -16,6 +15,7 @@ from luthier.views.server.api.models import (
     where_and_what,
 )
 from luthier.views.server.api.scripts import script_of
+from luthier.views.server.api.yaml_text import yaml_text
 from luthier.views.server.context import Server, Viewer
 from luthier.views.server.operations import SOURCE, parsed
 
@@ -93,8 +93,7 @@ def check_experiment(server: Server, _: Viewer, given: GivenYaml) -> CheckedExpe
 @router.post("/experiments/yaml", summary="Write a document as YAML")
 def write_yaml(_: Viewer, given: GivenDocument) -> TextOfDocument:
     """The other way round: POST /experiments/document."""
-    text = yaml.safe_dump(given.document, sort_keys=False, allow_unicode=True, width=100)
-    return TextOfDocument(yaml=text)
+    return TextOfDocument(yaml=yaml_text(given.document))
 
 
 @router.post("/experiments/document", summary="Read a document from YAML")

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Annotated
 
-import yaml
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import ConfigDict
 
@@ -27,6 +26,7 @@ from luthier.views.server.api.models import (
     Told,
     Yaml,
 )
+from luthier.views.server.api.yaml_text import yaml_text
 from luthier.views.server.context import Context, Launcher, Server, Viewer
 from luthier.views.server.summaries import summary_of
 
@@ -179,4 +179,4 @@ def _text(given: NewExperiment) -> str:
     document = {name: section for name, section in sections.items() if section is not None}
     if (given.yaml is None) == (not document):
         raise InvalidInputError("give yaml, or experiment, components and definitions")
-    return given.yaml if given.yaml is not None else yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    return given.yaml if given.yaml is not None else yaml_text(document)

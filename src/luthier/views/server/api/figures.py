@@ -49,6 +49,16 @@ class FigureTold(Told):
     note: str
 
 
+class Compared(Summary):
+    """An experiment beside others."""
+
+    best: dict[str, JsonValue] | None
+    """The best configuration, once it has ended."""
+    measure: str
+    goal: str
+    optimizer: str
+
+
 def _numbers(text: str) -> str:
     words = text.split(",")
     if len(words) > MOST_COMPARED:
@@ -111,9 +121,18 @@ async def get_figure(
 
 
 @router.get("/compare", summary="Several experiments side by side")
-def compare_experiments(server: Server, who: Viewer, ids: Ids) -> list[Summary]:
+def compare_experiments(server: Server, who: Viewer, ids: Ids) -> list[Compared]:
     """In the order in which they were named."""
-    return [Summary.model_validate(summary_of(record, who)) for record in _named(server, who, ids)]
+    return [
+        Compared.model_validate(
+            {
+                **summary_of(record, who),
+                "best": (record.result or {}).get("best"),
+                **{name: record.settings.get(name) for name in ("measure", "goal", "optimizer")},
+            }
+        )
+        for record in _named(server, who, ids)
+    ]
 
 
 @router.get(

@@ -133,6 +133,7 @@ SUMMARY_EXAMPLE: dict[str, JsonValue] = {
     "low": 1.28,
     "high": 1.34,
     "value": 0.52,
+    "kind": "ratio",
     "cost_s": 12.5,
     "mine": True,
     "may_change": True,
@@ -159,6 +160,8 @@ class Summary(Told):
     low: float | None
     high: float | None
     value: float | None
+    kind: Literal["ratio", "difference"] | None
+    """What `speedup` is: how many times better, or by how much where values are not positive."""
     cost_s: float | None
     mine: bool
     may_change: bool

@@ -5,15 +5,48 @@ import { ask, attempt, say } from "./say.js";
 
 async function tokens() {
   const list = await get("/me/tokens");
-  fill($("#tokens"), list.length ? table(list) : h("p", { class: "muted", style: "padding: 0 1.4rem 1.3rem" }, "You have no tokens."));
+  fill(
+    $("#tokens"),
+    list.length ? table(list) : h("p", { class: "muted", style: "padding: 0 1.4rem 1.3rem" }, "You have no tokens."),
+  );
 }
 
 function table(list) {
   return h(
     "table",
     {},
-    h("thead", {}, h("tr", {}, h("th", {}, "For"), h("th", {}, "Made"), h("th", {}, "Last used"), h("th", {}, "Good until"), h("th", {}))),
-    h("tbody", {}, list.map((one) => h("tr", {}, h("td", {}, one.label), h("td", {}, ago(one.created_at)), h("td", {}, one.used_at ? ago(one.used_at) : "never"), h("td", {}, one.expires_at ? moment(one.expires_at) : "for ever"), h("td", { class: "right" }, h("button", { type: "button", class: "danger tiny", onclick: () => revoke(one) }, "Revoke"))))),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("th", {}, "For"),
+        h("th", {}, "Made"),
+        h("th", {}, "Last used"),
+        h("th", {}, "Good until"),
+        h("th", {}),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      list.map((one) =>
+        h(
+          "tr",
+          {},
+          h("td", {}, one.label),
+          h("td", {}, ago(one.created_at)),
+          h("td", {}, one.used_at ? ago(one.used_at) : "never"),
+          h("td", {}, one.expires_at ? moment(one.expires_at) : "for ever"),
+          h(
+            "td",
+            { class: "right" },
+            h("button", { type: "button", class: "danger tiny", onclick: () => revoke(one) }, "Revoke"),
+          ),
+        ),
+      ),
+    ),
   );
 }
 

@@ -11,11 +11,20 @@ async function users() {
 }
 
 function table(list) {
-  const role = (one) => h("select", { "aria-label": `Role of ${one.name}`, onchange: (event) => change(one, { role: event.target.value }) }, ["viewer", "user", "admin"].map((name) => h("option", { selected: name === one.role }, name)));
+  const role = (one) =>
+    h(
+      "select",
+      { "aria-label": `Role of ${one.name}`, onchange: (event) => change(one, { role: event.target.value }) },
+      ["viewer", "user", "admin"].map((name) => h("option", { selected: name === one.role }, name)),
+    );
   return h(
     "table",
     { class: "people" },
-    h("thead", {}, h("tr", {}, h("th", {}, "Name"), h("th", {}, "Role"), h("th", {}, "Since"), h("th", {}, "State"), h("th", {}))),
+    h(
+      "thead",
+      {},
+      h("tr", {}, h("th", {}, "Name"), h("th", {}, "Role"), h("th", {}, "Since"), h("th", {}, "State"), h("th", {})),
+    ),
     h(
       "tbody",
       {},
@@ -26,7 +35,11 @@ function table(list) {
           h("td", {}, h("b", {}, one.name)),
           h("td", { style: "width: 130px" }, role(one)),
           h("td", {}, ago(one.created_at)),
-          h("td", {}, h("span", { class: `badge ${one.disabled ? "stopped" : "finished"}` }, one.disabled ? "shut" : "open")),
+          h(
+            "td",
+            {},
+            h("span", { class: `badge ${one.disabled ? "stopped" : "finished"}` }, one.disabled ? "shut" : "open"),
+          ),
           h(
             "td",
             {},
@@ -34,7 +47,11 @@ function table(list) {
               "div",
               { class: "actions", style: "justify-content: flex-end" },
               h("button", { type: "button", class: "tiny", onclick: () => invite(one.name) }, "Invite"),
-              h("button", { type: "button", class: "tiny", onclick: () => change(one, { disabled: !one.disabled }) }, one.disabled ? "Open" : "Shut"),
+              h(
+                "button",
+                { type: "button", class: "tiny", onclick: () => change(one, { disabled: !one.disabled }) },
+                one.disabled ? "Open" : "Shut",
+              ),
               h("button", { type: "button", class: "danger tiny", onclick: () => forget(one.name) }, "Delete"),
             ),
           ),
@@ -53,7 +70,11 @@ async function change(one, wish) {
 async function invite(name) {
   const made = await attempt(() => post(`/users/${encodeURIComponent(name)}/invitation`));
   if (made === null) return;
-  fill($("#invited"), h("p", { class: "label" }, `Send this link to ${name}. It works once, within a day.`), codeBlock(made.url));
+  fill(
+    $("#invited"),
+    h("p", { class: "label" }, `Send this link to ${name}. It works once, within a day.`),
+    codeBlock(made.url),
+  );
 }
 
 async function forget(name) {
@@ -65,7 +86,9 @@ async function forget(name) {
 $("#user")?.addEventListener("submit", async (event) => {
   event.preventDefault();
   const { name, role } = event.target.elements;
-  const made = await attempt(() => put(`/users/${encodeURIComponent(name.value)}`, { role: role.value }).then(() => true));
+  const made = await attempt(() =>
+    put(`/users/${encodeURIComponent(name.value)}`, { role: role.value }).then(() => true),
+  );
   if (made === null) return;
   await invite(name.value);
   name.value = "";
@@ -77,9 +100,44 @@ async function audit(fresh) {
   if (fresh) entries.length = 0;
   const page = await get(`/audit?limit=50${entries.length ? `&before=${entries.at(-1).id}` : ""}`);
   entries.push(...page.items);
-  const more = page.next === null ? null : h("div", { class: "pager" }, h("button", { type: "button", onclick: () => attempt(() => audit(false)) }, "Show more"));
-  const row = (one) => h("tr", {}, h("td", { class: "nowrap", title: moment(one.at) }, ago(one.at)), h("td", {}, one.user), h("td", {}, one.action), h("td", {}, one.target), h("td", { class: "muted" }, one.detail));
-  fill($("#audit"), entries.length ? h("table", {}, h("thead", {}, h("tr", {}, ["When", "Who", "What", "Of what", ""].map((text) => h("th", {}, text)))), h("tbody", {}, entries.map(row))) : h("p", { class: "muted", style: "padding: 1rem 1.4rem" }, "Nothing happened yet."), more);
+  const more =
+    page.next === null
+      ? null
+      : h(
+          "div",
+          { class: "pager" },
+          h("button", { type: "button", onclick: () => attempt(() => audit(false)) }, "Show more"),
+        );
+  const row = (one) =>
+    h(
+      "tr",
+      {},
+      h("td", { class: "nowrap", title: moment(one.at) }, ago(one.at)),
+      h("td", {}, one.user),
+      h("td", {}, one.action),
+      h("td", {}, one.target),
+      h("td", { class: "muted" }, one.detail),
+    );
+  fill(
+    $("#audit"),
+    entries.length
+      ? h(
+          "table",
+          {},
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              ["When", "Who", "What", "Of what", ""].map((text) => h("th", {}, text)),
+            ),
+          ),
+          h("tbody", {}, entries.map(row)),
+        )
+      : h("p", { class: "muted", style: "padding: 1rem 1.4rem" }, "Nothing happened yet."),
+    more,
+  );
 }
 
 await attempt(users);

@@ -21,7 +21,10 @@ export class ComponentForm {
         "div",
         { class: "fields" },
         field("Description", input("description", "text", { placeholder: "What is tuned" }), { wide: true }),
-        field("Command", input("command", "text", { placeholder: "dd if=/dev/zero of=/dev/null" }), { wide: true, hint: "Run and timed before the application; the parameters passed as arguments follow it." }),
+        field("Command", input("command", "text", { placeholder: "dd if=/dev/zero of=/dev/null" }), {
+          wide: true,
+          hint: "Run and timed before the application; the parameters passed as arguments follow it.",
+        }),
       ),
       h(
         "details",
@@ -30,9 +33,16 @@ export class ComponentForm {
         h(
           "div",
           { class: "fields" },
-          field("Header", input("header", "script", { rows: 2, placeholder: "sync" }), { wide: true, hint: "Shell lines that run before the clock starts." }),
-          field("Measure", input("measure", "list", { placeholder: "wall" }), { hint: "One a line; the elapsed time if empty." }),
-          field("Constraints", input("constraints", "list", { placeholder: "threads <= 2 * depth" }), { hint: "One a line." }),
+          field("Header", input("header", "script", { rows: 2, placeholder: "sync" }), {
+            wide: true,
+            hint: "Shell lines that run before the clock starts.",
+          }),
+          field("Measure", input("measure", "list", { placeholder: "wall" }), {
+            hint: "One a line; the elapsed time if empty.",
+          }),
+          field("Constraints", input("constraints", "list", { placeholder: "threads <= 2 * depth" }), {
+            hint: "One a line.",
+          }),
           field("Library to preload", input("ld_preload", "text", { placeholder: "$HOME/lib/libfast.so" })),
           field("Options for sbatch", input("plugin", "text", { placeholder: "fastio=yes" })),
         ),
@@ -64,17 +74,40 @@ export class ComponentForm {
     const type = select("type", ["int", "float", "str", "bool"]);
     const fallback = input("default", "text");
     const grid = gridFields(name || "the parameter", () => type.value, { none: true });
-    const drop = h("button", { type: "button", class: "quiet square", "aria-label": `Remove ${name || "the parameter"}` }, icon("trash"));
+    const drop = h(
+      "button",
+      { type: "button", class: "quiet square", "aria-label": `Remove ${name || "the parameter"}` },
+      icon("trash"),
+    );
     fill(
       fields,
       field("Type", type),
       field("Default", fallback),
       field("Flag", input("flag", "str", { placeholder: "none" })),
       field("Suffix", input("suffix", "str", { placeholder: "none" })),
-      h("div", { class: "wide" }, h("span", { class: "label" }, "Values worth trying"), h("div", { class: "grid-pair" }, grid.kind, grid.body)),
-      h("div", { class: "wide passing" }, h("span", { class: "small muted" }, "Passed as"), check("cmd_var", "argument of the command"), check("env_var", "environment variable"), check("cli_var", "option of sbatch"), check("optional", "may be left out")),
+      h(
+        "div",
+        { class: "wide" },
+        h("span", { class: "label" }, "Values worth trying"),
+        h("div", { class: "grid-pair" }, grid.kind, grid.body),
+      ),
+      h(
+        "div",
+        { class: "wide passing" },
+        h("span", { class: "small muted" }, "Passed as"),
+        check("cmd_var", "argument of the command"),
+        check("env_var", "environment variable"),
+        check("cli_var", "option of sbatch"),
+        check("optional", "may be left out"),
+      ),
     );
-    const element = h("div", { class: "parameter" }, h("header", {}, field("Name", title), drop), fields, h("span", { class: "problem" }));
+    const element = h(
+      "div",
+      { class: "parameter" },
+      h("header", {}, field("Name", title), drop),
+      fields,
+      h("span", { class: "problem" }),
+    );
     const row = { element, name: title, base: described, fields, type, fallback, grid };
     showFields(fields, described);
     grid.show(described);
@@ -90,13 +123,20 @@ export class ComponentForm {
     this.base = structuredClone(component ?? {});
     showFields(this.fields, this.base);
     this.rows = Object.entries(this.base.parameters ?? {}).map(([name, described]) => this.row(name, described));
-    fill(this.list, this.rows.map((row) => row.element));
+    fill(
+      this.list,
+      this.rows.map((row) => row.element),
+    );
   }
 
   read() {
     const found = readFields(this.fields, structuredClone(this.base));
     found.parameters = {};
-    for (const row of this.rows) found.parameters[row.name.value.trim()] = this.readRow(row);
+    for (const row of this.rows) {
+      const name = row.name.value.trim();
+      const isBlank = name === "" && row.fallback.value === "" && row.grid.read() === undefined;
+      if (!isBlank) found.parameters[name] = this.readRow(row);
+    }
     return found;
   }
 

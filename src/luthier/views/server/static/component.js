@@ -2,7 +2,7 @@
 
 import { get, post, put, remove } from "./api.js";
 import { ComponentForm } from "./component-form.js";
-import { $, fill, h, icon } from "./dom.js";
+import { $, fill, h, icon, mayLaunch } from "./dom.js";
 import { codeEditor } from "./editor.js";
 import { field, showProblem } from "./fields.js";
 import { ask, attempt, line, say } from "./say.js";
@@ -10,7 +10,6 @@ import { placed, TwoViews } from "./two-views.js";
 
 const bench = $(".workbench");
 const registered = bench.dataset.name;
-const mayChange = bench.dataset.mayChange === "yes";
 const save = $("#save");
 const answer = $("#check");
 const editor = codeEditor("Component as YAML", { rows: 30 });
@@ -19,13 +18,32 @@ const inner = new ComponentForm(() => views.note("form"));
 let saved = false;
 
 name.disabled = registered !== "";
-fill($("#form"), h("section", { class: "card" }, h("div", { class: "body stack", dataset: { place: "components" } }, field("Name", name, { hint: "Letters, digits, _ . and -" }), inner.element)));
-$("#yaml").append(h("div", { class: "card pad stack" }, editor.element, h("p", { class: "hint" }, "The Tab key indents; Escape, then Tab, leaves the field.")));
+fill(
+  $("#form"),
+  h(
+    "section",
+    { class: "card" },
+    h(
+      "div",
+      { class: "body stack", dataset: { place: "components" } },
+      field("Name", name, { hint: "Letters, digits, _ . and -" }),
+      inner.element,
+    ),
+  ),
+);
+$("#yaml").append(
+  h(
+    "div",
+    { class: "card pad stack" },
+    editor.element,
+    h("p", { class: "hint" }, "The Tab key indents; Escape, then Tab, leaves the field."),
+  ),
+);
 
 let rest = {};
 const views = new TwoViews({
   form: {
-    read: () => ({ ...rest, components: { [name.value.trim()]: inner.read() } }),
+    read: () => ({ ...rest, components: { [name.value.trim() || "name"]: inner.read() } }),
     show: ({ components, ...others }) => {
       rest = others;
       const [first] = Object.keys(components ?? {});
@@ -46,7 +64,8 @@ function checked(found) {
   const other = found?.ok && registered && found.names.join() !== registered;
   if (save) save.disabled = !found?.ok || other;
   if (found === null) fill(answer, line("Give it a name, and say what can be set.", "calm"));
-  else if (other) fill(answer, line(`This page is about ${registered}; register ${found.names.join(", ")} as a new component.`));
+  else if (other)
+    fill(answer, line(`This page is about ${registered}; register ${found.names.join(", ")} as a new component.`));
   else if (found.ok) fill(answer, line(`Nothing is wrong with ${found.names.join(", ")}.`, "good"));
   else {
     const { path, text, plain } = placed(found.error);
@@ -62,7 +81,9 @@ async function store() {
   save.disabled = true;
   const done = await attempt(async () => {
     const yaml = await views.text();
-    return registered ? put(`/components/${encodeURIComponent(registered)}`, { yaml }) : post("/components", { yaml, replace: false });
+    return registered
+      ? put(`/components/${encodeURIComponent(registered)}`, { yaml })
+      : post("/components", { yaml, replace: false });
   });
   save.disabled = false;
   if (done === null) return;
@@ -76,25 +97,37 @@ addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) attempt(() => views.settle().then(store));
 });
 addEventListener("beforeunload", (event) => {
-  if (views.typed > 0 && !saved && mayChange) event.preventDefault();
+  if (views.typed > 0 && !saved && mayLaunch) event.preventDefault();
 });
 
 function showUses(uses) {
   $("#used-by").hidden = uses.length === 0;
-  fill($("#used-by ul"), uses.slice(0, 20).map((one) => h("li", {}, h("a", { href: `/experiments/${one.id}` }, one.name), h("span", { class: "muted" }, ` #${one.id}`))));
+  fill(
+    $("#used-by ul"),
+    uses
+      .slice(0, 20)
+      .map((one) =>
+        h("li", {}, h("a", { href: `/experiments/${one.id}` }, one.name), h("span", { class: "muted" }, ` #${one.id}`)),
+      ),
+  );
 }
 
 function showActions(uses) {
   const drop = h("button", { type: "button", class: "danger" }, icon("trash"), "Delete");
   drop.addEventListener("click", async () => {
     const used = uses.length ? ` ${uses.length} experiments were made with it; they stay as they are.` : "";
-    if (!(await ask(`Delete ${registered}?`, `It can no longer be chosen for new experiments.${used}`, "Delete"))) return;
+    if (!(await ask(`Delete ${registered}?`, `It can no longer be chosen for new experiments.${used}`, "Delete")))
+      return;
     const done = await attempt(() => remove(`/components/${encodeURIComponent(registered)}`).then(() => true));
     if (done === null) return;
     saved = true;
     location.assign("/components");
   });
-  fill($("#actions"), h("a", { class: "button", href: `/new?component=${encodeURIComponent(registered)}` }, "Tune it"), mayChange ? drop : null);
+  fill(
+    $("#actions"),
+    mayLaunch && h("a", { class: "button", href: `/new?component=${encodeURIComponent(registered)}` }, "Tune it"),
+    mayLaunch ? drop : null,
+  );
 }
 
 if (registered) {

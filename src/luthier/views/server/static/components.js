@@ -1,5 +1,5 @@
 import { get } from "./api.js";
-import { $, fill, h } from "./dom.js";
+import { $, fill, h, mayLaunch } from "./dom.js";
 import { count } from "./format.js";
 import { line } from "./say.js";
 
@@ -13,9 +13,22 @@ function row(one) {
     { class: "link" },
     h("td", { class: "nowrap" }, h("a", { href: address }, h("b", {}, one.name))),
     h("td", {}, one.description),
-    h("td", {}, h("div", { class: "chips" }, one.parameters.slice(0, 6).map((name) => h("span", { class: "chip" }, name)), one.parameters.length > 6 ? h("span", { class: "muted" }, `and ${one.parameters.length - 6} more`) : null)),
+    h(
+      "td",
+      {},
+      h(
+        "div",
+        { class: "chips" },
+        one.parameters.slice(0, 6).map((name) => h("span", { class: "chip" }, name)),
+        one.parameters.length > 6 ? h("span", { class: "muted" }, `and ${one.parameters.length - 6} more`) : null,
+      ),
+    ),
     h("td", { class: "nowrap" }, used),
-    h("td", { class: "right" }, h("a", { class: "button", href: `/new?component=${encodeURIComponent(one.name)}` }, "Tune it")),
+    h(
+      "td",
+      { class: "right" },
+      mayLaunch && h("a", { class: "button", href: `/new?component=${encodeURIComponent(one.name)}` }, "Tune it"),
+    ),
   );
   made.addEventListener("click", (event) => {
     if (!event.target.closest("a") && String(getSelection()) === "") location.assign(address);
@@ -29,7 +42,24 @@ try {
     h(
       "div",
       { class: "scroll" },
-      h("table", { class: "experiments" }, h("thead", {}, h("tr", {}, h("th", {}, "Name"), h("th", {}, "Description"), h("th", {}, "Parameters"), h("th", {}, "Used by"), h("th", {}))), h("tbody", {}, found.map(row))),
+      h(
+        "table",
+        { class: "experiments" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", {}, "Name"),
+            h("th", {}, "Description"),
+            h("th", {}, "Parameters"),
+            h("th", {}, "Used by"),
+            h("th", {}),
+          ),
+        ),
+        h("tbody", {}, found.map(row)),
+      ),
     );
   fill(list, found.length ? table() : $("#nothing-yet").content.cloneNode(true));
 } catch (error) {

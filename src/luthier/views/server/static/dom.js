@@ -13,7 +13,9 @@ export function h(tag, attributes = {}, ...children) {
     else if (name === "dataset") Object.assign(element.dataset, value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -28,22 +30,25 @@ export function icon(name) {
   return svg;
 }
 
+/** Whether whoever is looking may launch experiments and register components. */
+export const mayLaunch = document.documentElement.dataset.mayLaunch === "yes";
+
 export const $ = (selector, within = document) => within.querySelector(selector);
 
 /** Put children in place of what an element holds. */
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
 }
 
-/** Call `act` once nothing has happened for a while. `now` does not wait. */
+/** Call `act` once nothing has happened for a while. */
 export function paused(act, pause_ms) {
   let timer;
-  const later = (...given) => {
+  return () => {
     clearTimeout(timer);
-    timer = setTimeout(() => act(...given), pause_ms);
+    timer = setTimeout(act, pause_ms);
   };
-  later.cancel = () => clearTimeout(timer);
-  return later;
 }
 
 /** Call `act` at once, but never again within a while; what was asked for meanwhile happens once at its end. */
@@ -61,14 +66,33 @@ export function throttled(act, pause_ms) {
   };
 }
 
+/** A part of a page with a heading. */
+export function card(title, explanation, body, kind = "") {
+  return h(
+    "section",
+    { class: `card ${kind}` },
+    h("header", {}, h("h2", {}, title), explanation ? h("p", {}, explanation) : null),
+    h("div", { class: "body" }, body),
+  );
+}
+
 /** A block of text to read and to copy. */
 export function codeBlock(text, kind = "") {
-  return h("div", { class: `code-block ${kind}` }, h("pre", { tabindex: "0" }, text), copyButton(() => text));
+  return h(
+    "div",
+    { class: `code-block ${kind}` },
+    h("pre", { tabindex: "0" }, text),
+    copyButton(() => text),
+  );
 }
 
 /** A button that copies a text and says so. */
 export function copyButton(text) {
-  const button = h("button", { type: "button", class: "tiny square", "aria-label": "Copy", title: "Copy" }, icon("copy"));
+  const button = h(
+    "button",
+    { type: "button", class: "tiny square", "aria-label": "Copy", title: "Copy" },
+    icon("copy"),
+  );
   button.addEventListener("click", async () => {
     const copied = await copyText(text());
     fill(button, icon(copied ? "check" : "warning"));

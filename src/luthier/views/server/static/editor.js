@@ -38,7 +38,8 @@ export function codeEditor(label, { rows = 12, placeholder = "", path = "" } = {
       event.preventDefault();
       insert(area, INDENT);
     }
-    leaving = event.key === "Escape" || (leaving && event.key === "Shift"); // Escape, then Tab, goes on to the next field
+    // Escape, then Tab, goes on to the next field
+    leaving = event.key === "Escape" || (leaving && event.key === "Shift");
   });
   number();
 

@@ -27,33 +27,78 @@ export class ExperimentForm {
     this.chooser = h("select", { id: "component", dataset: { place: "components" } });
     this.about = h("p", { class: "hint" });
     this.inlineName = h("input", { placeholder: "dd", spellcheck: "false" });
-    this.inlinePart = h("div", { class: "stack", hidden: true, dataset: { place: "definitions" } }, field("Name of the component", this.inlineName), this.inline.element);
+    this.inlinePart = h(
+      "div",
+      { class: "stack", hidden: true, dataset: { place: "definitions" } },
+      field("Name of the component", this.inlineName),
+      this.inline.element,
+    );
     this.grid = h("tbody");
-    this.script = codeEditor("Application script", { rows: 8, path: "experiment.script", placeholder: "#!/bin/bash\n# left empty, the component's command is all that runs" });
+    this.script = codeEditor("Application script", {
+      rows: 8,
+      path: "experiment.script",
+      placeholder: "#!/bin/bash\n# left empty, the component's command is all that runs",
+    });
     this.script.area.dataset.kind = "script";
     this.optimizers = Object.fromEntries(options.optimizers.map((one) => [one.name, one]));
-    this.optimizer = select("experiment.optimizer", Object.keys(this.optimizers).filter((name) => name !== "auto"), "auto, which suits most");
+    this.optimizer = select(
+      "experiment.optimizer",
+      Object.keys(this.optimizers).filter((name) => name !== "auto"),
+      "auto, which suits most",
+    );
     this.optimizer.addEventListener("change", () => this.showOptimizer());
     this.optimizerAbout = h("p", { class: "hint" });
     this.optimizerOptions = h("div", { class: "fields wide" });
-    const section = (title, explanation, ...body) => h("section", { class: "card" }, h("header", {}, h("h2", {}, title), explanation ? h("p", {}, explanation) : null), h("div", { class: "body stack" }, body));
+    const section = (title, explanation, ...body) =>
+      h(
+        "section",
+        { class: "card" },
+        h("header", {}, h("h2", {}, title), explanation ? h("p", {}, explanation) : null),
+        h("div", { class: "body stack" }, body),
+      );
     fill(
       this.element,
       section(
         "What is tuned",
         "",
-        h("div", { class: "fields" }, field("Name", input("experiment.name", "text", { placeholder: "a name for the list" })), field("Component", this.chooser)),
+        h(
+          "div",
+          { class: "fields" },
+          field("Name", input("experiment.name", "text", { placeholder: "a name for the list" })),
+          field("Component", this.chooser),
+        ),
         this.about,
         this.inlinePart,
       ),
       section(
         "Values to try",
         "Parameters that are not ticked keep their default.",
-        h("div", { class: "scroll" }, h("table", { class: "grid-table" }, h("thead", {}, h("tr", {}, h("th", {}, h("span", { class: "visually-hidden" }, "Tune it")), h("th", {}, "Parameter"), h("th", {}, "Kind"), h("th", {}, "Values"), h("th", {}, "Default"))), this.grid)),
+        h(
+          "div",
+          { class: "scroll" },
+          h(
+            "table",
+            { class: "grid-table" },
+            h(
+              "thead",
+              {},
+              h(
+                "tr",
+                {},
+                h("th", {}, h("span", { class: "visually-hidden" }, "Tune it")),
+                h("th", {}, "Parameter"),
+                h("th", {}, "Kind"),
+                h("th", {}, "Values"),
+                h("th", {}, "Default"),
+              ),
+            ),
+            this.grid,
+          ),
+        ),
       ),
       section(
         "Application",
-        "The shell script that is run with the component in front of it. The Tab key indents; Escape, then Tab, leaves the field.",
+        "The shell script that is run, with the component in front. Tab indents; Escape, then Tab, leaves the field.",
         h("div", { class: "field" }, this.script.element, h("span", { class: "problem" })),
       ),
       section(
@@ -62,10 +107,16 @@ export class ExperimentForm {
         h(
           "div",
           { class: "fields" },
-          field("Budget", input("experiment.budget", "int", { placeholder: "60" }), { hint: "Runs in all, the default's and the verification's included." }),
+          field("Budget", input("experiment.budget", "int", { placeholder: "60" }), {
+            hint: "Runs in all, the default's and the verification's included.",
+          }),
           field("Workers", input("experiment.workers", "int", { placeholder: "1" }), { hint: "Runs at a time." }),
-          field("Measure", input("experiment.measure", "list", { placeholder: "wall" }), { hint: `One a line, such as wall, memory or max:regex:rate=(.*).` }),
-          field("Runner", input("experiment.runner", "text", { placeholder: "auto", suggestions: options.runners }), { hint: "Slurm if the script has #SBATCH lines, else this machine." }),
+          field("Measure", input("experiment.measure", "list", { placeholder: "wall" }), {
+            hint: `One a line, such as wall, memory or max:regex:rate=(.*).`,
+          }),
+          field("Runner", input("experiment.runner", "text", { placeholder: "auto", suggestions: options.runners }), {
+            hint: "Slurm if the script has #SBATCH lines, else this machine.",
+          }),
         ),
         h(
           "details",
@@ -77,14 +128,28 @@ export class ExperimentForm {
             h("div", { class: "wide" }, field("Optimizer", this.optimizer), this.optimizerAbout),
             this.optimizerOptions,
             field("Seed", input("experiment.seed", "int", { placeholder: "0" })),
-            field("Runs of a configuration", input("experiment.resample", "text", { placeholder: "auto", suggestions: notations(options.resample) })),
-            field("Estimator", input("experiment.estimator", "text", { placeholder: "auto", suggestions: options.estimators })),
-            field("Pruning", input("experiment.prune", "text", { placeholder: "none", suggestions: notations(options.prune) }), { hint: "Stops runs that take longer." }),
-            field("Stopping", input("experiment.stop", "list", { placeholder: "no improvement over 15" }), { hint: `One rule a line, such as: ${notations(options.stop).slice(0, 3).join("; ")}.` }),
+            field(
+              "Runs of a configuration",
+              input("experiment.resample", "text", { placeholder: "auto", suggestions: notations(options.resample) }),
+            ),
+            field(
+              "Estimator",
+              input("experiment.estimator", "text", { placeholder: "auto", suggestions: options.estimators }),
+            ),
+            field(
+              "Pruning",
+              input("experiment.prune", "text", { placeholder: "none", suggestions: notations(options.prune) }),
+              { hint: "Stops runs that take longer." },
+            ),
+            field("Stopping", input("experiment.stop", "list", { placeholder: "no improvement over 15" }), {
+              hint: `One rule a line, such as: ${notations(options.stop).slice(0, 3).join("; ")}.`,
+            }),
             field("Timeout of a run", input("experiment.timeout", "number", { placeholder: "none, or 90s" })),
             field("Time limit", input("experiment.time_limit", "number", { placeholder: "none, or 2h" })),
             field("Pairs of the verification", input("experiment.verify", "int", { placeholder: "as needed" })),
-            field("Default again after", input("experiment.sentinels", "int", { placeholder: "never" }), { hint: "So many runs; shows what the machine does." }),
+            field("Default again after", input("experiment.sentinels", "int", { placeholder: "never" }), {
+              hint: "So many runs; shows what the machine does.",
+            }),
           ),
         ),
       ),
@@ -114,7 +179,12 @@ export class ExperimentForm {
     const { description = "", options = {} } = this.optimizers[this.optimizer.value] ?? {};
     this.optimizerAbout.textContent = description;
     const kinds = { number: "number", boolean: "bool" };
-    fill(this.optimizerOptions, Object.entries(options).map(([name, usual]) => field(name, input(`experiment.options.${name}`, kinds[typeof usual] ?? "text", { placeholder: textOf(usual) }))));
+    fill(
+      this.optimizerOptions,
+      Object.entries(options).map(([name, usual]) =>
+        field(name, input(`experiment.options.${name}`, kinds[typeof usual] ?? "text", { placeholder: textOf(usual) })),
+      ),
+    );
     this.optimizerOptions.hidden = Object.keys(options).length === 0;
     showFields(this.optimizerOptions, this.base);
   }
@@ -155,7 +225,20 @@ export class ExperimentForm {
     const parameters = Object.entries(this.described?.parameters ?? {}).filter(([name]) => name !== "");
     const none = Object.keys(grids).length === 0;
     this.rows = parameters.map(([name, one]) => this.row(name, one, none ? declares(one) : name in grids, grids[name]));
-    fill(this.grid, this.rows.length ? this.rows.map((row) => row.element) : h("tr", {}, h("td", { colspan: 5, class: "muted" }, this.described === null ? "Choose a component first." : "It has no parameters yet.")));
+    fill(
+      this.grid,
+      this.rows.length
+        ? this.rows.map((row) => row.element)
+        : h(
+            "tr",
+            {},
+            h(
+              "td",
+              { colspan: 5, class: "muted" },
+              this.described === null ? "Choose a component first." : "It has no parameters yet.",
+            ),
+          ),
+    );
   }
 
   row(name, one, isTuned, given) {
@@ -210,7 +293,8 @@ export class ExperimentForm {
       this.chooser.value = INLINE;
       this.described = definition;
     } else {
-      if (name && !this.components.some((one) => one.name === name)) this.chooser.append(h("option", { value: name }, `${name} (not registered)`));
+      if (name && !this.components.some((one) => one.name === name))
+        this.chooser.append(h("option", { value: name }, `${name} (not registered)`));
       this.chooser.value = name;
       this.described = name === "" ? null : await this.fetch(name);
     }
@@ -218,8 +302,7 @@ export class ExperimentForm {
     this.about.textContent = this.isInline ? "" : (this.described?.description ?? "");
     this.shownName = name;
     this.showGrid(grids);
-    this.script.area.dispatchEvent(new Event("scroll"));
-    this.script.mark(null);
+    this.script.mark(null); // also numbers the lines anew
   }
 
   read() {
@@ -236,7 +319,11 @@ export class ExperimentForm {
       delete document.components?.[this.shownName];
       if (typeof document.definitions === "object") delete document.definitions[this.shownName];
     }
-    if (this.isInline) document.definitions = { ...(typeof document.definitions === "object" ? document.definitions : {}), [name]: this.inline.read() };
+    if (this.isInline)
+      document.definitions = {
+        ...(typeof document.definitions === "object" ? document.definitions : {}),
+        [name]: this.inline.read(),
+      };
     else delete document.definitions;
     if (name) document.components = { ...document.components, [name]: this.plainGrids() };
     this.shownName = name;

@@ -7,7 +7,7 @@ import { follow } from "./live.js";
 import { attempt } from "./say.js";
 
 const list = $("#list");
-const rows = $("tbody", list) ?? h("tbody");
+const rows = h("tbody");
 const known = new Map();
 const chosen = new Set();
 const filter = { text: "", status: "", mine: "" };
@@ -71,7 +71,12 @@ function show() {
 }
 
 function nothingFound() {
-  return h("div", { class: "empty" }, h("h2", {}, "No experiment fits"), h("p", {}, "Try other words, or another status."));
+  return h(
+    "div",
+    { class: "empty" },
+    h("h2", {}, "No experiment fits"),
+    h("p", {}, "Try other words, or another status."),
+  );
 }
 
 function nothingYet() {
@@ -80,7 +85,9 @@ function nothingYet() {
   const text = $("#example-text", shown)?.textContent;
   button?.addEventListener("click", async () => {
     button.disabled = true;
-    const made = await attempt(() => post("/experiments", { yaml: text }, { headers: { "Idempotency-Key": newKey() } }));
+    const made = await attempt(() =>
+      post("/experiments", { yaml: text }, { headers: { "Idempotency-Key": newKey() } }),
+    );
     button.disabled = false;
     if (made !== null) location.assign(`/experiments/${made.id}`);
   });
@@ -108,7 +115,11 @@ function row(one) {
     h("td", {}, gainCell(one)),
     h("td", { class: "runs" }, `${count(one.runs)} of ${count(one.budget)}`, progress(one)),
     h("td", { class: "optional number" }, duration(one.cost_s)),
-    h("td", { class: "optional nowrap" }, h("time", { title: moment(one.created_at), dataset: { at: one.created_at } }, ago(one.created_at))),
+    h(
+      "td",
+      { class: "optional nowrap" },
+      h("time", { title: moment(one.created_at), dataset: { at: one.created_at } }, ago(one.created_at)),
+    ),
   );
   line.addEventListener("click", (event) => {
     if (!event.target.closest("a, input") && String(getSelection()) === "") location.assign(`/experiments/${one.id}`);
@@ -123,7 +134,7 @@ function gainCell(one) {
   return h("span", { class: kind, title: one.verdict }, found.text, h("small", {}, found.interval || "not proven"));
 }
 
-export function progress(one) {
+function progress(one) {
   const share = one.budget ? Math.min(1, one.runs / one.budget) : 0;
   const done = one.status === "finished";
   const bar = h("i");

@@ -10,7 +10,10 @@ const REAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 export function valueOf(text, kind) {
   const plain = text.trim();
   if (kind === "list") {
-    const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
+    const lines = text
+      .split("\n")
+      .map((line) => line.trim())
+      .filter(Boolean);
     return lines.length === 0 ? undefined : lines;
   }
   if (kind === "script") return text === "" ? undefined : text;
@@ -30,7 +33,9 @@ export function textOf(value) {
 
 /** The text to show for a list of values on one line; commas inside of values make it JSON. */
 export function listText(values) {
-  const plain = values.every((one) => typeof one !== "string" || (one === one.trim() && one !== "" && !/[,[\]]/.test(one)));
+  const plain = values.every(
+    (one) => typeof one !== "string" || (one === one.trim() && one !== "" && !/[,[\]]/.test(one)),
+  );
   return plain ? values.map(textOf).join(", ") : JSON.stringify(values);
 }
 
@@ -72,13 +77,24 @@ export function input(path, kind, { placeholder = "", suggestions = [], rows = 1
   const numeric = kind === "int" ? { inputmode: "numeric" } : {};
   if (suggestions.length === 0) return h("input", { ...shared, ...numeric });
   const id = `list-${path.replaceAll(".", "-")}`;
-  document.body.append(h("datalist", { id }, suggestions.map((one) => h("option", { value: one }))));
+  document.body.append(
+    h(
+      "datalist",
+      { id },
+      suggestions.map((one) => h("option", { value: one })),
+    ),
+  );
   return h("input", { ...shared, list: id });
 }
 
 export function select(path, options, first) {
   const entries = options.map((one) => (Array.isArray(one) ? one : [one, one]));
-  return h("select", { dataset: { path, kind: "text" } }, first ? h("option", { value: "" }, first) : null, entries.map(([value, text]) => h("option", { value }, text)));
+  return h(
+    "select",
+    { dataset: { path, kind: "text" } },
+    first ? h("option", { value: "" }, first) : null,
+    entries.map(([value, text]) => h("option", { value }, text)),
+  );
 }
 
 export function check(path, label) {
@@ -123,7 +139,8 @@ export function readFields(within, document) {
     const here = steps.reduce((inner, step) => (inner[step] ??= {}), document);
     const kept = textOf(here[last]) === control.value && control.dataset.kind !== "flag";
     if (kept && here[last] !== undefined) continue; // unchanged: keep it as it was written
-    const value = control.dataset.kind === "flag" ? control.checked || undefined : valueOf(control.value, control.dataset.kind);
+    const value =
+      control.dataset.kind === "flag" ? control.checked || undefined : valueOf(control.value, control.dataset.kind);
     if (value === undefined) delete here[last];
     else here[last] = value;
   }

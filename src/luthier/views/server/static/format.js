@@ -62,13 +62,15 @@ export function ago(at_s) {
   return new Date(at_s * 1000).toLocaleDateString([], { dateStyle: "medium" });
 }
 
-/** A proven or unproven gain: what to say of it, and its interval. */
-export function gain({ speedup, low, high, improved }) {
+/** A gain, proven or not, with its interval: a ratio, or a share where values are not positive. */
+export function gain({ speedup, low, high, improved, kind }) {
   if (speedup === null || speedup === undefined) return null;
-  const known = low !== null && low !== undefined && high !== null && high !== undefined;
+  const isRatio = kind !== "difference";
+  const text = (one) => (isRatio ? number(one, 3) : percent(one, 3));
+  const isKnown = low !== null && low !== undefined && high !== null && high !== undefined;
   return {
-    text: `${number(speedup, 3)}×`,
-    interval: known ? `${number(low, 3)} to ${number(high, 3)}` : "",
+    text: isRatio ? `${text(speedup)}×` : text(speedup),
+    interval: isKnown ? `${text(low)} to ${text(high)}` : "",
     improved: Boolean(improved),
   };
 }

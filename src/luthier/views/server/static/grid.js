@@ -5,10 +5,22 @@ import { listOf, listText, textOf, valueOf } from "./fields.js";
 
 /** The fields of one grid. `read()` gives what stands in them, undefined if nothing does. */
 export function gridFields(name, kindOf, { none = false } = {}) {
-  const kind = h("select", { "aria-label": `Kind of values of ${name}` }, none ? h("option", { value: "" }, "not given") : null, h("option", { value: "range" }, "range"), h("option", { value: "list" }, "list"));
-  const part = (label, placeholder) => h("input", { "aria-label": `${label} of ${name}`, placeholder, spellcheck: "false", autocomplete: "off" });
+  const kind = h(
+    "select",
+    { "aria-label": `Kind of values of ${name}` },
+    none ? h("option", { value: "" }, "not given") : null,
+    h("option", { value: "range" }, "range"),
+    h("option", { value: "list" }, "list"),
+  );
+  const part = (label, placeholder) =>
+    h("input", { "aria-label": `${label} of ${name}`, placeholder, spellcheck: "false", autocomplete: "off" });
   const [low, high, step] = [part("Lowest value", "from"), part("Highest value", "to"), part("Step", "1")];
-  const type = h("select", { "aria-label": `How the step of ${name} works` }, h("option", { value: "additive" }, "+"), h("option", { value: "multiplicative" }, "×"));
+  const type = h(
+    "select",
+    { "aria-label": `How the step of ${name} works` },
+    h("option", { value: "additive" }, "+"),
+    h("option", { value: "multiplicative" }, "×"),
+  );
   const list = part("Values", "a, b, c");
   const range = h("div", { class: "range" }, low, h("span", {}, "to"), high, h("span", {}, "step"), type, step);
   const body = h("div", {}, range, list);

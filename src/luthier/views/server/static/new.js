@@ -13,7 +13,7 @@ const launch = $("#launch");
 const answer = $("#check");
 const [components, options] = await Promise.all([get("/components"), get("/options")]);
 const form = new ExperimentForm($("#form"), components, options, () => views.note("form"));
-let key = newKey();
+const attempted = { text: null, key: "" };
 let launched = false;
 
 const views = new TwoViews({
@@ -30,7 +30,6 @@ function isEmpty() {
 }
 
 function checked(found) {
-  key = newKey();
   launch.disabled = !found?.ok;
   $("#dry-run").hidden = !found?.ok;
   editor.mark(null);
@@ -57,7 +56,11 @@ function showGood(found) {
   );
   const shown = $("#script pre");
   if (shown?.textContent === found.script) return;
-  fill($("#script"), codeBlock(found.script), found.command ? h("p", { class: "hint" }, "By: ", h("code", {}, found.command)) : null);
+  fill(
+    $("#script"),
+    codeBlock(found.script),
+    found.command ? h("p", { class: "hint" }, "By: ", h("code", {}, found.command)) : null,
+  );
 }
 
 async function start() {
@@ -65,7 +68,9 @@ async function start() {
   launch.disabled = true;
   const made = await attempt(async () => {
     const yaml = await views.text();
-    return post("/experiments", { yaml }, { headers: { "Idempotency-Key": key } });
+    // the same text has the same key: trying again launches no second experiment
+    if (attempted.text !== yaml) Object.assign(attempted, { text: yaml, key: newKey() });
+    return post("/experiments", { yaml }, { headers: { "Idempotency-Key": attempted.key } });
   });
   launch.disabled = false;
   if (made === null) return;
@@ -86,14 +91,29 @@ addEventListener("beforeunload", (event) => {
   if (views.typed > 0 && !launched) event.preventDefault();
 });
 
-$("#yaml").append(h("div", { class: "card pad stack" }, editor.element, h("p", { class: "hint" }, "The Tab key indents; Escape, then Tab, leaves the field. Comments are kept until you use the form.")));
+$("#yaml").append(
+  h(
+    "div",
+    { class: "card pad stack" },
+    editor.element,
+    h(
+      "p",
+      { class: "hint" },
+      "The Tab key indents; Escape, then Tab, leaves the field. Comments are kept until you use the form.",
+    ),
+  ),
+);
 
 const query = new URLSearchParams(location.search);
 if (query.has("clone")) {
   await attempt(async () => {
     const { yaml } = await get(`/experiments/${encodeURIComponent(query.get("clone"))}/source`);
     if (yaml) await views.begin(yaml);
-    else fill(answer, line("This experiment was not described by a file; it can be cloned as it is, from its page.", "note"));
+    else
+      fill(
+        answer,
+        line("This experiment was not described by a file; it can be cloned as it is, from its page.", "note"),
+      );
   });
 } else {
   await form.show({ experiment: { budget: 60 } });

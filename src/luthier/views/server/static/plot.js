@@ -18,7 +18,7 @@ function plotly() {
   return loading;
 }
 
-/** A place for one figure of the server, at `path` if that is known yet. `refresh` fetches it as soon as it is in view. */
+/** A place for one figure of the server, at `path` if that is known yet; it is fetched as soon as it is in view. */
 export class Plot {
   constructor(path, { title = "", empty = "Nothing to draw yet." } = {}) {
     this.path = path;
@@ -30,17 +30,21 @@ export class Plot {
     plotly().catch(() => {}); // begins to load; whoever draws says if that fails
     this.tag = null;
     this.figure = null;
+    this.isKnown = false;
     this.stale = true;
     this.busy = false;
     this.seen = false;
     this.waits = false; // to be drawn as soon as it has a size
-    new IntersectionObserver(([entry]) => {
-      this.seen = entry.isIntersecting;
-      if (!this.seen) return;
-      if (this.waits) this.draw();
-      else if (this.isDrawn) window.Plotly.Plots.resize(this.element);
-      this.load();
-    }, { rootMargin: "200px" }).observe(this.element);
+    new IntersectionObserver(
+      ([entry]) => {
+        this.seen = entry.isIntersecting;
+        if (!this.seen) return;
+        if (this.waits) this.draw();
+        else if (this.isDrawn) window.Plotly.Plots.resize(this.element);
+        this.load();
+      },
+      { rootMargin: "200px" },
+    ).observe(this.element);
     addEventListener("luthier-theme", () => this.draw());
   }
 
@@ -66,6 +70,7 @@ export class Plot {
       if (answer.status !== 304) {
         this.tag = answer.headers.get("ETag");
         this.figure = answer.status === 204 ? null : await answer.json();
+        this.isKnown = true;
         this.note.textContent = this.figure?.note ?? "";
         await this.draw();
       }
@@ -78,8 +83,8 @@ export class Plot {
   }
 
   async draw() {
-    if (!this.figure?.data) {
-      if (this.tag !== null || this.figure !== null) this.message(this.empty);
+    if (this.figure === null) {
+      if (this.isKnown) this.message(this.empty);
       return;
     }
     if (window.Plotly === undefined) this.message("Loading…");

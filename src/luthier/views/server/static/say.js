@@ -8,7 +8,13 @@ document.body.append(shelf);
 /** Say something in the corner for a while; trouble stays longer. */
 export function say(text, { bad = false } = {}) {
   const close = h("button", { type: "button", "aria-label": "Close" }, icon("close"));
-  const toast = h("div", { class: bad ? "toast bad" : "toast" }, icon(bad ? "warning" : "check"), h("span", {}, text), close);
+  const toast = h(
+    "div",
+    { class: bad ? "toast bad" : "toast" },
+    icon(bad ? "warning" : "check"),
+    h("span", {}, text),
+    close,
+  );
   close.addEventListener("click", () => toast.remove());
   shelf.append(toast);
   setTimeout(() => toast.remove(), bad ? 12000 : 4000);

@@ -26,8 +26,20 @@ export function trialsTable(path, detail) {
   }
 
   function show(items) {
-    fill(headings, sortable("number", "Trial"), h("th", { class: "number" }, "Runs"), measures.map((one, at) => (at === 0 ? sortable("estimate", one) : h("th", { class: "number" }, one))), h("th", { class: "number" }, "Noise"), names.map((name) => h("th", { class: "number" }, name)));
-    fill(body, items.length ? items.map((trial) => row(trial)) : h("tr", {}, h("td", { colspan: 9, class: "muted" }, "No run has ended yet.")));
+    fill(
+      headings,
+      sortable("number", "Trial"),
+      h("th", { class: "number" }, "Runs"),
+      measures.map((one, at) => (at === 0 ? sortable("estimate", one) : h("th", { class: "number" }, one))),
+      h("th", { class: "number" }, "Noise"),
+      names.map((name) => h("th", { class: "number" }, name)),
+    );
+    fill(
+      body,
+      items.length
+        ? items.map((trial) => row(trial))
+        : h("tr", {}, h("td", { colspan: 9, class: "muted" }, "No run has ended yet.")),
+    );
     const first = (state.pages.length - 1) * PAGE;
     fill(
       pager,
@@ -44,7 +56,11 @@ export function trialsTable(path, detail) {
       state.pages = [null];
       attempt(load);
     };
-    return h("th", { class: by === "estimate" ? "number" : "", "aria-sort": active ? "ascending" : null }, h("button", { type: "button", onclick: act }, title, active ? icon("up") : ""));
+    return h(
+      "th",
+      { class: by === "estimate" ? "number" : "", "aria-sort": active ? "ascending" : null },
+      h("button", { type: "button", onclick: act }, title, active ? icon("up") : ""),
+    );
   }
 
   function turn(text, off, act) {
@@ -59,8 +75,16 @@ export function trialsTable(path, detail) {
   function row(trial) {
     const guesses = [trial.estimate, ...(trial.others ?? [])];
     const inside = h("tr", { class: "inside", hidden: true }, h("td", { colspan: 4 + measures.length + names.length }));
-    const toggle = h("button", { type: "button", class: "quiet tiny", "aria-expanded": "false", "aria-label": `Runs of trial ${trial.number}` }, String(trial.number), icon("down"));
-    const spread = trial.estimate?.deviation && trial.estimate.value ? `${number((100 * trial.estimate.deviation) / Math.abs(trial.estimate.value), 2)} %` : "";
+    const toggle = h(
+      "button",
+      { type: "button", class: "quiet tiny", "aria-expanded": "false", "aria-label": `Runs of trial ${trial.number}` },
+      String(trial.number),
+      icon("down"),
+    );
+    const spread =
+      trial.estimate?.deviation && trial.estimate.value
+        ? `${number((100 * trial.estimate.deviation) / Math.abs(trial.estimate.value), 2)} %`
+        : "";
     const own = h(
       "tr",
       { class: "link" },
@@ -85,14 +109,34 @@ export function trialsTable(path, detail) {
   async function showRuns(cell, trial) {
     const page = await get(`${path}/runs?trial=${trial.number}&limit=100`);
     const below = h("div");
-    const scripts = h("button", { type: "button", class: "tiny", onclick: () => attempt(() => showScript(below, trial)) }, "Script of this configuration");
+    const scripts = h(
+      "button",
+      { type: "button", class: "tiny", onclick: () => attempt(() => showScript(below, trial)) },
+      "Script of this configuration",
+    );
     fill(
       cell,
       h(
         "table",
         {},
-        h("thead", {}, h("tr", {}, h("th", {}, "Run"), h("th", {}, "For"), h("th", {}, "Outcome"), h("th", { class: "number" }, "Took"), h("th", {}, "Output"))),
-        h("tbody", {}, page.items.map((run) => runRow(run, below))),
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            h("th", {}, "Run"),
+            h("th", {}, "For"),
+            h("th", {}, "Outcome"),
+            h("th", { class: "number" }, "Took"),
+            h("th", {}, "Output"),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          page.items.map((run) => runRow(run, below)),
+        ),
       ),
       h("div", { class: "actions", style: "margin: 0.8rem 0" }, scripts),
       below,
@@ -100,24 +144,52 @@ export function trialsTable(path, detail) {
   }
 
   function runRow(run, below) {
-    const said = run.outcome === "completed" ? [run.value, ...run.others].map((one, at) => measured(one, measures[at])).join(", ") : `${run.outcome}${run.reason ? `: ${run.reason}` : ""}`;
-    const logs = ["stdout", "stderr"].map((stream) => h("button", { type: "button", class: "quiet tiny", onclick: () => attempt(() => showLog(below, run, stream)) }, stream));
-    return h("tr", {}, h("td", {}, String(run.run)), h("td", {}, run.purpose), h("td", { class: `outcome ${run.outcome}`, style: "white-space: normal" }, said), h("td", { class: "number" }, duration(run.duration_s)), h("td", {}, run.has_log ? logs : h("span", { class: "muted" }, "not kept")));
+    const said =
+      run.outcome === "completed"
+        ? [run.value, ...run.others].map((one, at) => measured(one, measures[at])).join(", ")
+        : `${run.outcome}${run.reason ? `: ${run.reason}` : ""}`;
+    const logs = ["stdout", "stderr"].map((stream) =>
+      h(
+        "button",
+        { type: "button", class: "quiet tiny", onclick: () => attempt(() => showLog(below, run, stream)) },
+        stream,
+      ),
+    );
+    return h(
+      "tr",
+      {},
+      h("td", {}, String(run.run)),
+      h("td", {}, run.purpose),
+      h("td", { class: `outcome ${run.outcome}`, style: "white-space: normal" }, said),
+      h("td", { class: "number" }, duration(run.duration_s)),
+      h("td", {}, run.has_log ? logs : h("span", { class: "muted" }, "not kept")),
+    );
   }
 
   async function showLog(below, run, stream) {
-    const answer = await request("GET", `${path}/runs/${run.run}/log?stream=${stream}`, undefined, { headers: { Accept: "text/plain" } });
+    const answer = await request("GET", `${path}/runs/${run.run}/log?stream=${stream}`, undefined, {
+      headers: { Accept: "text/plain" },
+    });
     const text = await answer.text();
-    fill(below, h("p", { class: "label" }, `${stream} of run ${run.run}`), text ? codeBlock(text, "log") : line("It wrote nothing.", "calm"));
+    fill(
+      below,
+      h("p", { class: "label" }, `${stream} of run ${run.run}`),
+      text ? codeBlock(text, "log") : line("It wrote nothing.", "calm"),
+    );
   }
 
   async function showScript(below, trial) {
     const query = new URLSearchParams(Object.entries(trial.config).map(([name, one]) => [`p.${name}`, value(one)]));
     const found = await get(`${path}/script?${query}`);
-    fill(below, h("p", { class: "label" }, config(trial.config)), codeBlock(found.script ?? found.command ?? ""));
+    fill(below, h("p", { class: "label" }, config(trial.config)), codeBlock(found.script));
   }
 
   attempt(load);
-  const element = h("div", { class: "card" }, h("div", { class: "scroll" }, h("table", { class: "trials" }, h("thead", {}, headings), body)), pager);
+  const element = h(
+    "div",
+    { class: "card" },
+    h("div", { class: "scroll" }, h("table", { class: "trials" }, h("thead", {}, headings), body)),
+    pager,
+  );
   return { element, refresh: () => opened === null && element.offsetParent !== null && attempt(load) };
 }

@@ -13,13 +13,16 @@ export class TwoViews {
     Object.assign(this, { form, formElement, editor, editorElement, check, checked });
     this.typedIn = "form";
     this.typed = 0;
-    this.upToDate = true;
+    this.upToDate = false;
+    this.answer = null;
+    this.answeredAt = -1;
     this.later = paused(() => attempt(() => this.settle()), PAUSE_MS);
     formElement.addEventListener("input", () => this.note("form"));
     formElement.addEventListener("change", () => this.note("form"));
     formElement.addEventListener("submit", (event) => event.preventDefault());
     editor.area.addEventListener("input", () => this.note("yaml"));
-    for (const name of ["form", "yaml"]) $(`#tab-${name}`).addEventListener("click", () => attempt(() => this.look(name)));
+    for (const name of ["form", "yaml"])
+      $(`#tab-${name}`).addEventListener("click", () => attempt(() => this.look(name)));
     $("[role=tablist]").addEventListener("keydown", (event) => {
       if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
       attempt(() => this.look(this.shown === "form" ? "yaml" : "form"));
@@ -48,8 +51,7 @@ export class TwoViews {
 
   /** The document as a text, with everything typed so far. */
   async text() {
-    this.later.cancel();
-    if (this.typedIn === "form" && !this.upToDate) await this.writeText();
+    while (this.typedIn === "form" && !this.upToDate) await this.writeText();
     return this.editor.value;
   }
 
@@ -58,7 +60,9 @@ export class TwoViews {
     const text = await this.text();
     if (at !== this.typed) return;
     const answer = await this.check(text);
-    if (at === this.typed) this.checked(answer);
+    if (at !== this.typed) return;
+    [this.answer, this.answeredAt] = [answer, at];
+    this.checked(answer);
   }
 
   async writeText() {
@@ -89,6 +93,7 @@ export class TwoViews {
       tab.tabIndex = name === view ? 0 : -1;
     }
     if (document.activeElement?.closest("[role=tablist]")) $(`#tab-${view}`).focus();
+    if (this.answeredAt === this.typed) this.checked(this.answer); // it is said in other words there
   }
 }
 

@@ -1,0 +1,113 @@
+// The head of an experiment's page: its name, where it stands, and the buttons.
+
+import { patch, post, remove } from "./api.js";
+import { fill, h, icon, mayLaunch } from "./dom.js";
+import { ago, count, moment } from "./format.js";
+import { ask, attempt, say } from "./say.js";
+
+/** Whether something is still to come of it by itself. */
+export function isGoingOn(detail) {
+  return detail.status === "running" || detail.status === "queued";
+}
+
+/** The name, where it stands, and what can be done about it; `reload` is called after something was. */
+export function showHead(element, detail, reload) {
+  fill(
+    element,
+    h(
+      "div",
+      { class: "grow" },
+      h(
+        "h1",
+        {},
+        detail.name,
+        " ",
+        h("span", { class: `badge ${detail.status}`, style: "vertical-align: middle" }, statusText(detail)),
+      ),
+      h(
+        "p",
+        { class: "small" },
+        `${detail.author || "command line"} · begun `,
+        h("time", { title: moment(detail.created_at) }, ago(detail.created_at)),
+        detail.shared ? " · shared with everybody" : "",
+      ),
+    ),
+    h("div", { class: "actions" }, buttons(detail, reload)),
+  );
+}
+
+function statusText(detail) {
+  return detail.stop_requested && detail.status === "running" ? "stopping" : detail.status;
+}
+
+function buttons(detail, reload) {
+  const path = `/experiments/${detail.id}`;
+  const mine = detail.may_change;
+  const on = isGoingOn(detail);
+  const then = (act) => () => act(path, detail).then(reload);
+  return [
+    mine && on && !detail.stop_requested && button("stop", "Stop", then(stop)),
+    mine && !on && detail.status !== "finished" && button("play", "Resume", then(resume), "primary"),
+    mayLaunch && cloneButton(path, detail),
+    h(
+      "details",
+      { class: "menu" },
+      h("summary", { class: "button" }, icon("download"), "Export", icon("down")),
+      h(
+        "div",
+        {},
+        ["CSV", "JSON", "Parquet"].map((format) =>
+          h("a", { href: `/api/v1${path}/export?format=${format.toLowerCase()}`, download: "" }, `Runs as ${format}`),
+        ),
+        h("a", { href: `/api/v1${path}/report`, download: "" }, "Report as HTML"),
+      ),
+    ),
+    mine && button(detail.shared ? "lock" : "share", detail.shared ? "Unshare" : "Share", then(share)),
+    mine && !on && button("trash", "Delete", () => erase(path, detail), "danger"),
+  ];
+}
+
+function cloneButton(path, detail) {
+  if (!detail.has_source) return button("clone", "Clone", () => clone(path));
+  return h("a", { class: "button", href: `/new?clone=${detail.id}` }, icon("clone"), "Clone");
+}
+
+function button(sign, text, act, kind = "") {
+  const made = h("button", { type: "button", class: kind }, icon(sign), text);
+  made.addEventListener("click", async () => {
+    made.disabled = true;
+    await attempt(act);
+    made.disabled = false;
+  });
+  return made;
+}
+
+async function stop(path) {
+  await post(`${path}/stop`);
+  say("It will stop: what is running finishes, nothing new begins.");
+}
+
+async function resume(path) {
+  await post(`${path}/resume`);
+  say("It goes on as soon as a worker is free.");
+}
+
+async function clone(path) {
+  const copy = await post(`${path}/clone`);
+  location.assign(`/experiments/${copy.id}`);
+}
+
+async function share(path, detail) {
+  await patch(path, { shared: !detail.shared });
+}
+
+async function erase(path, detail) {
+  const sure = await ask(
+    `Delete ${detail.name}?`,
+    `Experiment ${detail.id} and its ${count(detail.runs)} runs are forgotten for good.`,
+    "Delete",
+  );
+  if (!sure) return;
+  await remove(path);
+  location.assign("/");
+}

@@ -1,0 +1,122 @@
+// What an experiment was set up with.
+
+import { get } from "./api.js";
+import { card, codeBlock, fill, h } from "./dom.js";
+import { count, duration, value } from "./format.js";
+import { attempt } from "./say.js";
+
+/** Everything that was decided before the first run. */
+export function showSetup(panel, path, detail) {
+  const { settings } = detail;
+  const script = h("div", {}, "Loading…");
+  const source = h("div", {}, "Loading…");
+  fill(
+    panel,
+    h(
+      "div",
+      { class: "cards two" },
+      card(
+        "What is measured",
+        "",
+        pairs(
+          settings.objectives.map((one) => [
+            one.measure,
+            one.goal === "maximize" ? "higher is better" : "lower is better",
+          ]),
+        ),
+      ),
+      card(
+        "Search",
+        "",
+        pairs([
+          ["Optimizer", settings.optimizer],
+          ...Object.entries(settings.options),
+          ["Budget", `${count(detail.budget)} runs`],
+          ["Workers", settings.workers],
+          ["Seed", settings.seed],
+          ["Verification", `${settings.verify} pairs at most`],
+        ]),
+      ),
+      card(
+        "Noise",
+        "",
+        pairs([
+          ["Runs of a configuration", settings.resample],
+          [
+            "Estimator",
+            settings.estimator === detail.result.estimator
+              ? settings.estimator
+              : `${settings.estimator} (${detail.result.estimator})`,
+          ],
+          ["Default again after", settings.sentinels ? `${settings.sentinels} runs` : "never"],
+        ]),
+      ),
+      card(
+        "Pruning and stopping",
+        "",
+        pairs([
+          ["Pruning", settings.prune ?? "none"],
+          ["Stopping", settings.stop.join(", ") || "when the budget is used up"],
+          ["Time limit", settings.time_limit_s === null ? "none" : duration(settings.time_limit_s)],
+          ["Timeout of a run", settings.timeout_s === null ? "none" : duration(settings.timeout_s)],
+        ]),
+      ),
+    ),
+    card("Space", detail.size === null ? "Continuous." : `${count(detail.size)} configurations.`, space(detail)),
+    card("Script", "What runs for the configuration to use.", script),
+    card("Source", "", source),
+  );
+  attempt(async () => {
+    const found = await get(`${path}/script`);
+    fill(script, codeBlock(found.script));
+  });
+  attempt(async () => {
+    const { yaml } = await get(`${path}/source`);
+    fill(source, yaml ? codeBlock(yaml) : h("p", { class: "muted" }, "It was not described by a file."));
+  });
+}
+
+function space(detail) {
+  return h(
+    "div",
+    { class: "scroll" },
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, h("th", {}, "Parameter"), h("th", {}, "Values"), h("th", {}, "Default"))),
+      h(
+        "tbody",
+        {},
+        detail.parameters.map((one) =>
+          h(
+            "tr",
+            {},
+            h("td", { class: "mono" }, one.name),
+            h("td", {}, valuesText(one)),
+            h("td", { class: "mono" }, value(one.default)),
+          ),
+        ),
+      ),
+    ),
+    detail.constraints.length
+      ? h("p", { class: "small muted" }, `Only where ${detail.constraints.join(" and ")}.`)
+      : null,
+  );
+}
+
+function valuesText(one) {
+  if (one.kind === "choice") return one.values.map(value).join(", ");
+  const step =
+    one.step === null || (one.step === 1 && one.scale === "linear")
+      ? ""
+      : `, ${one.scale === "log" ? "×" : "step "}${one.step}`;
+  return `${one.low}${one.unit} to ${one.high}${one.unit}${step}`;
+}
+
+function pairs(entries) {
+  return h(
+    "dl",
+    { class: "pairs" },
+    entries.map(([name, text]) => [h("dt", {}, name), h("dd", {}, String(text))]),
+  );
+}
