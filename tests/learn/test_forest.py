@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from luthier.learn.forest import Forest
-from luthier.learn.kernels import FloatArray
+from luthier.learn.points import FloatArray, PointSet
 
 MIXED = np.array([True, False, True])
 
@@ -90,3 +90,28 @@ def test_out_of_bag_predictions_have_not_seen_their_target() -> None:
     assert np.corrcoef(seen, noise)[0, 1] > 0.7
     assert abs(np.corrcoef(unseen, noise)[0, 1]) < 0.4
     assert (deviation > 0.0).mean() > 0.9
+
+
+@pytest.mark.parametrize("count", [1, 40, 150])  # the last one has trees with more leaves than a word has bits
+def test_tables_of_values_lead_to_the_same_leaves(count: int) -> None:
+    rng = np.random.default_rng(5)
+    grid = (np.stack(np.meshgrid(*map(np.arange, (20, 4, 10)), indexing="ij"), axis=-1).reshape(-1, 3) + 0.5) / (
+        20,
+        4,
+        10,
+    )
+    x = grid[rng.choice(len(grid), count, replace=False)]
+    forest, points = Forest(MIXED), PointSet(grid)
+    forest.grow(x, rng.standard_normal(count))
+    values = [points.part(column) for column in range(3)]
+    which = [part.which for part in values if part.which is not None]
+    expected = forest.leaves(grid)
+    np.testing.assert_array_equal(forest._leaves_by_tables([part.rows[:, 0] for part in values], which), expected)
+    np.testing.assert_array_equal(forest.leaves_of(points), expected)
+
+
+def test_points_without_repeats_are_led_through_the_trees() -> None:
+    x, z = points(40, seed=1), points(700, seed=2)
+    forest = Forest(MIXED)
+    forest.grow(x, stairs(x))
+    np.testing.assert_array_equal(forest.leaves_of(PointSet(z)), forest.leaves(z))

@@ -7,6 +7,7 @@ from luthier.learn.evidence import Evidence, weak_prior
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
 from luthier.learn.kernels import Family, FloatArray, Hyperparameters, Kernel
 from luthier.learn.linear import cholesky
+from luthier.learn.points import PointSet
 
 MIXED = np.array([True, False, True, True, False])
 
@@ -41,6 +42,19 @@ def test_laplace_correlation_by_its_definition() -> None:
     distances = np.where(MIXED, np.abs(gaps), gaps != 0.0)
     expected = np.exp(-np.sum(hyper.rates * distances, axis=2))
     np.testing.assert_allclose(Kernel(MIXED, "laplace").correlation(hyper, x, z), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["matern52", "laplace"])
+def test_correlation_with_a_grid_is_that_with_each_of_its_points(family: Family) -> None:
+    x, hyper = points(7, seed=1), Hyperparameters(1.0, 0.1, np.array([4.0, 0.7, 0.5, 9.0, 0.2]))
+    grid = (np.indices((9, 3, 8, 5, 3)).reshape(5, -1).T + 0.5) / (9, 3, 8, 5, 3)
+    grid[:, 3] += 1e-3 * np.random.default_rng(2).random(len(grid))  # a column without repeats among those with
+    kernel = Kernel(MIXED, family)
+    single = np.concatenate([kernel.correlation(hyper, x, grid[[row]]) for row in range(len(grid))], axis=1)
+    np.testing.assert_allclose(kernel.correlation(hyper, x, PointSet(grid)), single, rtol=1e-12)
+    grid[:, 3] = 0.5
+    single = np.concatenate([kernel.correlation(hyper, x, grid[[row]]) for row in range(len(grid))], axis=1)
+    np.testing.assert_allclose(kernel.correlation(hyper, x, PointSet(grid)), single, rtol=1e-12)
 
 
 @pytest.mark.parametrize("family", ["matern52", "matern32", "rbf"])
@@ -97,7 +111,7 @@ def test_predicts_a_bowl_and_knows_how_well() -> None:
 def test_growing_row_by_row_equals_starting_over() -> None:
     x, grid = points(40, seed=1), points(30, seed=2)
     y = bowl(x)
-    process, watched = GaussianProcess(MIXED), FixedPoints(grid)
+    process, watched = GaussianProcess(MIXED), FixedPoints(PointSet(grid))
     process.fit(Observations.single(x[:37], y[:37]))
     for count in range(37, 41):
         process.learn(Observations.single(x[:count], y[:count]))
@@ -106,27 +120,27 @@ def test_growing_row_by_row_equals_starting_over() -> None:
     process._forget_all()
     process._condition(Observations.single(x, y))
     assert process.hyper is hyper
-    over = FixedPoints(grid).predict_standard(process)
+    over = FixedPoints(PointSet(grid)).predict_standard(process)
     np.testing.assert_allclose(grown[0], over[0], atol=1e-8)
     np.testing.assert_allclose(grown[1], over[1], atol=1e-8)
 
 
 def test_a_changed_observation_is_noticed() -> None:
     x, grid = points(30, seed=1), points(30, seed=2)
-    process, watched = GaussianProcess(MIXED), FixedPoints(grid)
+    process, watched = GaussianProcess(MIXED), FixedPoints(PointSet(grid))
     process.fit(Observations.single(x, bowl(x)))
     before = watched.predict_standard(process)
     share = np.ones(30)
     share[12] = 0.01
     process.learn(Observations(x, bowl(x), share, np.zeros(30)))
-    after, fresh = watched.predict_standard(process), FixedPoints(grid).predict_standard(process)
+    after, fresh = watched.predict_standard(process), FixedPoints(PointSet(grid)).predict_standard(process)
     np.testing.assert_allclose(after[0], fresh[0], atol=1e-9)
     assert np.any(after[1] < before[1] - 1e-6)
 
 
 def test_believing_leaves_the_mean_and_is_taken_back() -> None:
     x, grid = points(20, seed=1), points(30, seed=2)
-    process, watched = GaussianProcess(MIXED), FixedPoints(grid)
+    process, watched = GaussianProcess(MIXED), FixedPoints(PointSet(grid))
     process.fit(Observations.single(x, bowl(x)))
     mean, deviation = watched.predict_standard(process)
     process.believe(grid[:2])

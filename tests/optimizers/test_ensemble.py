@@ -87,7 +87,7 @@ def test_a_bound_raises_what_is_expected_and_never_lowers_it() -> None:
 def test_a_pruned_region_loses_its_promise(bound: float | None) -> None:
     units = np.linspace(0.05, 0.95, 10)[:, None]
     outcomes: list[Outcome] = [Completed(3.0 - u) if u < 0.6 else Pruned("slow", at_least=bound) for u in units[:, 0]]
-    ensemble = Ensemble(np.array([True]))
+    ensemble = Ensemble(np.array([True]), seed=0)
     ensemble.learn(units, [trial(i, outcome) for i, outcome in enumerate(outcomes)])
     promise = ensemble.log_promise(Watched(np.array([[0.6], [0.9]])))
     assert promise[0] > promise[1]
@@ -96,12 +96,30 @@ def test_a_pruned_region_loses_its_promise(bound: float | None) -> None:
 def test_beliefs_are_taken_back() -> None:
     rng = np.random.default_rng(1)
     x: FloatArray = rng.random((20, 2))
-    ensemble, watched = Ensemble(np.array([True, True])), Watched(rng.random((15, 2)))
+    ensemble, watched = Ensemble(np.array([True, True]), seed=0), Watched(rng.random((15, 2)))
     ensemble.learn(x, [trial(i, Completed(float(row.sum()))) for i, row in enumerate(x)])
     before = ensemble.log_promise(watched)
     ensemble.believe(rng.random((3, 2)))
     ensemble.disbelieve()
     np.testing.assert_allclose(ensemble.log_promise(watched), before, rtol=1e-9)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_small_steps_down_a_plateau_are_no_news(sign: float) -> None:
+    x: FloatArray = np.random.default_rng(1).random((40, 2))
+    watched = Watched(x)
+
+    def promise(step: float, seed: int) -> FloatArray:
+        ensemble = Ensemble(np.array([True, True]), seed=seed)
+        ensemble.learn(x, [trial(i, Completed(sign * 100.0 - step * i)) for i in range(len(x))])
+        return ensemble.log_promise(watched)
+
+    def is_drawn(step: float) -> bool:
+        return not np.array_equal(promise(step, seed=1), promise(step, seed=2))
+
+    assert is_drawn(0.01)  # the turn is left to chance
+    assert not is_drawn(2.0)
+    np.testing.assert_array_equal(promise(0.01, seed=1), promise(0.01, seed=1))
 
 
 MIXED = Space(Integer("a", 0, 19), Integer("b", 0, 19), Choice("c", ["x", "y", "z"]))

@@ -1,17 +1,16 @@
 """Extremely randomised trees with a mean and a deviation, grown level by level, all trees at once."""
 
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from luthier.learn.kernels import BoolArray, FloatArray
-
-IntArray: TypeAlias = npt.NDArray[np.intp]
+from luthier.learn.points import IntArray, PointSet
 
 _DEEPEST = 64
 _GROWTH = 5  # new trees are grown when one in so many observations is new
 _AT_ONCE = 8_192  # points looked up together, over all trees: few enough for the processor's cache
+_WORD = 64  # bits
 
 
 class Forest:
@@ -149,6 +148,59 @@ class Forest:
                 node = self._left.take(node) + ((value > self._cut.take(node)) | (value < below.take(node)))
             leaves[roots] = node
         return leaves
+
+    def leaves_of(self, points: PointSet) -> IntArray:
+        """`leaves`, by a table for each column where the columns have few values and the trees few leaves."""
+        parts = [points.part(column) for column in range(points.rows.shape[1])]
+        which = [part.which for part in parts if part.which is not None]
+        lookups, words = self.trees * len(points), -(-self._grown // _WORD)
+        # Rough counts of operations; a level of a tree costs about four times what a column of a table costs.
+        tables = self._nodes * sum(len(part.rows) for part in parts) + lookups * words * (len(parts) + 4)
+        if len(which) < len(parts) or tables > 4 * self._depth * lookups:
+            return self.leaves(points.rows)
+        return self._leaves_by_tables([part.rows[:, 0] for part in parts], which)
+
+    def _leaves_by_tables(self, values: Sequence[FloatArray], which: Sequence[IntArray]) -> IntArray:
+        """`leaves` of the points whose value in column c is `values[c][which[c]]`.
+
+        A table has the leaves that a value leaves open, a bit for each; what all columns leave open is a single leaf.
+        (The bits are those of Lucchese et al. 2015, who keep more of them and take the first.)
+        """
+        column = np.repeat(np.arange(len(values)), [len(own) for own in values])
+        open_to, tree = self._open(np.concatenate(values), column)
+        leaf = np.flatnonzero(self._left == np.arange(self._nodes))
+        leaf = leaf[np.argsort(tree[leaf], kind="stable")]
+        counts = np.bincount(tree[leaf])
+        first = np.cumsum(counts) - counts
+        words = -(-int(counts.max()) // _WORD)
+        bits = np.zeros((self.trees, _WORD * words, len(column)), dtype=np.bool_)
+        bits[tree[leaf], np.arange(len(leaf)) - first[tree[leaf]]] = open_to[leaf]
+        packed = np.packbits(bits, axis=1, bitorder="little").transpose(0, 2, 1)
+        tables = np.split(np.ascontiguousarray(packed).view("<u8"), np.flatnonzero(np.diff(column)) + 1, axis=1)
+        leaves = np.empty((self.trees, len(which[0])), dtype=np.intp)
+        for at in range(self.trees):
+            for word in range(words):
+                left_over = tables[0][at, :, word].take(which[0])
+                for table, place in zip(tables[1:], which[1:], strict=True):
+                    left_over &= table[at, :, word].take(place)
+                position = np.frexp(left_over.astype(np.float64))[1]  # of the only bit, from 1 on; 0 if there is none
+                here = position > 0
+                leaves[at, here] = leaf[first[at] + word * _WORD + position[here] - 1]
+        return leaves
+
+    def _open(self, values: FloatArray, column: IntArray) -> tuple[BoolArray, IntArray]:
+        """Which nodes a point may come to, given one of its `values` (nodes in rows), and the tree of each node."""
+        open_to = np.ones((self._nodes, len(values)), dtype=np.bool_)
+        tree = np.arange(self._nodes)
+        level = np.arange(self.trees)
+        while len(level := level[self._left[level] != level]):
+            left, cut, own = self._left[level], self._cut[level, None], self._column[level, None]
+            is_right = np.where(self._ordered[own], values > cut, values != cut)
+            open_to[left] = open_to[level] & ((column != own) | ~is_right)
+            open_to[left + 1] = open_to[level] & ((column != own) | is_right)
+            tree[left] = tree[left + 1] = tree[level]
+            level = np.concatenate((left, left + 1))
+        return open_to, tree
 
     def predict(self, leaves: IntArray) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation at points given by their `leaves`, by the law of total variance over the trees."""

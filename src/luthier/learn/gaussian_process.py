@@ -8,7 +8,14 @@ import numpy as np
 
 from luthier.learn.evidence import Evidence, constant_mean, most_probable, weak_prior
 from luthier.learn.kernels import BoolArray, Family, FloatArray, Hyperparameters, Kernel
-from luthier.learn.linear import cholesky, inverse_from_cholesky, solve_cholesky, solve_lower
+from luthier.learn.linear import (
+    cholesky,
+    inverse_from_cholesky,
+    solve_cholesky,
+    solve_lower,
+    solve_lower_in_place,
+)
+from luthier.learn.points import PointSet
 
 _GROWTH = 5  # the hyper-parameters are fitted anew when one in so many observations is new
 _FIT_POINTS = 500
@@ -17,6 +24,7 @@ _COLD_ITERATIONS, _WARM_ITERATIONS = 50, 20
 _SMALLEST_VARIANCE = 1e-12
 _DRAWS = 16
 _NO_NOISE = 1e-9  # of the signal: keeps a covariance without noise from being singular
+_AT_ONCE = 32_768  # covariances computed together: few enough for the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +187,11 @@ class GaussianProcess:
 
     def predict(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation of the noise-free target at each row of `x`."""
-        return FixedPoints(x).predict(self)
+        return FixedPoints(PointSet(x)).predict(self)
 
     def predict_standard(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """`predict` on the inner scale, where the targets have mean 0 and deviation 1."""
-        return FixedPoints(x).predict_standard(self)
+        return FixedPoints(PointSet(x)).predict_standard(self)
 
     def to_targets(self, mean: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Take predictions from the inner scale to the unit of the targets."""
@@ -280,8 +288,8 @@ class GaussianProcess:
 class FixedPoints:
     """Predictions at the same points again and again: L⁻¹ k(X, points) is kept, an observation adds one row to it."""
 
-    def __init__(self, points: FloatArray) -> None:
-        self.points = points
+    def __init__(self, points: PointSet) -> None:
+        self._points = points
         self._row_ids: list[int] = []
         self._rows = np.empty((0, len(points)))
 
@@ -310,13 +318,17 @@ class FixedPoints:
         if new == old:
             return
         if new > len(self._rows):
-            rows = np.empty((new if old == 0 else new + new // 4 + 4, len(self.points)))
+            rows = np.empty((new + new // 4 + 4, len(self._points)))
             rows[:old] = self._rows[:old]
             self._rows = rows
-        fresh = process.hyper.signal * process.kernel.correlation(process.hyper, process.x[old:], self.points)
+        fresh, together = self._rows[old:new], max(1, _AT_ONCE // max(len(self._points), 1))
+        for row in range(0, new - old, together):
+            x = process.x[old:][row : row + together]
+            fresh[row : row + together] = process.kernel.correlation(process.hyper, x, self._points)
+        fresh *= process.hyper.signal
         if old:
             fresh -= process.lower[old:, :old] @ self._rows[:old]
-        self._rows[old:new] = solve_lower(process.lower[old:, old:], fresh)
+        solve_lower_in_place(process.lower[old:, old:], fresh)
 
 
 def _agreeing(first: list[int], second: list[int]) -> int:

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from luthier.learn.points import Part, PointSet
+
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Family: TypeAlias = Literal["matern52", "matern32", "rbf", "laplace"]
-
-_MANY, _TALL = 500, 12  # points and rows, from which on it pays to look for equal points
-_WORTHWHILE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +79,27 @@ class Kernel:
         """Which columns have a length scale; the others have a decay."""
         return self.ordered & (self.family != "laplace")
 
-    def correlation(self, hyper: Hyperparameters, x: FloatArray, z: FloatArray) -> FloatArray:
+    def correlation(self, hyper: Hyperparameters, x: FloatArray, z: FloatArray | PointSet) -> FloatArray:
         """The correlations between the rows of `x` and the rows of `z`; the signal variance is left out."""
-        is_smooth = self.is_smooth
-        values = np.ones((len(x), len(z)))
-        if is_smooth.any():
-            roots = np.sqrt(hyper.rates[is_smooth])
-            a = x[:, is_smooth] * roots
-            values = _by_distinct(lambda b: self.smooth(_squared_distances(a, b)), z[:, is_smooth] * roots, len(x))
-        for column in np.flatnonzero(~is_smooth):
-            values *= _by_distinct(partial(self._decay, hyper, x, int(column)), z[:, [column]], len(x))
+        points = z if isinstance(z, PointSet) else PointSet(z)
+        smooth, rough = np.flatnonzero(self.is_smooth), np.flatnonzero(~self.is_smooth)
+        if len(smooth):
+            part, roots = points.part(*smooth.tolist()), np.sqrt(hyper.rates[smooth])
+            squares = _squared_distances(x[:, smooth] * roots, part.rows * roots)
+            values = part.spread(self.smooth(squares))
+        else:
+            values = np.ones((len(x), len(points)))
+        for part in points.parts(*rough.tolist()):
+            values *= part.spread(self._decay(hyper, x, part))
         return values
 
-    def _decay(self, hyper: Hyperparameters, x: FloatArray, column: int, z: FloatArray) -> FloatArray:
-        """What a column that is not smooth contributes, for values `z` of that column."""
-        gaps = np.abs(x[:, [column]] - z.T) if self.ordered[column] else x[:, [column]] != z.T
-        return np.asarray(np.exp(-hyper.rates[column] * gaps), dtype=np.float64)
+    def _decay(self, hyper: Hyperparameters, x: FloatArray, part: Part) -> FloatArray:
+        """What columns that are not smooth contribute."""
+        exponent = np.zeros((len(x), len(part.rows)))
+        for column, z in zip(part.columns, part.rows.T, strict=True):
+            own = x[:, [column]]
+            exponent -= hyper.rates[column] * (np.abs(own - z) if self.ordered[column] else own != z)
+        return np.exp(exponent, out=exponent)
 
     def smooth(self, squares: FloatArray) -> FloatArray:
         """The correlation of the smooth columns, given the squared scaled distances."""
@@ -113,19 +116,3 @@ def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     squares += np.einsum("ij,ij->i", a, a)[:, None]
     squares += np.einsum("ij,ij->i", b, b)[None, :]
     return np.maximum(squares, 0.0, out=squares)
-
-
-def _by_distinct(function: Callable[[FloatArray], FloatArray], z: FloatArray, rows: int) -> FloatArray:
-    """`function` of the rows of `z`, a column of `rows` values for each, worked out once for equal ones.
-
-    Grids have many of these. To find them costs as much as a dozen rows do.
-    """
-    if rows < _TALL or len(z) < _MANY:
-        return function(z)
-    key = np.zeros(len(z), dtype=np.intp)
-    for column in z.T:
-        _, place = np.unique(column, return_inverse=True)
-        _, first, key = np.unique(key * len(z) + place, return_index=True, return_inverse=True)
-        if _WORTHWHILE * len(first) > len(z):
-            return function(z)
-    return function(z[first])[:, key]

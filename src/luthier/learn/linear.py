@@ -21,6 +21,13 @@ def _lapack() -> ModuleType:
     return lapack
 
 
+@cache
+def _blas() -> ModuleType:
+    from scipy.linalg import blas
+
+    return blas
+
+
 class _Threads(Protocol):
     def limit(self, *, limits: int) -> AbstractContextManager[object]: ...
 
@@ -81,3 +88,9 @@ def solve_lower(lower: FloatArray, right: FloatArray) -> FloatArray:
     """L⁻¹ B."""
     solution, _ = _lapack().dtrtrs(lower.T, right, lower=0, trans=1)
     return np.asarray(solution, dtype=np.float64)
+
+
+def solve_lower_in_place(lower: FloatArray, right: FloatArray) -> None:
+    """Put L⁻¹ B in the place of B, which must be C-ordered and may be wide: nothing of its size is copied."""
+    # The transpose of B is F-ordered, as BLAS wants it, and Bᵀ L⁻ᵀ is the transpose of what is wanted.
+    _blas().dtrsm(1.0, lower.T, right.T, side=1, lower=0, overwrite_b=1)

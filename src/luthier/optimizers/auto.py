@@ -24,7 +24,7 @@ class Automatic:
             self._search = ExhaustiveSearch(space, seed=seed, budget=budget, shuffled=True)
         else:
             initial = start_size(_INITIAL, budget)
-            belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_))
+            belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_), seed=seed)
             self._search = ModelSearch(space, belief, seed=seed, initial=initial)
 
     def ask(self, count: int, running: Sequence[Config]) -> Sequence[Config]:

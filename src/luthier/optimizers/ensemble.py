@@ -18,7 +18,8 @@ _FLOOR = 0.3  # this part of the weight is shared out equally: every model is he
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
 _RENEWAL = 10  # other candidates are looked at after so many trials
 _PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0
-_LOST, _BLIND = 2.0, 4  # in such doubt, one turn in so many asks no model: what no model sees is found by chance
+_LOST, _BLIND = 15, 4  # after so many runs without news, one turn in so many asks no model: chance sees what none does
+_NEWS = 0.01  # of the best value: what is better by less is no news
 _HONEST = 0.3  # a deviation is taken to be at least this part of the typical error
 _FARTHEST = 4.0  # in deviations; one surprise alone does not condemn a model
 
@@ -106,11 +107,14 @@ class Ensemble:
         ordered: BoolArray,
         members: Callable[[BoolArray], Sequence[Member]] = all_members,
         acquisition: Acquisition = "ei",
+        *,
+        seed: int,
     ) -> None:
+        self._seed = seed
         self._values = Blend(members(ordered), is_binary=False)
         self._successes = Blend(members(ordered), is_binary=True)
         self._acquisition = ACQUISITIONS[acquisition]
-        self._doubt = 1.0
+        self._doubt, self._is_lost = 1.0, False
         self._bounded = GaussianProcess(ordered)
         self._nothing = GaussianProcess(ordered)
         self._measured = self._failures = self._told = self._turn = self._renewed = 0
@@ -133,7 +137,7 @@ class Ensemble:
     def _learn_values(self, x: FloatArray, trials: Sequence[Trial], measured: BoolArray, bounds: FloatArray) -> None:
         data = observations(x[measured], [trial.estimate for trial in trials if trial.estimate is not None])
         warp = Warp.of(data.y)
-        self._doubt = _doubt(data.y)
+        self._doubt, self._is_lost = _doubt(data.y), _idle(data.y, _NEWS) >= _LOST
         data = Observations(data.x, warp(data.y), data.share, warp.errors(data.y, data.error))
         bounded = np.isfinite(bounds)
         if bounded.any():
@@ -150,11 +154,11 @@ class Ensemble:
     def log_promise(self, points: Watched) -> FloatArray:
         """How promising each point is: by the model whose turn it is, plus the log chance that it yields a number.
 
-        When nothing better was found for long, some turns are left to chance, which knows no plateaus.
+        When nothing new was found for long, some turns are left to chance, which knows no plateaus.
         Before anything was measured, the points farthest from those tried are the most promising.
         """
-        if self._measured and self._doubt >= _LOST and self._turn % _BLIND == 0:
-            promise = np.random.default_rng(self._turn).random(len(points.units))
+        if self._measured and self._is_lost and self._turn % _BLIND == 0:
+            promise = np.random.default_rng([self._seed, self._turn]).random(len(points.units))
         elif self._measured:
             mean, deviation, least = self._values.of_turn(self._turn, self._doubt).predict(points)
             promise = self._acquisition(mean, self._doubt * deviation, least)
@@ -179,5 +183,10 @@ class Ensemble:
 
 def _doubt(y: FloatArray) -> float:
     """How much more uncertain than it says a model is taken to be: the more, the longer nothing better was found."""
-    idle = len(y) - 1 - int(np.argmin(y))
-    return min(1.0 + max(idle - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)
+    return min(1.0 + max(_idle(y, 0.0) - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)
+
+
+def _idle(y: FloatArray, margin: float) -> int:
+    """How many runs there were since the best value was known but for a `margin`, a part of its size."""
+    best = float(np.min(y))
+    return len(y) - 1 - int(np.argmax(y <= best + margin * abs(best)))

@@ -39,7 +39,7 @@ class ForestSearch:
         check_known("forest", "design", design, DESIGNS)
         check_known("forest", "acquisition", acquisition, ACQUISITIONS)
         first = start_size(_INITIAL, budget) if initial is None else initial
-        belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_), _one_forest, acquisition)
+        belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_), _one_forest, acquisition, seed=seed)
         self._search = ModelSearch(space, belief, seed=seed, initial=first, design=DESIGNS[design])
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:

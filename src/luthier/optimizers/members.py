@@ -5,9 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
-from luthier.learn.forest import Forest, IntArray
+from luthier.learn.forest import Forest
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, Family, FloatArray
+from luthier.learn.points import IntArray, PointSet
 
 _LEAST_DEVIATION = 0.01
 _DOUBT = 0.02  # no chance is below that, or above 1 minus that
@@ -19,20 +20,21 @@ class Watched:
 
     def __init__(self, units: FloatArray) -> None:
         self.units = units
+        self._points = PointSet(units)
         self._fixed: dict[GaussianProcess, FixedPoints] = {}
         self._leaves: dict[Forest, tuple[int, IntArray]] = {}
 
     def fixed(self, process: GaussianProcess) -> FixedPoints:
         """The points as `process` follows them."""
         if process not in self._fixed:
-            self._fixed[process] = FixedPoints(self.units)
+            self._fixed[process] = FixedPoints(self._points)
         return self._fixed[process]
 
     def leaves(self, forest: Forest) -> IntArray:
         """The leaves of the points in the trees `forest` has now."""
         generation, leaves = self._leaves.get(forest, (-1, None))
         if leaves is None or generation != forest.generation:
-            leaves = forest.leaves(self.units)
+            leaves = forest.leaves_of(self._points)
             self._leaves[forest] = (forest.generation, leaves)
         return leaves
 

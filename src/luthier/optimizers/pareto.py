@@ -11,6 +11,7 @@ from luthier.errors import InvalidInputError
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.learn.linear import one_thread
+from luthier.learn.points import PointSet
 from luthier.optimizers.candidates import WHOLE_LIMIT, neighbourhood
 from luthier.optimizers.front import values_of
 from luthier.optimizers.gp import GaussianProcessSearch
@@ -133,14 +134,14 @@ class _Points:
     """Configurations to choose from, and what each model has worked out for them."""
 
     def __init__(self, space: Space, codes: FloatArray) -> None:
-        self.codes, self.units = codes, space.to_unit(codes)
+        self.codes, self._points = codes, PointSet(space.to_unit(codes))
         self.keys = [_key(row) for row in codes]
         self._known: dict[int, tuple[GaussianProcess, FixedPoints]] = {}
 
     def under(self, place: int, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
         """What one model predicts; its work is kept as long as it is the same process."""
         if place not in self._known or self._known[place][0] is not process:
-            self._known[place] = process, FixedPoints(self.units)
+            self._known[place] = process, FixedPoints(self._points)
         return self._known[place][1].predict(process)
 
 

@@ -1,0 +1,82 @@
+"""Points that models are asked about again and again, and what repeats among them: a grid has few values a column."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.intp]
+
+_MANY = 500  # points, from which on it pays to look for equal ones
+_REPEATS = 2  # so many points must share a combination, on average, for a table of combinations to pay
+_SMALL = 8  # columns are joined in one table while its combinations stand for so many points each
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some columns of many points: `rows` has each of their combinations once, and point i has that at `which[i]`.
+
+    Where combinations hardly repeat, `rows` are those of all points in order, and `which` is None.
+    """
+
+    columns: IntArray
+    rows: FloatArray
+    which: IntArray | None
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Give `values`, which have a column for each of `rows`, a column for each point."""
+        return values if self.which is None else values.take(self.which, axis=1)
+
+
+class PointSet:
+    """Rows of the unit cube; what is equal among them is looked for once."""
+
+    def __init__(self, rows: FloatArray) -> None:
+        self.rows = rows
+        self._part: dict[tuple[int, ...], Part] = {}
+        self._parts: dict[tuple[int, ...], list[Part]] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, *columns: int) -> Part:
+        """All of `columns` as one part."""
+        if columns not in self._part:
+            self._part[columns] = self._find(columns)
+        return self._part[columns]
+
+    def parts(self, *columns: int) -> list[Part]:
+        """The columns in a few parts with few combinations each; those that hardly repeat make up one of their own."""
+        if columns not in self._parts:
+            alone = [column for column in columns if self.part(column).which is None]
+            found = [self.part(*alone)] if alone else []
+            joined: Part | None = None
+            for column in columns:
+                if column not in alone:
+                    joined = self._join(found, joined, column)
+            self._parts[columns] = found if joined is None else [*found, joined]
+        return self._parts[columns]
+
+    def _join(self, found: list[Part], joined: Part | None, column: int) -> Part:
+        """`joined` with one more column; if that is too large, `joined` is `found` and another part begins."""
+        if joined is None:
+            return self.part(column)
+        larger = self.part(*joined.columns.tolist(), column)
+        if _SMALL * len(larger.rows) <= len(self):
+            return larger
+        found.append(joined)
+        return self.part(column)
+
+    def _find(self, columns: tuple[int, ...]) -> Part:
+        own, chosen = np.array(columns, dtype=np.intp), self.rows[:, columns]
+        if len(self) < _MANY:
+            return Part(own, chosen, None)
+        which, first = np.zeros(len(self), dtype=np.intp), np.zeros(1, dtype=np.intp)
+        for column in chosen.T:
+            _, place = np.unique(column, return_inverse=True)
+            _, first, which = np.unique(which * len(self) + place, return_index=True, return_inverse=True)
+            if _REPEATS * len(first) > len(self):
+                return Part(own, chosen, None)
+        return Part(own, chosen[first], which)
