@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from luthier.optimizers.friendly import AskTell, optimizer
     from luthier.space import Choice, Integer, Real, Space
     from luthier.trial import Config, Estimate, Run, Trial
+    from luthier.views.client import Client
 
 __version__ = "0.1.0"
 
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AskTell": "luthier.optimizers.friendly",
     "Choice": "luthier.space",
+    "Client": "luthier.views.client",
     "Config": "luthier.trial",
     "Estimate": "luthier.trial",
     "Integer": "luthier.space",
@@ -43,6 +45,7 @@ _HOMES = {
 __all__ = [
     "AskTell",
     "Choice",
+    "Client",
     "Config",
     "Estimate",
     "Integer",

@@ -119,6 +119,26 @@ def test_auto_runs_a_new_leader_again_while_it_may_be_luck() -> None:
     assert auto()(0, after(trial(*[9.0, 10.0, 11.0] * 2), trial(10.5), runs=100)) == 0, "half the root of 100 is 5"
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_auto_lets_a_third_run_decide_where_two_contradict_each_other(sign: float) -> None:
+    """Values of a goal to maximise have the other sign here; there 11 is the good run and 2 the slow one."""
+
+    def wanted(first: float, second: float, steady: tuple[float, ...] = (10.0, 10.1, 9.9)) -> int:
+        pair = trial(sign * first, sign * second)
+        return auto()(1, after(trial(*(sign * value for value in steady)), pair, runs=30))
+
+    good, slow = (9.0, 60.0) if sign > 0 else (11.0, 2.0)
+    assert wanted(good, slow) == wanted(slow, good) == 1
+    assert wanted(good, slow, (10.0, 3.0, 40.0)) == 0, "runs differ as much elsewhere"
+    assert wanted(good, slow, (10.0,)) == 0, "how much runs differ is not known"
+    assert wanted(slow, slow * 6.0**sign) == 0, "neither would lead"
+    assert auto()(1, after(trial(10.0, 10.1, 9.9), trial(9.0, 60.0), budget=19)) == 0
+
+
+def test_auto_asks_for_no_fourth_run_of_what_has_been_decided() -> None:
+    assert auto()(1, after(trial(10.0, 10.1, 9.9), trial(9.0, 60.0, 61.0), runs=30)) == 0
+
+
 @pytest.mark.parametrize("values", [(-11.0, -10.0, -9.0), (-1.0, 0.0, 1.0)])
 def test_auto_works_below_zero(values: tuple[float, ...]) -> None:
     assert auto()(1, after(trial(*values), trial(min(values)), runs=49)) == 1

@@ -55,6 +55,9 @@ def test_a_missing_key_is_reported_where_it_would_stand_and_unknown_steps_are_pa
         ("a: " + "[" * 5000, "t.yaml: is nested too deeply"),
         ("a: 9999-99-99\n", "t.yaml: this is not YAML"),
         ("a: 1\n---\nb: 2\n", "t.yaml:2: this is not YAML"),
+        ("a: !!bool x\n", "t.yaml: this is not YAML: a value is not what its tag says"),
+        ("a: !!timestamp x\n", "t.yaml: this is not YAML: a value is not what its tag says"),
+        (f"a: 0x{'f' * 99}\n", "t.yaml:1: a: is a number of 396 bits; 256 are the most"),
     ],
 )
 def test_what_is_wrong_is_one_line(text: str, message: str) -> None:
@@ -68,6 +71,12 @@ def test_aliases_that_multiply_are_refused() -> None:
     levels = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 9)]
     with pytest.raises(InvalidInputError, match="endless"):
         parse_document("l0: &l0 [1]\n" + "\n".join(levels), "t.yaml")
+
+
+def test_merges_that_multiply_are_refused() -> None:
+    levels = [f"l{n}: &l{n} {{<<: [{', '.join([f'*l{n - 1}'] * 10)}]}}" for n in range(1, 9)]
+    with pytest.raises(InvalidInputError, match="endless"):
+        parse_document("l0: &l0 {a: 1}\n" + "\n".join(levels), "t.yaml")
 
 
 def test_aliases_and_merges_work() -> None:

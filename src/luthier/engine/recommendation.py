@@ -7,6 +7,7 @@ import numpy as np
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import FloatArray
 from luthier.learn.linear import one_thread
+from luthier.measures.estimate import median_of
 from luthier.space import Space
 from luthier.trial import Completed, Lost, Trial
 
@@ -30,11 +31,11 @@ def is_reliable(trial: Trial) -> bool:
 def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | None:
     """The trial that goes into the verification.
 
-    The minimum is no mean, so there the lowest runs count, see `_seconded`. Where the model would stay with the default
+    The minimum is no mean, so there the lowest runs count, see `_low`. Where the model would stay with the default
     (the first trial), the lowest estimate counts: whether that is right is for the verification to say.
     """
     if estimator == "minimum":
-        return min(_lowest_first(trials), key=lambda at: _seconded(trials[at]), default=None)
+        return min(_lowest_first(trials), key=lambda at: _low(trials[at]), default=None)
     return recommended(space, trials) or best_of(trials)
 
 
@@ -70,13 +71,13 @@ def _lowest_first(trials: Sequence[Trial]) -> list[int]:
     return sorted(known, key=lambda at: _value(trials[at]))
 
 
-def _seconded(trial: Trial) -> float:
-    """The lowest run of a trial; of three or more, the lowest that another run was no slower than.
+def _low(trial: Trial) -> float:
+    """The median of the three lowest runs of a trial, or of as many as it has.
 
     A single one that is far too fast did less than the others, and would win whatever its configuration is worth.
     """
     values = sorted(outcome.value for outcome in trial.outcomes if isinstance(outcome, Completed))
-    return values[1] if len(values) > 2 else values[0]
+    return median_of(values[:3])
 
 
 def _value(trial: Trial) -> float:

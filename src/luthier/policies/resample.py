@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from luthier.errors import InvalidInputError
 from luthier.measures.estimate import deviation_of, mean_of, median_of
@@ -12,6 +12,7 @@ from luthier.policies.base import Progress, completed_values
 _Z = 1.96
 _FEWEST_REPEATS = 2
 _FEWEST_RUNS = 20
+_TO_DEVIATION = 1.4826  # times the median deviation of pairs gives that of a normal distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class Auto:
 
     Only the best one is run again. A search has many configurations that are nearly as good, so it costs little to
     drop one that was unlucky; to keep one that was lucky costs all. Run again, it falls behind, and the next one leads
-    and is asked about.
+    and is asked about. Where its two runs contradict each other, one of them was an accident, and a third decides.
 
     A search of fewer than 20 runs has none to spare. In others the first two repeats tell how noisy runs are; without
     noise there are no more of them. With noise, the best one may run twice at first and `most` times the square root of
@@ -132,8 +133,10 @@ class Auto:
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
-        if trial != progress.best or progress.budget < _FEWEST_RUNS:
+        if progress.budget < _FEWEST_RUNS:
             return 0
+        if trial != progress.best:
+            return int(_is_contradictory(trial, progress, self.doubt))
         if sum(len(values) - 1 for values in progress.repeats) < _FEWEST_REPEATS:
             return 1
         noisy = any(min(values) < max(values) for values in progress.repeats)
@@ -144,6 +147,24 @@ class Auto:
         if count == 1 and 2 * progress.runs >= progress.budget:
             return 1
         return int(_chance_of_second(progress, trial) >= self.doubt)
+
+
+def _is_contradictory(trial: int, progress: Progress, doubt: float) -> bool:
+    """Whether the better of two runs would lead, and the usual noise explains no such difference.
+
+    Both happen on real machines: a run that waited for somebody else, and one that found its data in a cache. So other
+    repeats may hold accidents as well; the usual noise is the median of their deviations, not the mean.
+    """
+    values = sorted(completed_values(progress.trials[trial]))
+    best = None if progress.best is None else progress.trials[progress.best].estimate
+    others = [group for group in progress.repeats if sorted(group) != values]
+    if len(values) != 2 or best is None or values[0] >= best.value or not others:
+        return False
+    noise = noise_of([*others, *([value] for value in values)])
+    deviations = [deviation_of([noise.place(value) for value in group]) or 0.0 for group in others]
+    usual = replace(noise, deviation=_TO_DEVIATION * median_of(deviations))
+    apart = noise.place(values[1]) - noise.place(values[0])
+    return usual.chance_below(apart, 0.5) < doubt  # two means of one run each: 1 x 1 / (1 + 1)
 
 
 def _chance_of_second(progress: Progress, best: int) -> float:

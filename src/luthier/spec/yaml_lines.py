@@ -17,6 +17,7 @@ Place: TypeAlias = tuple[Step, ...]
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
 _MOST_VALUES = 100_000
+_MOST_BITS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ def parse_document(text: str, source: str) -> Document:
         raise InvalidInputError(f"{source}:{line}: this is not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidInputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
+    except (KeyError, AttributeError):  # so PyYAML says that a tag such as !!bool does not fit
+        raise InvalidInputError(f"{source}: this is not YAML: a value is not what its tag says") from None
     except RecursionError:
         raise InvalidInputError(f"{source}: is nested too deeply; make it flatter") from None
     document = Document(source, {}, origins)
@@ -124,15 +127,13 @@ def _lines(root: object, source: str) -> Iterator[tuple[Place, int]]:
 
 
 def _keys(mapping: "yaml.MappingNode", source: str) -> Iterator[tuple[str, int, object]]:
-    """The name, line and value of every key, except the merge key, whose contents have no line of their own."""
+    """The name, line and value of every key; the merge key `<<` is one, so that what it brings is counted too."""
     lines: dict[str, int] = {}
     for key, item in mapping.value:
         line = key.start_mark.line + 1
         name = key.value
         if not isinstance(name, str):
             raise InvalidInputError(f"{source}:{line}: a key is not a plain name")
-        if key.tag == "tag:yaml.org,2002:merge":
-            continue
         if name in lines:
             raise InvalidInputError(f"{source}:{line}: {name} is on line {lines[name]} already; remove one of them")
         lines[name] = line
@@ -148,6 +149,8 @@ def _plain(value: object, place: Place, document: Document) -> Plain:
         return {key: _plain(item, (*place, key), document) for key, item in value.items() if item is not None}
     if isinstance(value, list):
         return [_plain(item, (*place, number), document) for number, item in enumerate(value)]
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise document.error(place, f"is a number of {value.bit_length()} bits; {_MOST_BITS} are the most")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise document.error(place, f"{value} is a {type(value).__name__}; put it in quotes")

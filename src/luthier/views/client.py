@@ -38,6 +38,7 @@ class Summary(TypedDict):
     low: float | None
     high: float | None
     value: float | None
+    kind: str | None
     cost_s: float | None
     mine: bool
     may_change: bool

@@ -21,9 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def report(
     number: Annotated[int, typer.Argument(help="The experiment's number; see luthier list.", metavar="NUMBER")],
-    html: Annotated[
-        bool, typer.Option("--html", help="Write one HTML file, as if nothing is said.")
-    ] = False,
+    html: Annotated[bool, typer.Option("--html", help="Write one HTML file, as if nothing is said.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The HTML file; luthier-report-NUMBER.html.", metavar="FILE")
     ] = None,

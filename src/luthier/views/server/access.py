@@ -235,7 +235,7 @@ def digest_of(secret: str) -> str:
 
 
 def csrf_of(secret: str) -> str:
-    """What a page of this session sends along with every change; other sites cannot know it."""
+    """What the pages of a session send along with every change; other sites cannot know it."""
     return hmac.new(secret.encode("utf-8", "surrogatepass"), b"csrf", hashlib.sha256).hexdigest()
 
 

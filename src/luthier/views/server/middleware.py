@@ -65,7 +65,7 @@ class LimitedBody:
             return
         said = Headers(scope=scope).get("content-length", "")
         if said.isascii() and said.isdigit() and (len(said) > _MOST_DIGITS or int(said) > MOST_BYTES):
-            await _drained(receive)
+            await _drained(receive, await receive())
             await Answer({"error": _TOO_LONG}, 413, {"Connection": "close"})(scope, receive, send)
             return
         seen = 0
@@ -75,21 +75,19 @@ class LimitedBody:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > MOST_BYTES:
-                await _drained(receive)
+                await _drained(receive, message)
                 raise HTTPException(413, _TOO_LONG, {"Connection": "close"})  # the one error that FastAPI passes on
             return message
 
         await self._app(scope, limited, send)
 
 
-async def _drained(receive: Receive) -> None:
-    """Pass over what is still to come, within reason: whoever is sending does not read the answer before."""
+async def _drained(receive: Receive, message: Message) -> None:
+    """Pass over what follows a part of a body, within reason: whoever is sending does not read the answer before."""
     left = _MOST_PASSED_OVER
-    while left > 0:
+    while message.get("more_body", False) and left > 0:
         message = await receive()
         left -= len(message.get("body", b"")) + 1
-        if not message.get("more_body", False):
-            return
 
 
 class Timed:

@@ -1,0 +1,447 @@
+"""Who gets in, what they may do, and for how long."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from http.cookies import SimpleCookie
+from pathlib import Path
+from typing import cast
+
+import pytest
+from argon2 import PasswordHasher
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.server.conftest import EXPERIMENT, PASSWORD, Running, Starter
+
+from luthier.errors import InvalidInputError, NotFoundError
+from luthier.store import open_books
+from luthier.store.books import Accounts
+from luthier.store.sql import SqlStore
+from luthier.views.server import access
+from luthier.views.server.access import (
+    INVITATION_S,
+    LOCAL,
+    SESSION_S,
+    AccessError,
+    Doorkeeper,
+    TooManyError,
+)
+from luthier.views.server.app import Place
+
+API = "/api/v1"
+FOR_EVERYBODY = {"get_health", "log_in"}
+FOR_USERS = {"add_components", "put_component", "delete_component", "create_experiment", "clone_experiment"}
+FOR_ADMINS = {"list_users", "put_user", "delete_user", "invite_user", "list_audit"}
+STREAM = "watch_experiments"
+"""It does not end as long as somebody listens."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def cheap_hasher() -> PasswordHasher:
+    return PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def accounts(tmp_path: Path) -> Iterator[Accounts]:
+    books = open_books(f"sqlite:///{tmp_path / 'x.db'}")
+    yield books.accounts
+    assert isinstance(books.history, SqlStore)
+    books.history.dispose()
+
+
+@pytest.fixture
+def door(accounts: Accounts, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Doorkeeper:
+    """A doorkeeper whose hashes are cheap, because tests make many of them."""
+    monkeypatch.setattr(access, "_hasher", cheap_hasher)
+    return Doorkeeper(accounts, clock)
+
+
+def test_an_invitation_lets_in_once_and_for_a_day(door: Doorkeeper, clock: Clock) -> None:
+    invitation = door.invite(LOCAL)
+    session = door.enter(invitation)
+    assert session is not None
+    assert door.enter(invitation) is None
+    who = door.recognise(session, "session")
+    assert who is not None
+    assert (who.name, who.role) == (LOCAL, "admin")
+    assert door.recognise(session, "token") is None
+    late = door.invite(LOCAL)
+    clock.now += INVITATION_S
+    assert door.enter(late) is None
+    clock.now += SESSION_S
+    assert door.recognise(session, "session") is None
+
+
+def test_the_local_user_is_gone_as_soon_as_there_are_accounts(door: Doorkeeper) -> None:
+    session, invitation = door.open_session(LOCAL), door.invite(LOCAL)
+    door.add_user("ada", "admin", PASSWORD)
+    assert door.recognise(session, "session") is None
+    assert door.enter(invitation) is None
+    with pytest.raises(InvalidInputError):
+        door.add_user(LOCAL, "admin", PASSWORD)
+
+
+def test_wrong_passwords_have_to_wait_longer_every_time(door: Doorkeeper, clock: Clock) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    for _ in range(5):
+        with pytest.raises(AccessError, match="wrong name or password"):
+            door.log_in("ada", "wrong", "here")
+    for wait in (1, 2, 4, 8):
+        with pytest.raises(TooManyError) as refused:
+            door.log_in("ada", PASSWORD, "elsewhere")
+        assert refused.value.after_s == pytest.approx(wait)
+        clock.now += wait
+        with pytest.raises(AccessError):
+            door.log_in("ada", "wrong", "here")
+    clock.now += 1000
+    assert door.log_in("ada", PASSWORD, "here")
+    with pytest.raises(AccessError):
+        door.log_in("ada", "wrong", "here")
+
+
+def test_one_address_cannot_try_many_names(door: Doorkeeper) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    for name in "abcde":
+        with pytest.raises(AccessError):
+            door.log_in(name, "wrong", "here")
+    with pytest.raises(TooManyError):
+        door.log_in("f", "wrong", "here")
+    assert door.log_in("ada", PASSWORD, "elsewhere")
+
+
+def test_what_is_remembered_of_failures_is_bounded(door: Doorkeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "_MOST_REMEMBERED", 10)
+    for number in range(30):
+        with pytest.raises(AccessError):
+            door.log_in(f"user {number}", "wrong", f"address {number}")
+    assert len(door._failures) == 10
+
+
+def test_somebody_stays_an_administrator(door: Doorkeeper) -> None:
+    with pytest.raises(InvalidInputError, match="somebody has to be an administrator"):
+        door.add_user("ada", "user", PASSWORD)
+    door.add_user("ada", "admin", PASSWORD)
+    door.add_user("bob", "admin", PASSWORD)
+    door.add_user("ada", "viewer", None)
+    for attempt in (
+        lambda: door.add_user("bob", "user", None),
+        lambda: door.add_user("bob", "admin", None, disabled=True),
+        lambda: door.remove_user("bob"),
+    ):
+        with pytest.raises(InvalidInputError, match="somebody has to be an administrator"):
+            attempt()
+    door.remove_user("ada")
+    door.remove_user("bob")
+    assert not door.has_accounts
+
+
+def test_a_disabled_account_stays_so_until_it_is_enabled(door: Doorkeeper) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    door.add_user("bob", "user", PASSWORD)
+    session, (token, _) = door.open_session("bob"), door.issue_token("bob", "x", None)
+    door.add_user("bob", "viewer", None, disabled=True)
+    door.add_user("bob", "user", None)
+    assert door.recognise(session, "session") is None
+    assert door.recognise(token, "token") is None
+    with pytest.raises(AccessError):
+        door.log_in("bob", PASSWORD, "here")
+    door.add_user("bob", "user", None, disabled=False)
+    assert door.recognise(session, "session") is not None
+
+
+def test_a_new_password_ends_sessions_and_keeps_tokens(door: Doorkeeper) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    mine, other = door.open_session("ada"), door.open_session("ada")
+    token, _ = door.issue_token("ada", "x", 10.0)
+    who = door.recognise(mine, "session")
+    assert who is not None
+    with pytest.raises(AccessError):
+        door.change_password(who, "wrong", "another long one", "here")
+    with pytest.raises(InvalidInputError, match="10 to 1000 characters"):
+        door.change_password(who, PASSWORD, "short", "here")
+    door.change_password(who, PASSWORD, "another long one", "here")
+    assert door.recognise(mine, "session") == who
+    assert door.recognise(other, "session") is None
+    assert door.recognise(token, "token") is not None
+    door.add_user("ada", "admin", PASSWORD)
+    assert door.recognise(mine, "session") is None
+    assert door.recognise(token, "token") is not None
+
+
+def test_secrets_cannot_be_read_from_the_store(door: Doorkeeper, tmp_path: Path) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    secrets = [door.open_session("ada"), door.issue_token("ada", "x", None)[0], door.invite("ada"), PASSWORD]
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("x.db*"))
+    assert b"ada" in stored
+    for secret in secrets:
+        assert secret.encode() not in stored
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=st.text(max_size=70), password=st.text(max_size=20))
+def test_any_name_and_password_works_or_is_refused(name: str, password: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(access, "_hasher", cheap_hasher)
+        with suppress(InvalidInputError):
+            access._check_name(name)
+            assert name.isprintable()
+            assert not set(name) & set("/\\?#%")
+        with suppress(InvalidInputError):
+            hashed = access.hash_of(password)
+            assert access._is_password(hashed, password)
+            assert not access._is_password(hashed, password + "x")
+
+
+# Over the whole API --------------------------------------------------------------------------------------------------
+
+
+class Operation:
+    """One operation of the OpenAPI document, with an example of everything that it takes."""
+
+    def __init__(self, path: str, method: str, described: dict[str, object], schemas: dict[str, object]) -> None:
+        self.described = described
+        self.method = method.upper()
+        self.name = str(described["operationId"])
+        self.has_experiment = "{experiment_id}" in path
+        self.path = path
+        query = []
+        for parameter in cast("list[dict[str, object]]", described.get("parameters", [])):
+            example = cast("list[object]", parameter.get("examples") or _of(parameter, "schema").get("examples") or [])
+            if parameter["in"] == "path":
+                self.path = self.path.replace(f"{{{parameter['name']}}}", str(example[0]))
+            elif parameter.get("required"):
+                query.append(f"{parameter['name']}={example[0]}")
+        self.path += f"?{'&'.join(query)}" if query else ""
+        body = _of(_of(_of(described, "requestBody"), "content"), "application/json")
+        self.body = _example(_of(body, "schema"), schemas) if body else None
+
+    def ask(self, server: Running, token: str | None, headers: dict[str, str] | None = None) -> int:
+        return server.ask(self.method, self.path, self.body, token=token, headers=headers).status
+
+
+def _of(described: dict[str, object], name: str) -> dict[str, object]:
+    return cast("dict[str, object]", described.get(name, {}))
+
+
+def _example(schema: dict[str, object], schemas: dict[str, object]) -> object:
+    """The first example in a schema, or in what it is made of."""
+    if "examples" in schema:
+        return cast("list[object]", schema["examples"])[0]
+    if "$ref" in schema:
+        return _example(cast("dict[str, object]", schemas[str(schema["$ref"]).rpartition("/")[2]]), schemas)
+    parts = [*cast("list[object]", schema.get("anyOf", [])), schema.get("items"), *_of(schema, "properties").values()]
+    found = [_example(part, schemas) for part in parts if isinstance(part, dict)]
+    return next((example for example in found if example is not None), None)
+
+
+def operations(server: Running) -> list[Operation]:
+    document = cast("dict[str, object]", server.ask("GET", f"{API}/openapi.json", token=None).json)
+    schemas = _of(_of(document, "components"), "schemas")
+    paths = cast("dict[str, dict[str, dict[str, object]]]", document["paths"])
+    return [
+        Operation(path, method, described, schemas)
+        for path, each in paths.items()
+        for method, described in each.items()
+    ]
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server with an administrator, two users and a viewer; the experiment is ada's."""
+    from tests.server.conftest import running_server
+
+    folder = tmp_path_factory.mktemp("people")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_DATA_HOME", str(folder))
+        patched.delenv("LUTHIER_STORE", raising=False)
+        with running_server(f"sqlite:///{folder / 'x.db'}") as running:
+            running.add_user("root", "admin")
+            ada = running.add_user("ada", "user")
+            running.add_user("bob", "user")
+            running.add_user("vic", "viewer")
+            running.launch(token=ada)
+            yield running
+
+
+def token_of(server: Running, name: str) -> str:
+    return server.context.door.issue_token(name, "test", None)[0]
+
+
+def test_every_operation_is_described_with_an_example(people: Running) -> None:
+    document = cast("dict[str, object]", people.ask("GET", f"{API}/openapi.json", token=None).json)
+    schemas = _of(_of(document, "components"), "schemas")
+    found = operations(people)
+    assert len(found) > 45
+    assert len({operation.name for operation in found}) == len(found)
+    for operation in found:
+        assert operation.described["summary"], operation.name
+        assert operation.described["description"], operation.name
+        assert operation.described["tags"], operation.name
+        answers = _of(operation.described, "responses")
+        assert {"401", "403", "404", "422"} <= set(answers), operation.name
+        good = cast("dict[str, object]", next(answers[code] for code in answers if code.startswith("2")))
+        shown = [
+            media.get("example") or _example(_of(media, "schema"), schemas)
+            for media in cast("dict[str, dict[str, object]]", good.get("content", {})).values()
+        ]
+        assert any(shown) or operation.body is not None or "204" in answers, operation.name
+
+
+def test_every_operation_needs_a_pass(people: Running) -> None:
+    for operation in operations(people):
+        status = operation.ask(people, None)
+        assert (status == 401) == (operation.name not in FOR_EVERYBODY), operation.name
+        if operation.name not in FOR_EVERYBODY:
+            assert operation.ask(people, "nonsense") == 401
+            assert operation.ask(people, None, {"Cookie": f"{people.context.cookie}=nonsense"}) == 401
+            assert operation.ask(people, people.context.door.invite("root")) == 401
+            assert operation.ask(people, people.context.door.open_session("root")) == 401
+
+
+def test_every_operation_knows_its_role(people: Running) -> None:
+    viewer, user = token_of(people, "vic"), token_of(people, "bob")
+    names = {operation.name for operation in operations(people)}
+    assert names >= FOR_USERS | FOR_ADMINS | FOR_EVERYBODY
+    for operation in operations(people):
+        if operation.name in (STREAM, "log_in"):
+            continue
+        refused = operation.name in FOR_USERS | FOR_ADMINS
+        assert (operation.ask(people, viewer) == 403) == refused, operation.name
+        if operation.name in FOR_ADMINS:
+            assert operation.ask(people, user) == 403, operation.name
+
+
+def test_other_peoples_experiments_are_not_there(people: Running) -> None:
+    before = people.books.history.experiment(1)
+    for name in ("bob", "vic"):
+        token = token_of(people, name)
+        for operation in operations(people):
+            if operation.has_experiment:
+                expected = 403 if name == "vic" and operation.name in FOR_USERS else 404
+                assert operation.ask(people, token) == expected, operation.name
+        assert people.ask("GET", f"{API}/compare?ids=1", token=token).status == 404
+        assert people.ask("GET", f"{API}/compare/figures/best?ids=1", token=token).status == 404
+        assert b"first try" not in people.ask("GET", f"{API}/experiments", token=token).body
+        assert b"first try" not in people.ask("GET", f"{API}/components", token=token).body
+    assert people.books.history.experiment(1) == before
+
+
+def test_sessions_need_their_own_csrf_text_for_every_change(people: Running) -> None:
+    good, other = people.session("ada"), people.session("ada")
+    cookie = {"Cookie": good["Cookie"]}
+    for operation in operations(people):
+        if operation.method == "GET" or operation.name == "log_in":
+            continue
+        for sent in (cookie, {**cookie, "X-Luthier-CSRF": ""}, {**cookie, "X-Luthier-CSRF": other["X-Luthier-CSRF"]}):
+            assert operation.ask(people, None, sent) == 403, operation.name
+    assert people.ask("GET", f"{API}/me", token=None, headers=cookie).status == 200
+    body = {"yaml": EXPERIMENT}
+    assert people.ask("POST", f"{API}/experiments/check", body, token=None, headers=good).status == 200
+
+
+def test_shared_experiments_are_seen_and_not_changed(server: Running) -> None:
+    server.add_user("root", "admin")
+    ada, bob = server.add_user("ada", "user"), server.add_user("bob", "user")
+    server.launch(token=ada)
+    assert server.ask("PATCH", f"{API}/experiments/1", {"shared": True}, token=ada).status == 200
+    seen = server.ask("GET", f"{API}/experiments/1", token=bob)
+    assert cast("dict[str, object]", seen.json)["may_change"] is False
+    for method, path, given_body in (
+        ("POST", "/stop", None), ("POST", "/resume", None), ("PATCH", "", {"shared": False}), ("DELETE", "", None),
+    ):  # fmt: skip
+        assert server.ask(method, f"{API}/experiments/1{path}", given_body, token=bob).status == 403
+    copy = server.ask("POST", f"{API}/experiments/1/clone", token=bob)
+    assert cast("dict[str, object]", copy.json)["author"] == "bob"
+
+
+def test_logging_in_and_out(server: Running) -> None:
+    server.add_user("ada", "admin")
+    login = {"name": "ada", "password": PASSWORD}
+    any_page = {"X-Luthier-CSRF": "1"}
+    assert server.ask("POST", f"{API}/session", login, token=None).status == 403
+    wrong = server.ask("POST", f"{API}/session", {**login, "password": "no"}, token=None, headers=any_page)
+    assert wrong.status == 401
+    reply = server.ask("POST", f"{API}/session", login, token=None, headers=any_page)
+    assert reply.status == 200
+    cookie = SimpleCookie(reply.headers["set-cookie"])[server.context.cookie]
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"], cookie["secure"]) == (True, "lax", "/", "")
+    user = cast("dict[str, dict[str, str]]", reply.json)["user"]
+    headers = {"Cookie": f"{server.context.cookie}={cookie.value}", "X-Luthier-CSRF": user["csrf"]}
+    assert server.ask("GET", f"{API}/me", token=None, headers=headers).json == user
+    assert server.ask("DELETE", f"{API}/session", token=None, headers=headers).status == 204
+    assert server.ask("GET", f"{API}/me", token=None, headers=headers).status == 401
+    assert server.ask("DELETE", f"{API}/session", token=token_of(server, "ada")).status == 422
+
+
+def test_too_many_logins_are_told_when_to_come_back(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.add_user("ada", "admin")
+    monkeypatch.setattr(server.context.door, "_clock", lambda: 1e9)
+    login, headers = {"name": "ada", "password": "no"}, {"X-Luthier-CSRF": "1"}
+    statuses = [server.ask("POST", f"{API}/session", login, token=None, headers=headers) for _ in range(6)]
+    assert [reply.status for reply in statuses] == [401] * 5 + [429]
+    assert statuses[-1].headers["retry-after"] == "2"
+
+
+def test_cookies_are_for_https_alone_where_there_is_https(start_server: Starter) -> None:
+    server = start_server(place=lambda port: Place(port, is_https=True))
+    server.add_user("ada", "admin")
+    login = {"name": "ada", "password": PASSWORD}
+    reply = server.ask("POST", f"{API}/session", login, token=None, headers={"X-Luthier-CSRF": "1"})
+    assert SimpleCookie(reply.headers["set-cookie"])[server.context.cookie]["secure"]
+    invited = server.ask("POST", f"{API}/users/ada/invitation", token=token_of(server, "ada"))
+    assert cast("dict[str, str]", invited.json)["url"].startswith("https://127.0.0.1:")
+
+
+def test_tokens_are_made_and_forgotten(server: Running) -> None:
+    made = server.ask("POST", f"{API}/me/tokens", {"label": "night", "days": 1})
+    assert made.status == 201
+    token = cast("dict[str, str]", made.json)["token"]
+    assert server.ask("GET", f"{API}/me", token=token).status == 200
+    tokens = cast("list[dict[str, object]]", server.ask("GET", f"{API}/me/tokens").json)
+    assert [one["label"] for one in tokens] == ["test", "night"]
+    assert token not in str(tokens)
+    assert server.ask("DELETE", f"{API}/me/tokens/{tokens[1]['id']}").status == 204
+    assert server.ask("GET", f"{API}/me", token=token).status == 401
+    assert server.ask("DELETE", f"{API}/me/tokens/{tokens[1]['id']}").status == 404
+
+
+def test_users_are_changed_and_removed_at_once(server: Running) -> None:
+    root, bob = server.add_user("root", "admin"), server.add_user("bob", "admin")
+    assert server.ask("GET", f"{API}/users", token=bob).status == 200
+    assert server.ask("PUT", f"{API}/users/bob", {"role": "viewer"}, token=root).status == 200
+    assert server.ask("GET", f"{API}/users", token=bob).status == 403
+    assert server.ask("PUT", f"{API}/users/bob", {"role": "viewer", "disabled": True}, token=root).status == 200
+    assert server.ask("GET", f"{API}/me", token=bob).status == 401
+    users = cast("list[dict[str, object]]", server.ask("GET", f"{API}/users", token=root).json)
+    assert [(one["name"], one["role"], one["disabled"]) for one in users] == [
+        ("bob", "viewer", True), ("root", "admin", False),
+    ]  # fmt: skip
+    assert "argon2" not in str(users)
+    assert server.ask("DELETE", f"{API}/users/root", token=root).status == 422
+    assert server.ask("DELETE", f"{API}/users/bob", token=root).status == 204
+    with pytest.raises(NotFoundError):
+        server.books.accounts.user("bob")
+    assert server.ask("POST", f"{API}/users/bob/invitation", token=root).status == 404
+    invited = server.ask("POST", f"{API}/users/root/invitation", token=root)
+    link = cast("dict[str, str]", invited.json)["url"]
+    assert server.context.door.enter(link.partition("token=")[2]) is not None
+
+
+def test_own_password(server: Running) -> None:
+    assert server.ask("PUT", f"{API}/me/password", {"old": PASSWORD, "new": PASSWORD}).status == 422
+    token = server.add_user("ada", "admin")
+    changed = {"old": PASSWORD, "new": "another long one"}
+    assert server.ask("PUT", f"{API}/me/password", {**changed, "old": "no"}, token=token).status == 401
+    assert server.ask("PUT", f"{API}/me/password", changed, token=token).status == 204
+    assert server.context.door.log_in("ada", "another long one", "here")

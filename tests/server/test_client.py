@@ -1,0 +1,146 @@
+"""The Python client, and the examples of the documentation, against a real server."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from tests.conftest import missing
+from tests.server.conftest import EXPERIMENT, Running, running_server
+
+import luthier
+from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.trial import Completed, Failed
+from luthier.views.client import Client, events_in
+from luthier.views.launch import relaunch
+
+DOCS = Path(__file__).parents[2] / "docs" / "api.md"
+
+
+@pytest.fixture
+def client(server: Running) -> Client:
+    return luthier.Client(server.url, server.token, retry_s=0.01)
+
+
+def test_an_experiment_from_launch_to_result(client: Client, server: Running) -> None:
+    text = EXPERIMENT.replace("budget: 40", "budget: 3")
+    made = client.create(text, key="k")
+    assert client.create(text, key="k")["id"] == made["id"]
+    waited: list[object] = []
+    waiting = threading.Thread(target=lambda: waited.append(client.wait(made["id"])["status"]))
+    waiting.start()
+    relaunch(made["id"], server.store_url, quiet=True)
+    waiting.join()
+    assert waited == ["finished"]
+    assert client.experiment(made["id"])["runs"] == 3
+    assert [run["outcome"] for run in client.runs(made["id"])] == ["completed"] * 3
+    assert client.figure(made["id"], "trajectory") is not None
+    assert client.figure(client.clone(made["id"])["id"], "trajectory") is None
+
+
+def test_steering(client: Client) -> None:
+    number = client.create(EXPERIMENT)["id"]
+    assert client.stop(number)["status"] == "stopped"
+    assert client.wait(number)["status"] == "stopped"
+    assert client.resume(number)["status"] == "queued"
+    other = client.clone(number, EXPERIMENT.replace("first try", "other"))
+    assert [one["name"] for one in client.experiments(text="OTHER")] == ["other"]
+    assert [one["id"] for one in client.experiments(mine=True, status="queued")] == [other["id"], number]
+    client.delete(other["id"])
+    assert [one["id"] for one in client.experiments()] == [number]
+    assert client.register("components: {knob: {parameters: {A: {type: int, env_var: true}}}}") == ["knob"]
+    assert [one["name"] for one in client.components()] == ["knob"]
+
+
+def test_runs_are_listed_over_many_pages(client: Client, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("luthier.views.client._PAGE", 2)
+    number = client.create(EXPERIMENT)["id"]
+    server.play(number, [Completed(1.0), Failed("x"), Completed(2.0), Completed(3.0), None], "stopped")
+    assert [run["value"] for run in client.runs(number)] == [1.0, None, 2.0, 3.0, None]
+    more = [client.create(EXPERIMENT)["id"] for _ in range(3)]
+    assert [one["id"] for one in client.experiments()] == [*reversed(more), number]
+
+
+def test_mistakes_are_told_in_one_line(client: Client, server: Running) -> None:
+    with pytest.raises(NotFoundError, match="there is no experiment 7"):
+        client.experiment(7)
+    with pytest.raises(InvalidInputError, match=r"experiment.yaml:2: experiment.budget: 0"):
+        client.create(EXPERIMENT.replace("budget: 40", "budget: 0"))
+    number = client.create(EXPERIMENT)["id"]
+    client.stop(number)
+    with pytest.raises(UnavailableError, match="is not running"):
+        client.stop(number)
+    with pytest.raises(InvalidInputError, match="log in first"):
+        Client(server.url, "wrong").components()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(UnavailableError, match="cannot be reached"):
+        next(Client(f"http://127.0.0.1:{port}", "x").watch(1))
+    for url, token in (("127.0.0.1", "x"), ("file:///etc", "x"), ("http://x", ""), ("http://x", "a\nb")):
+        with pytest.raises(InvalidInputError):
+            Client(url, token)
+
+
+def test_a_lost_connection_is_made_again_and_nothing_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    store = f"sqlite:///{tmp_path / 'x.db'}"
+    with running_server(store) as server:
+        number = server.launch()
+        client = Client(server.url, server.token, retry_s=0.01)
+        port = int(server.url.rpartition(":")[2])
+        events = client.watch(number, since=0)
+        assert next(events).kind == "status"
+        server.play(number, [Completed(1.0)], "stopped")
+        seen: set[int] = set()
+        while 0 not in seen:
+            seen |= _runs(next(events).data)
+    with running_server(store, port=port) as server:
+        server.play(number, [Completed(2.0), Completed(3.0)])
+        while not seen >= {1, 2}:
+            seen |= _runs(next(events).data)
+        events.close()  # type: ignore[attr-defined]  # it is a generator
+
+
+def _runs(data: object) -> set[int]:
+    return {run["run"] for run in data} if isinstance(data, list) else set()
+
+
+def test_events_in_lines() -> None:
+    lines = ": comment\n\nid: 3\nevent: runs\ndata: [1]\n\nevent: gone\r\ndata: {}\r\n\r\ndata: 5\n".splitlines(
+        keepends=True
+    )
+    assert [(event.kind, event.data, event.id) for event in events_in(lines)] == [("runs", [1], 3), ("gone", {}, None)]
+
+
+def test_the_examples_of_the_documentation(server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("curl") is None:
+        missing("curl is not installed; as root: sh tests/services.sh")
+    text = DOCS.read_text(encoding="utf-8")
+    consoles = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
+    programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert (len(consoles), len(programs)) == (3, 1)
+    environment = {**os.environ, "URL": server.url, "TOKEN": server.token}
+    for console in consoles:
+        script = re.sub(r"^\$ ", "", console, flags=re.MULTILINE)
+        done = subprocess.run(["bash", "-e"], input=script, cwd=tmp_path, env=environment, text=True, check=False)
+        assert done.returncode == 0, script
+    assert server.books.history.experiment(1).status == "stopped"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("URL", server.url)
+    monkeypatch.setenv("TOKEN", server.token)
+    exec(compile(programs[0], "api.md", "exec"), {})
+    assert server.books.history.experiment(2).name == "first try"
+
+
+def test_the_client_needs_no_other_package() -> None:
+    code = "import json, sys, luthier; luthier.Client; print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stdout)}
+    assert "luthier" in loaded
+    assert not loaded & {"fastapi", "httpx", "numpy", "pydantic", "requests", "sqlalchemy", "yaml"}
