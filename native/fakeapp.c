@@ -16,6 +16,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +27,9 @@
 #define MAX_COUNT UINT64_C(1000000000)
 #define MAX_LEADS UINT64_C(1000000)
 #define MAX_READ (UINT64_C(1) << 30)
+#define STEP_MS 20
+#define QUIET_MS 160 /* throttled storage delivers in bursts, up to a tenth of a second apart */
+#define LONGEST_REST_MS 10000
 
 typedef unsigned long long ull; /* what printf can print */
 
@@ -193,7 +197,8 @@ static const char USAGE[] =
     "  -G, --repeat-range N:N  the reads of each lead by chance; every lead has one turn, whatever --operations says\n"
     "      --compute-us N      microseconds of work after each read (0)\n"
     "      --seed N            another seed, other places (1)\n"
-    "      --rest-ms N         milliseconds to wait first, for storage that is still busy or allows bursts (0)\n"
+    "      --rest-ms N         milliseconds to wait first, and on until nothing comes in any more, for storage that is\n"
+    "                          still busy with earlier reads or allows bursts (0)\n"
     "      --warm              keep what the page cache holds of FILE; otherwise it is dropped first\n"
     "      --help\n";
 
@@ -341,6 +346,39 @@ static uint64_t checked_size(int fd, const struct request *request)
     return size;
 }
 
+/* How many pages of the file the page cache holds; 0 where that cannot be told. */
+static size_t cached_pages(int fd, uint64_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (size_t)((size + page - 1) / page), count = 0;
+    unsigned char *held = malloc(pages);
+    void *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+    if (held != NULL && map != MAP_FAILED && mincore(map, size, held) == 0)
+        for (size_t at = 0; at < pages; at++)
+            count += held[at] & 1;
+    if (map != MAP_FAILED)
+        munmap(map, size);
+    free(held);
+    return count;
+}
+
+/* Wait `rest_ms`, and on until nothing more comes in of what an earlier run had asked for: only what is there can be
+ * dropped. A file system that keeps its pages for good is not waited for. */
+static void rest(int fd, uint64_t size, const struct request *request)
+{
+    struct timespec step = {0, STEP_MS * 1000000};
+    size_t held = 0;
+    uint64_t waited_ms = 0, quiet_ms = 0;
+    while (waited_ms < request->rest_ms || (quiet_ms < QUIET_MS && waited_ms < request->rest_ms + LONGEST_REST_MS)) {
+        if (!request->warm)
+            posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        nanosleep(&step, NULL);
+        size_t holds = cached_pages(fd, size);
+        quiet_ms = holds == held ? quiet_ms + STEP_MS : 0;
+        held = holds;
+        waited_ms += STEP_MS;
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct request request = parse(argc, argv);
@@ -353,9 +391,8 @@ int main(int argc, char **argv)
         fail("%s: %s", request.path, strerror(errno));
     struct reader reader = {.pattern = &request.pattern, .fd = fd, .random_state = request.pattern.seed};
     reader.file_size = checked_size(fd, &request);
-    /* Rest first: what an earlier run asked for may still be coming in, and only what is there can be dropped. */
-    struct timespec rest = {(time_t)(request.rest_ms / 1000), (long)(request.rest_ms % 1000) * 1000000};
-    nanosleep(&rest, NULL);
+    if (request.rest_ms > 0)
+        rest(fd, reader.file_size, &request);
     if (!request.warm)
         posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     double start = now();

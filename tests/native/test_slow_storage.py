@@ -66,6 +66,28 @@ def test_limits_are_set_and_everything_goes_at_the_end() -> None:
     assert not Path("/sys/block", storage.device, "loop").exists()
 
 
+ASK = """
+import os, sys
+file = os.open(sys.argv[1], os.O_RDONLY)
+os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+for start in range(0, 16 << 20, 128 << 10):
+    os.posix_fadvise(file, start, 128 << 10, os.POSIX_FADV_WILLNEED)
+"""
+
+
+def test_a_rest_ends_when_nothing_comes_in_of_what_an_earlier_run_asked_for(programs: Programs) -> None:
+    with slow_storage(size_bytes=96 << 20, read_iops=1000, read_bytes_s=32 << 20) as storage:
+        data = storage.folder / "data"
+        subprocess.run([programs.fakeapp, "--create", "16M", data], check=True)
+        subprocess.run(storage.inside([sys.executable, "-c", ASK, str(data)]), check=True)  # half a second's worth
+        one_read = [str(programs.fakeapp), "--operations", "1", "--rest-ms", "1", str(data)]
+        subprocess.run(storage.inside(one_read), check=True, stdout=subprocess.DEVNULL)
+        held = subprocess.run(
+            ["fincore", "--noheadings", "--bytes", "--output", "RES", data], capture_output=True, text=True, check=True
+        )
+    assert int(held.stdout) < 1 << 20
+
+
 def test_prefetching_saves_the_storage_most_requests(programs: Programs, tmp_path: Path) -> None:
     stats, requests, sums = tmp_path / "stats", {}, set()
     with slow_storage(**QUICK) as storage:
