@@ -187,6 +187,15 @@ def test_everything_that_reads_history(shell: Shell) -> None:
     assert json.loads(shell("apply", "1", "--json").stdout)["x"] == 1
 
 
+def test_what_is_no_text_is_exported_all_the_same(shell: Shell) -> None:
+    assert shell("tune", "-q", "-n", "2", "-p", "x=a,b\udcff", "--", "true", "{x}").returncode == 0
+    for form in ("csv", "json", "parquet"):
+        assert shell("export", "1", "-f", form, "-o", f"out.{form}").stderr == ""
+    rows = list(csv.DictReader(io.StringIO((shell.home / "out.csv").read_text("utf-8"))))
+    assert {row["param.x"] for row in rows} == {"a", "b\ufffd"}
+    assert {run["config"]["x"] for run in json.loads((shell.home / "out.json").read_text("utf-8"))} == {"a", "b\ufffd"}
+
+
 def test_values_reach_the_program_verbatim_and_through_the_environment(shell: Shell) -> None:
     nasty = "$(touch broken) 'q' \"d\" ü ; *"
     answer = shell(

@@ -8,8 +8,8 @@ from typing import TextIO
 
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.spec import Experiment
-from luthier.store.base import Json
 from luthier.trial import Completed, Run
+from luthier.views.plain import plain
 from luthier.views.summary import run_json
 from luthier.views.text import measure_names
 
@@ -49,7 +49,7 @@ def _write_file(experiment: Experiment, runs: Sequence[Run], form: str, path: Pa
 
 def _write_text(experiment: Experiment, runs: Sequence[Run], form: str, stream: TextIO) -> None:
     if form == "json":
-        json.dump([run_json(run) for run in runs], stream, indent=1, ensure_ascii=False)
+        json.dump(plain([run_json(run) for run in runs]), stream, indent=1, ensure_ascii=False)
         stream.write("\n")
         return
     rows = [flat(experiment, run) for run in runs]
@@ -69,10 +69,10 @@ def _write_parquet(experiment: Experiment, runs: Sequence[Run], path: Path) -> N
     parquet.write_table(table, path)
 
 
-def flat(experiment: Experiment, run: Run) -> dict[str, Json]:
+def flat(experiment: Experiment, run: Run) -> dict[str, object]:
     """One row: the run, then its parameters as `param.NAME`, then its metrics as `metric.NAME`.
 
-    Further objectives are columns `value.NAME`.
+    Further objectives are columns `value.NAME`. Bytes that are no UTF-8 are replaced.
     """
     row = run_json(run)
     for nested in ("config", "metrics", "others"):
@@ -81,9 +81,10 @@ def flat(experiment: Experiment, run: Run) -> dict[str, Json]:
         others = run.outcome.others if isinstance(run.outcome, Completed) else [None] * len(experiment.further)
         row |= zip((f"value.{name}" for name in measure_names(experiment)[1:]), others, strict=True)
     parameters = {f"param.{name}": run.config[name] for name in experiment.space.names}
-    return {**row, **parameters, **{f"metric.{name}": value for name, value in sorted(run.metrics.items())}}
+    row |= parameters | {f"metric.{name}": value for name, value in sorted(run.metrics.items())}
+    return {str(plain(name)): plain(value) for name, value in row.items()}
 
 
-def columns(rows: Sequence[dict[str, Json]]) -> list[str]:
+def columns(rows: Sequence[dict[str, object]]) -> list[str]:
     """The columns of all rows, in the order in which they first appear."""
     return list(dict.fromkeys(name for row in rows for name in row))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from starlette.concurrency import run_in_threadpool
 
 from luthier.errors import LuthierError
-from luthier.views.server.plain import json_text
+from luthier.views.plain import json_text
 
 KEEP_ALIVE_S = 15.0
 """How often a quiet stream shows that it is alive, and how often it is asked whether it may go on."""

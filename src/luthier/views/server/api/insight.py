@@ -2,7 +2,7 @@
 
 import io
 import tempfile
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path as FilePath
 from typing import Annotated, Literal
 
@@ -14,7 +14,6 @@ from luthier.engine.insight import importances, partial_dependence
 from luthier.engine.result import Result
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store.base import Record
-from luthier.trial import Completed, Run
 from luthier.views.apply import applied
 from luthier.views.export import write_runs
 from luthier.views.figures import FIGURES
@@ -23,7 +22,6 @@ from luthier.views.server.api.models import ERRORS, Id, Told, TrialTold
 from luthier.views.server.api.scripts import script_of
 from luthier.views.server.context import Server, Viewer
 from luthier.views.server.operations import NotNowError
-from luthier.views.server.plain import plain
 from luthier.views.summary import trial_json
 
 router = APIRouter(tags=["insight"], responses=ERRORS)
@@ -215,22 +213,14 @@ def _reported(record: Record, result: Result) -> bytes:
 
 
 def _exported(result: Result, form: str) -> bytes:
-    runs = [_encodable(run) for run in result.runs]
     if form == "parquet":
         with tempfile.TemporaryDirectory() as folder:
             path = FilePath(folder) / "runs.parquet"
-            write_runs(result.experiment, runs, form, path)
+            write_runs(result.experiment, result.runs, form, path)
             return path.read_bytes()
     stream = io.StringIO()
-    write_runs(result.experiment, runs, form, stream)
+    write_runs(result.experiment, result.runs, form, stream)
     return stream.getvalue().encode("utf-8", "replace")
-
-
-def _encodable(run: Run) -> Run:
-    """The run with a reason that every format can hold."""
-    if run.outcome is None or isinstance(run.outcome, Completed):
-        return run
-    return replace(run, outcome=replace(run.outcome, reason=str(plain(run.outcome.reason))))
 
 
 def _as_file(name: str) -> dict[str, str]:

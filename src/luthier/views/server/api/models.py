@@ -6,8 +6,8 @@ from typing import Annotated, Generic, Literal, TypeVar
 from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from luthier.views.plain import plain
 from luthier.views.server.operations import LONGEST_TEXT
-from luthier.views.server.plain import plain
 
 LARGEST_NUMBER = 2**31 - 1
 T = TypeVar("T")

@@ -12,6 +12,7 @@ from pydantic import Field
 from luthier.engine.result import Result
 from luthier.errors import NotFoundError
 from luthier.trial import Purpose, Run, Trial
+from luthier.views.plain import json_text
 from luthier.views.server.api.models import (
     ERRORS,
     LARGEST_NUMBER,
@@ -26,7 +27,6 @@ from luthier.views.server.api.models import (
 )
 from luthier.views.server.context import Server, Viewer
 from luthier.views.server.live import told_run
-from luthier.views.server.plain import json_text
 from luthier.views.summary import outcome_fields, trial_json
 
 router = APIRouter(tags=["runs"], responses=ERRORS)
