@@ -17,7 +17,10 @@ from luthier.store.books import Books
 from luthier.trial import Run
 
 FRESH_S = 1.0
-"""While runs come in, a result that is so young is given again: however many people look, it is made once a second."""
+"""While runs come in, a result that is so young is given again: however many people look, it is made once a second.
+
+A long one is made less often, see `REST`.
+"""
 
 REST = 4.0
 """While runs come in, what took long to work out rests for so many times as long before it is worked out again."""
@@ -124,7 +127,8 @@ class Results:
             return known
 
     def _result(self, known: _Known, status: str, events: int) -> tuple[int, Result]:
-        return known.result.get(events, FRESH_S if status == "running" else 0.0, lambda: self._concluded(known))
+        patience_s = max(FRESH_S, REST * known.result.took_s) if status == "running" else 0.0
+        return known.result.get(events, patience_s, lambda: self._concluded(known))
 
     def _concluded(self, known: _Known) -> tuple[int, Result]:
         """The result of all runs; only those that are new or have ended since the last time are read."""
