@@ -4,6 +4,7 @@ import signal
 import socket
 import sys
 import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 user = typer.Typer(help="The accounts of a server.", no_args_is_help=True, rich_markup_mode=None)
 
 DEFAULT_PORT = 8642
+_LARGEST_PORT = 65535
 
 StoreUrl = Annotated[
     str | None,
@@ -61,6 +63,7 @@ def serve(
 
     Example: luthier serve --port 8080
     """
+    _require_packages()
     books = _books(store)
     door = _doorkeeper(books)
     working = _worker(books, store, local, batch)
@@ -103,11 +106,12 @@ def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
     Example: luthier worker --store postgresql://luthier@db/luthier
     """
     books = _books(store)
+    working = _worker(books, store, local, batch)
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
     print("luthier: waiting for experiments; press Ctrl-C to end", file=sys.stderr, flush=True)
-    looking = _started(_worker(books, store, local, batch), stopped)
+    looking = _started(working, stopped)
     while looking.is_alive():
         looking.join(0.2)  # in short steps: a signal is only seen between them
     _say_goodbye(books)
@@ -177,6 +181,12 @@ def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store
     print(f"{url.rstrip('/')}/enter?token={door.invite(name)}")
 
 
+def _require_packages() -> None:
+    for name in ("argon2", "fastapi", "fastapi_offline", "jinja2", "plotly", "prometheus_client", "uvicorn"):
+        if find_spec(name) is None:
+            raise NotFoundError(f"the server needs {name}: pip install 'luthier[serve]'")
+
+
 def _books(store: str | None) -> "Books":
     from luthier.store import open_books
 
@@ -218,12 +228,13 @@ def _say_goodbye(books: "Books") -> None:
 
 
 def _listening(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= _LARGEST_PORT:
+        raise InvalidInputError(f"--port {port}: there is no such port; give one up to {_LARGEST_PORT}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "there is no such port"
-        raise UnavailableError(f"{host}:{port}: cannot listen there: {reason}; choose another --port") from None
+    except OSError as error:
+        raise UnavailableError(f"{host}:{port}: cannot listen there: {error.strerror}; choose another --port") from None
 
 
 def _password(*, from_stdin: bool) -> str:
