@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError
@@ -145,6 +145,7 @@ def test_any_text_is_refused_politely(name: str) -> None:
     password=st.text(st.sampled_from("@:/?&%#ä "), min_size=1).map(lambda text: f"SECRET{text}SECRET"),
     scheme=st.sampled_from(["postgresql://", "postgres://", "mysql+x://", "//", ""]),
 )
+@example(user="a", password="SECRET://SECRET", scheme="//")
 def test_passwords_are_never_shown(user: str, password: str, scheme: str) -> None:
     for url in (
         f"{scheme}{user}:{password}@host:5432/db",

@@ -35,6 +35,7 @@ class Shell:
             cwd=self.home,
             capture_output=True,
             text=True,
+            errors="surrogateescape",
             stdin=subprocess.DEVNULL,
             check=False,
             timeout=300,
