@@ -7,8 +7,9 @@ from pydantic import AfterValidator, ConfigDict, JsonValue
 
 from luthier.engine.result import Result
 from luthier.errors import NotFoundError
-from luthier.store.base import Json, Record
+from luthier.store.base import Record
 from luthier.views.figures import FIGURES, POINTS, Figure, compared, to_plotly
+from luthier.views.plain import json_text
 from luthier.views.server.access import Principal
 from luthier.views.server.api.models import ERRORS, LARGEST_NUMBER, Id, Summary, Told
 from luthier.views.server.context import Context, Server, Viewer
@@ -115,7 +116,7 @@ async def get_figure(
             record, f"figure {name} {points}", lambda result: _drawn(drawing(result, points))
         )
         headers = {"ETag": _tag(record, events), "Cache-Control": "private, no-cache"}
-        return Response(status_code=204, headers=headers) if figure is None else Answer(figure, headers=headers)
+        return _answer(figure, headers)
 
     return await server.results.slowly(work)
 
@@ -149,8 +150,7 @@ async def get_comparison(
         results: dict[str, Result] = {}
         for record in _named(server, who, ids):
             results[f"{record.id} {record.name}"] = server.results.of(record)
-        figure = _drawn(compared(results))
-        return Response(status_code=204) if figure is None else Answer(figure)
+        return _answer(_drawn(compared(results)), {})
 
     return await server.results.slowly(work)
 
@@ -160,8 +160,17 @@ def _named(server: Context, who: Principal, ids: str) -> list[Record]:
     return [server.operations.seen(who, number) for number in numbers]
 
 
-def _drawn(figure: Figure | None) -> dict[str, Json] | None:
-    return None if figure is None else {**to_plotly(figure), "title": figure.title, "note": figure.note}
+def _drawn(figure: Figure | None) -> bytes | None:
+    """The figure as it is sent, so that however many people look, it is written once."""
+    if figure is None:
+        return None
+    return json_text({**to_plotly(figure), "title": figure.title, "note": figure.note}).encode("utf-8")
+
+
+def _answer(drawn: bytes | None, headers: dict[str, str]) -> Response:
+    if drawn is None:
+        return Response(status_code=204, headers=headers)
+    return Response(drawn, headers=headers, media_type="application/json")
 
 
 def _tag(record: Record, events: int) -> str:
