@@ -13,7 +13,7 @@ from luthier.trial import Run
 from luthier.views.server.streams import Listener, event
 from luthier.views.summary import run_json
 
-LOOK_EVERY_S = 0.2
+LOOK_EVERY_S = 0.1
 MOST_RUNS = 500
 """How many runs one event carries at most; whoever is further behind gets several."""
 
