@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,6 +141,22 @@ class JobFolder:
             last = last_line(self.path / "stderr")
             return Failed(f"exit code {exit_code}" + (f": {last}" if last else ""))
         return None
+
+
+def note_in(path: Path) -> str | None:
+    """The text of a small file, without its line end; None if there is none."""
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+
+
+def write_note(path: Path, text: str) -> None:
+    """Write a small file, whole or not at all; if somebody removed the folder, the run will be reported as lost."""
+    draft = path.with_name(f"{path.name}.new")
+    with suppress(FileNotFoundError):
+        draft.write_text(f"{text}\n", encoding="utf-8")
+        draft.rename(path)
 
 
 def last_line(path: Path) -> str:

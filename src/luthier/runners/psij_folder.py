@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from luthier.runners import supervisor
-from luthier.runners.job_folder import JobFolder, last_line
+from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
 from luthier.runners.supervisor import JobFile
 from luthier.trial import Execution, Failed, Lost, Pruned, TimedOut
 
@@ -70,11 +70,11 @@ class PsijFolder:
 
     def native_id(self) -> str | None:
         """The job that took the run on, before that the one that luthier submitted; None if none is known."""
-        return self._text("taken") or self._text("id") or None
+        return note_in(self.path / "taken") or note_in(self.path / "id") or None
 
     def note_id(self, native_id: str) -> None:
         """Write down which job was submitted."""
-        self._write("id", native_id)
+        write_note(self.path / "id", native_id)
 
     def request_cancel(self) -> None:
         """Leave word that luthier wants this run stopped; a job that has not begun will not."""
@@ -91,7 +91,7 @@ class PsijFolder:
 
     def ending(self) -> Execution | None:
         """How the run ended; None as long as that is not written down for good."""
-        if (said := self._text("closed")) is not None:
+        if (said := note_in(self.path / "closed")) is not None:
             return self._without_record(said)
         return self._by_record() if (self.path / "ended").exists() else None
 
@@ -99,7 +99,7 @@ class PsijFolder:
         """How a run ended whose job is over by PSI/J's word; without a record, a job that still starts goes away."""
         if (execution := self._by_record()) is not None:
             return execution
-        self._write("closed", said)
+        write_note(self.path / "closed", said)
         return self._without_record(said)
 
     def _by_record(self) -> Execution | None:
@@ -128,16 +128,3 @@ class PsijFolder:
             return (self.path / name).stat().st_mtime
         except FileNotFoundError:
             return None
-
-    def _text(self, name: str) -> str | None:
-        try:
-            return (self.path / name).read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
-            return None
-
-    def _write(self, name: str, text: str) -> None:
-        """Write a small file, whole or not at all; if somebody removed the folder, the run will be reported as lost."""
-        draft = self.path / f"{name}.new"
-        with suppress(FileNotFoundError):
-            draft.write_text(f"{text}\n", encoding="utf-8")
-            draft.rename(self.path / name)

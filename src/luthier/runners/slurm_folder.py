@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from luthier.runners import supervisor
-from luthier.runners.job_folder import JobFolder, last_line
+from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
 from luthier.runners.slurm_text import Listed, problem_of
 from luthier.runners.supervisor import JobFile
 from luthier.trial import Execution, Failed, Lost, Problem, Pruned
@@ -31,7 +31,7 @@ class SlurmFolder:
     def prepare(self, job: JobFile, *, name: str, script: bytes, batch: bytes, sbatch: Sequence[bytes]) -> None:
         """Put everything that the job needs in its folder; valid once the file `job`, the last of all, is there."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._write("name", f"{name}\n")
+        write_note(self.path / "name", name)
         (self.path / "script").write_bytes(script)
         (self.path / "script").chmod(0o700)
         (self.path / "batch").write_bytes(batch)
@@ -45,7 +45,7 @@ class SlurmFolder:
 
     def job_name(self) -> str:
         """The name of the job, by which it is found when nobody could write its number down."""
-        return self._text("name") or ""
+        return note_in(self.path / "name") or ""
 
     def sbatch_words(self) -> list[bytes]:
         """The folder to run sbatch in, and its command line."""
@@ -53,29 +53,29 @@ class SlurmFolder:
 
     def number(self) -> int | None:
         """The number of the job that took the run on, before that of the one that luthier submitted."""
-        numbers = (self._text(name) or "" for name in ("taken", "id"))
+        numbers = (note_in(self.path / name) or "" for name in ("taken", "id"))
         return next((int(number) for number in numbers if number.isdecimal()), None)
 
     def note_number(self, number: int) -> None:
         """Write down which job was submitted."""
-        self._write("id", f"{number}\n")
+        write_note(self.path / "id", str(number))
 
     def refusal(self) -> str | None:
         """Why Slurm will never run this, if it will not."""
-        return self._text("refused")
+        return note_in(self.path / "refused")
 
     def note_refusal(self, reason: str) -> None:
         """Write down that Slurm will never run this."""
-        self._write("refused", f"{reason}\n")
+        write_note(self.path / "refused", reason)
 
     def last_word(self) -> Listed | None:
         """What Slurm said when it had done with the job, if it was heard."""
-        state = self._text("state")
+        state = note_in(self.path / "state")
         return None if state is None else Listed(self.number() or 0, state)
 
     def note_last_word(self, last: Listed) -> None:
         """Write down what Slurm said; it forgets jobs after a while."""
-        self._write("state", f"{last.state}\n")
+        write_note(self.path / "state", last.state)
 
     def request_cancel(self) -> None:
         """Leave word that luthier wants this run stopped; a job that has not begun will not."""
@@ -144,16 +144,3 @@ class SlurmFolder:
                 return file.read().decode(errors="replace")
         except FileNotFoundError:
             return ""
-
-    def _text(self, name: str) -> str | None:
-        try:
-            return (self.path / name).read_text(encoding="utf-8").strip()
-        except FileNotFoundError:
-            return None
-
-    def _write(self, name: str, text: str) -> None:
-        """Write a small file, whole or not at all; if somebody removed the folder, the run will be reported as lost."""
-        draft = self.path / f"{name}.new"
-        with suppress(FileNotFoundError):
-            draft.write_text(text, encoding="utf-8")
-            draft.rename(self.path / name)
