@@ -8,6 +8,7 @@ from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import FloatArray
 from luthier.learn.linear import one_thread
 from luthier.measures.estimate import median_of
+from luthier.policies.base import completed_values
 from luthier.space import Space
 from luthier.trial import Completed, Lost, Trial
 
@@ -47,11 +48,10 @@ def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
     all repeats agree, noise cannot be told from a rough function, and the lowest estimate counts.
     """
     known = _lowest_first(trials)
-    runs = [
-        np.array([outcome.value for outcome in trials[at].outcomes if isinstance(outcome, Completed)]) for at in known
-    ]
-    if all(values.min() == values.max() for values in runs):
+    measured = [completed_values(trials[at]) for at in known]
+    if all(len(values) == 1 or min(values) == max(values) for values in measured):
         return known[0] if known else None
+    runs = [np.array(values) for values in measured]
     known, scale = known[:_MOST], _scale(np.concatenate(runs))
     x = space.to_unit(space.codes([trials[at].config for at in known]))
     y = scale(np.array([_value(trials[at]) for at in known]))
@@ -76,8 +76,7 @@ def _low(trial: Trial) -> float:
 
     A single one that is far too fast did less than the others, and would win whatever its configuration is worth.
     """
-    values = sorted(outcome.value for outcome in trial.outcomes if isinstance(outcome, Completed))
-    return median_of(values[:3])
+    return median_of(sorted(completed_values(trial))[:3])
 
 
 def _value(trial: Trial) -> float:

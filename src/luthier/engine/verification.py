@@ -47,23 +47,23 @@ class Duel:
 
 def duel_of(runs: Sequence[Run], default: Config, winner: Config) -> Duel:
     """What the verification runs of these two configurations have shown so far."""
-
-    def values(config: Config, *, verified: bool) -> tuple[float, ...]:
-        mine = [run for run in runs if run.config == config and (run.purpose == "verify") == verified]
-        return tuple(run.outcome.value for run in mine if isinstance(run.outcome, Completed))
-
-    def failures(config: Config) -> int:
-        mine = [run.outcome for run in runs if run.config == config and run.purpose == "verify"]
-        return sum(outcome is not None and not isinstance(outcome, Completed | Lost) for outcome in mine)
-
-    sides = [(values(config, verified=True), values(config, verified=False)) for config in (default, winner)]
+    sides = [[run for run in runs if run.config == config] for config in (default, winner)]
+    of_default, of_winner = ([run for run in side if run.purpose == "verify"] for side in sides)
     return Duel(
-        default_values=sides[0][0],
-        winner_values=sides[1][0],
-        default_failures=failures(default),
-        winner_failures=failures(winner),
-        repeatable=all(len(set(verified + searched)) <= 1 for verified, searched in sides),
+        default_values=_values(of_default),
+        winner_values=_values(of_winner),
+        default_failures=_failures(of_default),
+        winner_failures=_failures(of_winner),
+        repeatable=all(len(set(_values(side))) <= 1 for side in sides),
     )
+
+
+def _values(runs: Sequence[Run]) -> tuple[float, ...]:
+    return tuple(run.outcome.value for run in runs if isinstance(run.outcome, Completed))
+
+
+def _failures(runs: Sequence[Run]) -> int:
+    return sum(run.outcome is not None and not isinstance(run.outcome, Completed | Lost) for run in runs)
 
 
 def is_settled(duel: Duel, goal: Goal, most_pairs: int) -> bool:

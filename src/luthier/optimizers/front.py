@@ -18,6 +18,8 @@ def front_of(trials: Sequence[Trial]) -> list[int]:
     A trial is dominated by one that is no worse in any objective and not the same in all.
     """
     known = [(values, position) for position, trial in enumerate(trials) if (values := values_of(trial)) is not None]
+    if known and len(known[0][0]) == 1:
+        return [min(known)[1]]
     front: list[tuple[tuple[float, ...], int]] = []
     # In this order a trial is dominated only by one that came before it, and then by one of the front.
     for values, position in sorted(known):

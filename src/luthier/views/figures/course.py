@@ -3,9 +3,12 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from luthier.engine.levels import level_of
 from luthier.engine.recommendation import is_reliable
 from luthier.engine.result import Result
+from luthier.learn.kernels import FloatArray
 from luthier.measures.drift import FEWEST_READINGS
 from luthier.measures.estimate import median_of
 from luthier.trial import Completed, Run
@@ -98,12 +101,13 @@ def utilisation(result: Result, points: int) -> Figure | None:
     if len(timed) < 2:
         return None
     dial = clock(timed)
-    spans = [(dial.place(moment(run)), dial.place(moment(run) + (run.duration_s or 0.0))) for run in timed]
-    end = max(last for _, last in spans)
+    first = np.array([dial.place(moment(run)) for run in timed])
+    last = np.array([dial.place(moment(run) + (run.duration_s or 0.0)) for run in timed])
+    end = float(last.max())
     if not end > 0.0:
         return None
     slices = min(points, _MOST_SLICES, max(len(timed) // 2, 2))
-    heights = _at_once(spans, end / slices, slices)
+    heights = _at_once(first, last, np.linspace(0.0, end, slices + 1))
     workers = result.experiment.workers
     busy = min(math.fsum(heights) / slices / workers, 1.0)
     x, y = steps([number * end / slices for number in range(slices)], heights, end)
@@ -116,13 +120,10 @@ def utilisation(result: Result, points: int) -> Figure | None:
     return Figure("Runs at once", (Panel(dial.axis, Axis("runs under way, on average")),), traces, note)
 
 
-def _at_once(spans: Sequence[tuple[float, float]], width: float, slices: int) -> list[float]:
-    """How many of the spans of time, from 0 on, there are at once: the mean in each of so many slices."""
-    heights = [0.0] * slices
-    for first, last in spans:
-        for number in range(int(first / width), min(int(last / width) + 1, slices)):
-            heights[number] += max(min(last, (number + 1) * width) - max(first, number * width), 0.0) / width
-    return heights
+def _at_once(first: FloatArray, last: FloatArray, edges: FloatArray) -> list[float]:
+    """How many of the spans of time, from `first` to `last`, there are at once: the mean between neighbouring edges."""
+    past = np.clip(edges[:, None], first, last).sum(axis=1)  # at each edge, the part of all spans that lies behind it
+    return [float(height) for height in np.diff(past) / np.diff(edges)]
 
 
 def machine(result: Result, points: int) -> Figure | None:

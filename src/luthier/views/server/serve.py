@@ -1,5 +1,6 @@
 """The process that answers requests."""
 
+import gc
 import socket
 
 import uvicorn
@@ -9,6 +10,10 @@ from luthier.views.server.context import Context
 
 GRACE_S = 10
 """How long requests under way may take when the server ends."""
+
+_COLLECT = (50_000, 20, 100)
+"""How rarely to look for garbage in cycles: the runs kept for results are many and have none, and whenever they are
+searched, which usually is several times a second, everybody waits for a tenth of it."""
 
 
 class LuthierServer(uvicorn.Server):
@@ -33,4 +38,6 @@ def server_of(app: FastAPI) -> LuthierServer:
 
 def serve(app: FastAPI, listening: socket.socket) -> None:
     """Answer requests until SIGINT or SIGTERM; a second SIGINT waits for nothing."""
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
     server_of(app).run(sockets=[listening])

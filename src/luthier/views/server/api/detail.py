@@ -17,6 +17,8 @@ from luthier.views.summary import noise_text, result_json, trouble_lines
 
 router = APIRouter(tags=["experiments"], responses=ERRORS)
 
+_FEW = 10  # points of a figure that nobody looks at
+
 
 class Detail(Summary):
     """An experiment with everything that is known about it now."""
@@ -101,7 +103,7 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
         "noise": noise_text(result),
         "trouble": trouble_lines(result),
         "utilisation": _utilisation(result),
-        "figures": [name for name, drawing in FIGURES.items() if drawing.slow or drawing(result) is not None],
+        "figures": [name for name, drawing in FIGURES.items() if drawing.slow or drawing(result, _FEW) is not None],
     }
 
 
