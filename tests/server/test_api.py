@@ -281,7 +281,10 @@ def test_components_are_registered_changed_and_forgotten(server: Running) -> Non
     ]
     assert server.ask("PUT", f"{path}/other", {"yaml": COMPONENT}).status == 422
     assert server.ask("PUT", f"{path}/knob", {"yaml": COMPONENT.replace("turns", "spins")}).status == 200
-    assert told(server.ask("GET", f"{path}/knob"))["description"] == "spins"
+    assert server.ask("POST", path, {"yaml": COMPONENT.replace("knob", "twin")}).status == 201
+    assert told(server.ask("GET", f"{path}/twin"))["used_by"] == []
+    changed = told(server.ask("GET", f"{path}/knob"))
+    assert (changed["description"], changed["used_by"]) == ("spins", [{"id": 1, "name": "knob"}])
     assert server.ask("DELETE", f"{path}/knob").status == 204
     assert server.ask("GET", f"{path}/knob").status == 404
     assert server.ask("DELETE", f"{path}/knob").status == 404

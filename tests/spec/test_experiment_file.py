@@ -92,7 +92,7 @@ components: {known: {bs: [1, 2, 4]}}
         tmp_path,
     )
     experiment = found.experiment
-    assert job_of(found) == JobScript(KNOWN, "#!/bin/sh\ntrue\n", str(tmp_path / "app.sh"))
+    assert job_of(found) == JobScript(KNOWN, "#!/bin/sh\ntrue\n", str(tmp_path / "app.sh"), component_name="known")
     assert experiment == Experiment(
         space=experiment.space,
         command=experiment.command,

@@ -185,7 +185,7 @@ def declared(document: Document, folder: Path | None, cwd: Path, registered: Cal
     name = _component_name(document, file)
     component = _component(document, file, name, folder, registered)
     space = _space(document, name, component, file.components[name])
-    job = _job(document, settings, component, folder)
+    job = _job(document, settings, name, component, folder)
     notes = list(translation.notes)
     if not settings.default_first:
         notes.append("default_first: false is passed over: the default is always measured, to compare with")
@@ -295,7 +295,7 @@ def _space(document: Document, name: str, component: Component, grids: Mapping[s
         raise document.error(("components", name), str(error)) from None
 
 
-def _job(document: Document, settings: Settings, component: Component, folder: Path | None) -> JobScript:
+def _job(document: Document, settings: Settings, called: str, component: Component, folder: Path | None) -> JobScript:
     if settings.application and settings.script:
         raise document.error(("experiment", "script"), "there is an application as well; give one of them")
     text, name = settings.script, "script"
@@ -312,7 +312,7 @@ def _job(document: Document, settings: Settings, component: Component, folder: P
         raise document.error(
             ("experiment", "workers"), f"{settings.workers} runs at a time would all write {shared[0]}; say 1"
         )
-    return JobScript(component, text, name, where, _allocation(document, settings))
+    return JobScript(component, text, name, where, _allocation(document, settings), called)
 
 
 def _allocation(document: Document, settings: Settings) -> Allocation | None:

@@ -33,9 +33,10 @@ class JobScript:
     """A component and the application it is tuned for.
 
     `application` is the text of the user's shell script, "" where the component's command is all there is to run;
-    `name` is what the script is called, `allocation` what a job of PSI/J's asks for. The script that comes out begins
-    with the application's first line and all of its #SBATCH lines. The component's header and files follow, then its
-    command, `LD_PRELOAD` and the application.
+    `name` is what the script is called, `allocation` what a job of PSI/J's asks for, `component_name` what the
+    component was called when the experiment began. The script that comes out begins with the application's first line
+    and all of its #SBATCH lines. The component's header and files follow, then its command, `LD_PRELOAD` and the
+    application.
     """
 
     component: "Component"
@@ -43,6 +44,7 @@ class JobScript:
     name: str = "application"
     where: Where = "local"
     allocation: "Allocation | None" = None
+    component_name: str = ""
 
     def check(self, space: Space) -> None:
         """Raise unless every parameter of the space reaches the component, and everything can be run."""
@@ -103,7 +105,7 @@ class JobScript:
         component: dict[str, Plain] = self.component.model_dump(mode="json", exclude_defaults=True)
         allocation = {} if self.allocation is None else {"allocation": asdict(self.allocation)}
         job = {"application": self.application, "name": self.name, "where": self.where}
-        return {"component": component, **job, **allocation}
+        return {"component": component, "component_name": self.component_name, **job, **allocation}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, object]) -> "JobScript":
@@ -119,7 +121,10 @@ class JobScript:
             raise InvalidInputError(f"experiment settings hold no component: {error.errors()[0]['msg']}") from None
         where, asked = str(plain.get("where", "local")), plain.get("allocation")
         allocation = Allocation(**asked) if isinstance(asked, dict) else None
-        return cls(component, str(plain.get("application", "")), str(plain.get("name", "")), where, allocation)
+        application, name, component_name = (
+            str(plain.get(key, "")) for key in ("application", "name", "component_name")
+        )
+        return cls(component, application, name, where, allocation, component_name)
 
     def _values(self, space: Space, config: Config) -> dict[str, str]:
         """The text of every parameter that is passed, tuned or not."""

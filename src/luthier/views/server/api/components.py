@@ -1,5 +1,6 @@
 """Components: what can be tuned."""
 
+from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -110,7 +111,7 @@ class CheckedComponents(Told):
 @router.get("/components", summary="Every registered component")
 def list_components(server: Server, who: Viewer) -> list[ComponentSummary]:
     """By name."""
-    records = _records(server, who)
+    used = Counter(_tuned(record) for record in _records(server, who))
     listed = []
     for name in server.library.names():
         component = server.library.get(name)
@@ -119,7 +120,7 @@ def list_components(server: Server, who: Viewer) -> list[ComponentSummary]:
                 name=name,
                 description=component.description,
                 parameters=list(component.parameters),
-                used_by=sum(_tunes(record, component) for record in records),
+                used_by=used[name],
             )
         )
     return listed
@@ -148,7 +149,7 @@ def check_components(_: Viewer, given: GivenComponent) -> CheckedComponents:
 def get_component(server: Server, who: Viewer, name: Name) -> ComponentDetail:
     """With the text of a file that describes it, and the experiments that tune it."""
     component = server.library.get(name)
-    used_by = [UsedBy(id=record.id, name=record.name) for record in _records(server, who) if _tunes(record, component)]
+    used_by = [UsedBy(id=record.id, name=record.name) for record in _records(server, who) if _tuned(record) == name]
     return ComponentDetail(
         name=name,
         description=component.description,
@@ -195,12 +196,8 @@ def _records(server: Context, who: Principal) -> list[Record]:
     return list(server.books.desk.records(author=author, limit=MOST_LOOKED_AT))
 
 
-def _tunes(record: Record, component: Component) -> bool:
-    """Whether an experiment is about this component: experiments keep what it was, not what it is called."""
+def _tuned(record: Record) -> str | None:
+    """What the component that an experiment tunes was called when it began; None if it tunes none."""
     command = record.settings.get("command")
-    kept = command.get("component") if isinstance(command, dict) else None
-    if not isinstance(kept, dict):
-        return False
-    parameters = kept.get("parameters")
-    same_names = isinstance(parameters, dict) and set(parameters) == set(component.parameters)
-    return same_names and kept.get("command", "") == component.command
+    name = command.get("component_name") if isinstance(command, dict) else None
+    return name if isinstance(name, str) else None
