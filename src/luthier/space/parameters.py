@@ -40,8 +40,32 @@ _MOST_SHOWN = 8
 _NARROWEST = 1e-12
 
 
+class _Number:
+    """What whole and other numbers have in common: which ones there are is for the axis to say."""
+
+    __slots__ = ()
+    _axis: Axis
+
+    @property
+    def ordered(self) -> bool:
+        """Numbers have an order."""
+        return True
+
+    def numbers(self, codes: FloatArray) -> FloatArray:
+        """The magnitudes that codes stand for."""
+        return self._axis.numbers(codes)
+
+    def to_unit(self, codes: FloatArray) -> FloatArray:
+        """Map codes into the unit interval."""
+        return self._axis.to_unit(codes)
+
+    def from_unit(self, unit: FloatArray) -> FloatArray:
+        """Map the unit interval to codes; uniform numbers give uniform values on the parameter's scale."""
+        return self._axis.from_unit(unit)
+
+
 @dataclass(frozen=True, slots=True, init=False)
-class Integer:
+class Integer(_Number):
     """A whole number; a `log` one with a step above 1 multiplies by it, with step 1 takes every integer."""
 
     name: str
@@ -80,11 +104,6 @@ class Integer:
         """How many values there are."""
         return self._axis.size
 
-    @property
-    def ordered(self) -> bool:
-        """Numbers have an order."""
-        return True
-
     def contains(self, value: object) -> bool:
         """Whether it is one of the values: an int, not a float or bool that equals it."""
         return is_int(value) and self._axis.find(value) is not None
@@ -114,25 +133,13 @@ class Integer:
         number = read_text(self.name, text, self.unit)
         return self.value(self.index(number))
 
-    def numbers(self, codes: FloatArray) -> FloatArray:
-        """The magnitudes that codes stand for."""
-        return self._axis.numbers(codes)
-
-    def to_unit(self, codes: FloatArray) -> FloatArray:
-        """Map codes into the unit interval."""
-        return self._axis.to_unit(codes)
-
-    def from_unit(self, unit: FloatArray) -> FloatArray:
-        """Map the unit interval to codes; uniform numbers give uniform values."""
-        return self._axis.from_unit(unit)
-
     def describe(self) -> str:
         """What values are possible, in a few words."""
         return "an integer " + range_text(self.low, self.high, self.step, self.scale, self.unit)
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Real:
+class Real(_Number):
     """A number; without a step a continuous one, with a step a grid (a `log` one multiplies by the step)."""
 
     name: str
@@ -171,11 +178,6 @@ class Real:
         """How many values there are; None for a continuous parameter."""
         return self._axis.size
 
-    @property
-    def ordered(self) -> bool:
-        """Numbers have an order."""
-        return True
-
     def contains(self, value: object) -> bool:
         """Whether it is one of the values; an int is a fine number."""
         return is_number(value) and self._axis.find(value) is not None
@@ -210,18 +212,6 @@ class Real:
         number = float(read_text(self.name, text, self.unit))
         self.code(number)
         return number
-
-    def numbers(self, codes: FloatArray) -> FloatArray:
-        """The magnitudes that codes stand for."""
-        return self._axis.numbers(codes)
-
-    def to_unit(self, codes: FloatArray) -> FloatArray:
-        """Map codes into the unit interval."""
-        return self._axis.to_unit(codes)
-
-    def from_unit(self, unit: FloatArray) -> FloatArray:
-        """Map the unit interval to codes; uniform numbers give uniform values on the parameter's scale."""
-        return self._axis.from_unit(unit)
 
     def describe(self) -> str:
         """What values are possible, in a few words."""
