@@ -17,9 +17,17 @@ have_slurm() {
     done
 }
 
+have_accounting() {
+    for program in slurmdbd mariadbd mariadb-install-db; do
+        PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null 2>&1 || return 1
+    done
+}
+
 packages=""
 have_postgresql || packages="$packages postgresql"
 have_slurm || packages="$packages slurm-wlm munge"
+# MariaDB's programs without its service; that of slurmdbd does not start without a configuration.
+have_accounting || packages="$packages slurmdbd mariadb-server-core mariadb-client-core"
 for program in fio zstd chromium; do
     command -v "$program" >/dev/null 2>&1 || packages="$packages $program"
 done
@@ -38,18 +46,17 @@ log=$(mktemp) || exit 0
 # The tests start servers of their own; a package that starts one more at installation would only be in the way.
 quiet=/etc/postgresql-common/createcluster.d/luthier-tests.conf
 mkdir -p "${quiet%/*}" && echo "create_main_cluster = false" >"$quiet"
-install_packages() {
-    # shellcheck disable=SC2086 # a list of words
+install() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 \
-        $packages >>"$log" 2>&1 </dev/null
+        "$@" >>"$log" 2>&1 </dev/null
 }
-if ! install_packages; then
-    apt-get update -qq >>"$log" 2>&1
-    install_packages || {
+# shellcheck disable=SC2086 # a list of words
+install $packages || { apt-get update -qq >>"$log" 2>&1; install $packages; } || for package in $packages; do
+    install "$package" || {
         tail -n 3 "$log" >&2
-        echo "services: apt could not install$packages; their tests will be skipped" >&2
+        echo "services: apt could not install $package; its tests will be skipped" >&2
     }
-fi
+done
 rm -f "$quiet" "$log"
 rmdir "${quiet%/*}" 2>/dev/null
 exit 0

@@ -336,8 +336,7 @@ def test_what_slurm_has_forgotten_is_known_from_its_record(slurm: Cluster, tmp_p
         wait_until((tmp_path / "runs" / name / "result").exists, f"{name} has a result")
     supervisor = (tmp_path / "runs" / "lost" / "claimed").read_text().split()[0]
     os.kill(int(supervisor), 9)
-    for order in ("stop", "clear", "start"):
-        slurm.order(f"{order} slurmctld")
+    slurm.forget_jobs()
     adopter = runner_of(tmp_path, lambda config: pytest.fail("rendered again"))
     keys = ["done", "failed", "lost"]
     for key in keys:
@@ -346,33 +345,3 @@ def test_what_slurm_has_forgotten_is_known_from_its_record(slurm: Cluster, tmp_p
     number = (tmp_path / "runs" / "lost" / "id").read_text().strip()
     lost = Lost(f"Slurm no longer knows job {number}, and it left no record")
     assert sorted(problems, key=str) == sorted([None, Failed("exit code 5"), lost], key=str)
-
-
-def test_what_slurm_has_forgotten_is_asked_of_the_accounting(
-    slurm: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The accounting is played by a script: it answers in the words of a real one."""
-    runner = runner_of(tmp_path, lambda config: Batch("#!/bin/sh\nexec sleep 3600\n"))
-    keys = ["known", "another"]
-    for key in keys:
-        runner.submit(Job(key, Config({})))
-    wait_started(runner, *keys)
-    lines = []
-    for key in keys:
-        folder = tmp_path / "runs" / key
-        os.kill(int((folder / "claimed").read_text().split()[0]), 9)
-        name = (folder / "name").read_text().strip() if key == "known" else "job of somebody else"
-        lines.append(f"{(folder / 'taken').read_text().strip()}|NODE_FAIL|1794793791|1794793801|{name}")
-    answer = tmp_path / "answer"
-    answer.write_text("\n".join(lines) + "\n")
-    (tmp_path / "sacct").write_text(f"#!/bin/sh\ncat {answer}\n")
-    (tmp_path / "sacct").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    for order in ("stop", "clear", "start"):
-        slurm.order(f"{order} slurmctld")
-    ended = collect(runner, keys)
-    assert ended["known"].problem == Lost("its node failed")
-    assert ended["known"].duration_s == 10.0
-    problem = ended["another"].problem
-    assert isinstance(problem, Lost)
-    assert "no longer knows" in problem.reason

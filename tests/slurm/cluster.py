@@ -4,7 +4,8 @@
 when that input ends: also when whoever started it was killed. `Cluster` is the other end of that line.
 
 Orders are `start NAME`, `stop NAME` (the daemon ends politely; jobs go on) and `kill NAME` (-9; a node dies with all
-that runs on it), where NAME is `slurmctld` or a node; `clear slurmctld` makes a stopped controller forget all jobs.
+that runs on it), where NAME is `slurmctld`, a node or, with `--accounting`, `slurmdbd`; `clear slurmctld` makes a
+stopped controller forget all jobs, and what it had not yet told the accounting.
 """
 
 import argparse
@@ -22,6 +23,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tests.slurm import accounting
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel", "scontrol", "sinfo")
 FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
@@ -64,7 +67,7 @@ KillWait=2
 CompleteWait=0
 InactiveLimit=0
 Waittime=0
-AccountingStorageType=accounting_storage/none
+AccountingStorageType={accounting}
 JobCompType=jobcomp/none
 {memory}
 {nodes}
@@ -85,9 +88,9 @@ def programs() -> str:
     return os.pathsep.join([os.environ.get("PATH", os.defpath), *FOLDERS])
 
 
-def missing_program() -> str | None:
-    """The first program of Slurm's or munge's that is not installed."""
-    return next((program for program in PROGRAMS if shutil.which(program, path=programs()) is None), None)
+def missing_program(*more: str) -> str | None:
+    """The first program of Slurm's or munge's, or of those named, that is not installed."""
+    return next((program for program in (*PROGRAMS, *more) if shutil.which(program, path=programs()) is None), None)
 
 
 def wait_until(true: Callable[[], bool], what: str, patience_s: float = _PATIENCE_S) -> None:
@@ -144,16 +147,22 @@ class Cluster:
         self.order(f"start {node}")
         self.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
 
+    def forget_jobs(self) -> None:
+        """Make the controller lose its memory of all jobs; what runs is left to the nodes."""
+        for order in ("stop", "clear", "start"):
+            self.order(f"{order} slurmctld")
+
     def _said(self) -> str:
         assert self._guardian.stdout is not None
         return self._guardian.stdout.readline().strip()
 
 
 @contextmanager
-def cluster(nodes: int = 2, cpus: int = 4) -> Iterator[Cluster]:
+def cluster(nodes: int = 2, cpus: int = 4, *, accounted: bool = False) -> Iterator[Cluster]:
     """A Slurm that is there for the length of a `with`, and not much longer, whatever happens to this process."""
+    options = ["--nodes", str(nodes), "--cpus", str(cpus), *(["--accounting"] if accounted else [])]
     guardian = subprocess.Popen(
-        [sys.executable, "-m", "tests.slurm.cluster", "--nodes", str(nodes), "--cpus", str(cpus)],
+        [sys.executable, "-m", "tests.slurm.cluster", *options],
         cwd=Path(__file__).parents[2],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -175,22 +184,31 @@ class Daemons:
         self._folder = folder
         self._nodes = nodes
         self._running: dict[str, subprocess.Popen[bytes]] = {}
-        self._environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf"), "PATH": programs()}
+        own = {"SLURM_CONF": folder / "slurm.conf", "MYSQL_UNIX_PORT": accounting.socket_of(folder), "PATH": programs()}
+        self._environment = {**os.environ, **{name: str(value) for name, value in own.items()}}
 
     def start_all(self) -> None:
         """Bring everything up; returns when jobs can be submitted."""
         files = [f"--{name}-file={self._folder}/munge.{name}" for name in ("key", "pid", "seed", "log")]
         self._spawn("munged", "munged", "--foreground", "--force", f"--socket={self._folder}/munge.socket", *files)
         wait_until((self._folder / "munge.socket").exists, "munged listens")
+        if accounting.is_configured(self._folder):
+            self._ask(*accounting.installation(self._folder, _user()))
+            self._spawn("mariadbd", *accounting.server(self._folder, _user()))
+            wait_until(accounting.socket_of(self._folder).exists, "mariadbd listens")
+            self.start("slurmdbd")
         for name in ("slurmctld", *self._nodes):
             self.start(name)
         wait_until(lambda: set(self._ask(*STATES).split()) == {"idle"}, "all nodes are idle")
 
     def start(self, name: str) -> None:
-        """Start the controller or a node."""
+        """Start the controller, the accounting or a node."""
         if name == "slurmctld":
             self._spawn(name, "slurmctld", "-D")
             wait_until(lambda: "is UP" in self._ask("scontrol", "ping"), "slurmctld answers")
+        elif name == "slurmdbd":
+            self._spawn(name, "slurmdbd", "-D")
+            wait_until(lambda: self._ask("sacctmgr", "--noheader", "list", "users") != "", "slurmdbd answers")
         else:
             self._spawn(name, "slurmd", "-D", "-N", name)
 
@@ -209,8 +227,9 @@ class Daemons:
 
     def clear(self, _: str) -> None:
         """Make the controller, which must be stopped, forget every job."""
-        for file in (self._folder / "state").glob("job_state*"):
-            file.unlink()
+        for kind in ("job_state*", "dbd.messages*"):
+            for file in (self._folder / "state").glob(kind):
+                file.unlink()
 
     def stop_all(self) -> None:
         """End every process that came of this one, jobs included."""
@@ -267,18 +286,25 @@ def _end(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def configure(folder: Path, names: Sequence[str], cpus: int) -> None:
+def configure(folder: Path, names: Sequence[str], cpus: int, *, accounted: bool) -> None:
     """Write the configuration of a cluster that keeps to its folder and to ports that are free now."""
     host = socket.gethostname().partition(".")[0]
-    port, *node_ports = _free_ports(1 + len(names))
+    port, accounting_port, *node_ports = _free_ports(2 + len(names))
     nodes = [
         NODE.format(name=name, host=host, port=node_port, cpus=cpus)
         for name, node_port in zip(names, node_ports, strict=True)
     ]
     limits_memory = os.access(MEMORY_CGROUP, os.W_OK) and (MEMORY_CGROUP / "memory.limit_in_bytes").exists()
     memory = "TaskPlugin=task/cgroup" if limits_memory else "TaskPlugin=task/none\nJobAcctGatherParams=OverMemoryKill"
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    config = CONFIG.format(host=host, port=port, user=user, folder=folder, memory=memory, nodes="\n".join(nodes))
+    config = CONFIG.format(
+        host=host,
+        port=port,
+        user=_user(),
+        folder=folder,
+        accounting=accounting.configure(folder, accounting_port, _user()) if accounted else "accounting_storage/none",
+        memory=memory,
+        nodes="\n".join(nodes),
+    )
     (folder / "slurm.conf").write_text(config)
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n" + ("ConstrainRAMSpace=yes\n" * limits_memory))
     key = folder / "munge.key"
@@ -286,6 +312,10 @@ def configure(folder: Path, names: Sequence[str], cpus: int) -> None:
     key.chmod(0o400)
     for name in ("state", *(f"spool-{name}" for name in names)):
         (folder / name).mkdir()
+
+
+def _user() -> str:
+    return pwd.getpwuid(os.geteuid()).pw_name
 
 
 def _free_ports(count: int) -> list[int]:
@@ -316,13 +346,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--cpus", type=int, default=4)
+    parser.add_argument("--accounting", action="store_true")
     options = parser.parse_args()
     ctypes.CDLL(None).prctl(_BECOME_SUBREAPER, 1, 0, 0, 0)
     tag = secrets.token_hex(3)  # clusters side by side share the tree of control groups
     names = [f"t{tag}n{number}" for number in range(1, options.nodes + 1)]
     with tempfile.TemporaryDirectory(prefix="luthier-slurm-", ignore_cleanup_errors=True) as path:
         folder = Path(path)
-        configure(folder, names, options.cpus)
+        configure(folder, names, options.cpus, accounted=options.accounting)
         daemons = Daemons(folder, names)
         try:
             daemons.start_all()

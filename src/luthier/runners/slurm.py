@@ -112,7 +112,7 @@ class SlurmRunner:
         self._looking = Pace(*_LOOK_EVERY_S)
         self._on_hold = False
         self._complaint: str | None = None
-        self._accounting = True
+        self._has_accounting = True
 
     @property
     def slots(self) -> int:
@@ -279,18 +279,24 @@ class SlurmRunner:
 
     def _remember(self, jobs: Sequence[_Watched]) -> None:
         """Look for jobs that the controller has forgotten in the accounting, where there is one."""
-        numbers = [job.number for job in jobs if job.number is not None]
-        found: dict[int, Listed] = {}
-        if self._accounting and numbers:
-            try:
-                listed = slurm_text.parse_sacct(call(slurm_text.sacct_command(numbers)))
-                found = {entry.number: entry for entry in listed if entry.is_over}
-            except (UnavailableError, FileNotFoundError) as error:
-                logger.info("no accounting: %s", error)
-                self._accounting = False
+        listed = self._accounted([job.number for job in jobs if job.number is not None])
+        ended = {entry.name: entry for entry in listed if entry.is_over}
         for job in jobs:
-            entry = found.get(job.number or 0)
-            self._note_over(job, entry if entry is not None and entry.name == job.name else None)
+            self._note_over(job, ended.get(job.name))
+
+    def _accounted(self, numbers: Sequence[int]) -> Sequence[Listed]:
+        """What the accounting has about these jobs: nothing if it is away, with one warning until it answers again."""
+        if not numbers:
+            return []
+        try:
+            listed = slurm_text.parse_sacct(call(slurm_text.sacct_command(numbers)))
+        except (UnavailableError, FileNotFoundError) as error:
+            if self._has_accounting:
+                logger.warning("Slurm has forgotten jobs: %s; how they ended is known from their records alone", error)
+            self._has_accounting = False
+            return []
+        self._has_accounting = True
+        return listed
 
     def _scancel(self, numbers: Sequence[int]) -> None:
         if not numbers or self._on_hold:

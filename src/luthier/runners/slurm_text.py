@@ -153,10 +153,13 @@ def squeue_command(user: int) -> list[str]:
 
 
 def sacct_command(numbers: Sequence[int]) -> list[str]:
-    """The command that asks the accounting, where there is one, about jobs that Slurm has no longer in mind."""
+    """The command that asks the accounting, where there is one, about jobs that Slurm has no longer in mind.
+
+    It lists all jobs that ever had one of these numbers, and every start of a job that was requeued; the oldest first.
+    """
     jobs = ",".join(map(str, numbers))
     columns = "--format=JobIDRaw,State,Start,End,JobName"
-    return ["sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={jobs}", columns]
+    return ["sacct", "--noheader", "--parsable2", "--allocations", "--duplicates", f"--jobs={jobs}", columns]
 
 
 def scancel_command(numbers: Sequence[int]) -> list[str]:
