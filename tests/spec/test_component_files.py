@@ -83,6 +83,12 @@ def test_zero_and_floats_are_defaults_like_others() -> None:
     assert described.parameters["B"].default == 0.25
 
 
+def test_a_whole_number_is_a_fine_text() -> None:
+    described = component("parameters: {A: {env_var: true, type: str, default: 2, values: [1, 2, many]}}")
+    assert described.parameters["A"].default == "2"
+    assert described.parameters["A"].values == ["1", "2", "many"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -98,7 +104,10 @@ def test_zero_and_floats_are_defaults_like_others() -> None:
         ("parameters:\n  b: {cmd_var: true, type: int, default: 1}", "4: {0}.b: has cmd_var, but the component has no"),
         ("parameters: {a-b: {env_var: true, type: int, default: 1}}", "{0}.a-b: cannot name an environment variable"),
         ("parameters: {9a: {cli_var: true, type: int, default: 1}}", "'9a' is no parameter name"),
-        ("parameters: {a: {env_var: true, type: str, default: 2}}", "{0}.a: 2 is not of type str; expected a text"),
+        (
+            "parameters: {a: {env_var: true, type: str, default: 1.10}}",
+            "{0}.a: 1.1 is not of type str; expected a text",
+        ),
         ("parameters: {a: {env_var: true, type: int, default: 1.5}}", "1.5 is not of type int"),
         ("parameters: {a: {env_var: true, type: int, default: true}}", "True is not of type int"),
         ("parameters: {a: {env_var: true, type: int, min: 1}}", "a range needs both ends; max is missing"),

@@ -145,6 +145,13 @@ def test_slurm_where_the_script_asks_for_it_and_it_is_there(tmp_path: Path, monk
     assert job_of(read(text)).where == "slurm"
     assert job_of(read(text.replace("#SBATCH", "#OTHER"))).where == "local"
     assert job_of(read(text.replace("{script", "{runner: local, script"))).where == "local"
+    parameter = "{env_var: true, type: int, default: 1, min: 1, max: 4}"
+    for asks in (
+        "plugin: fastio=yes, parameters: {p: " + parameter,
+        "parameters: {p: " + parameter.replace("env", "cli"),
+    ):
+        described = f"definitions: {{mine: {{{asks}}}}}}}\ncomponents: {{mine: {{}}}}\nexperiment: {{script: 'true'}}"
+        assert job_of(read(described)).where == "slurm"
 
 
 def grid(**keys: object) -> Grid:
@@ -162,6 +169,7 @@ def described(kind: str, default: object = None) -> ComponentParameter:
         ("int", 2, grid(min=2, max=16, step=2, step_type="multiplicative"), Integer("p", 2, 16, 2, "log")),
         ("int", 0, grid(min=2, max=6, step=2), Choice("p", [0, 2, 4, 6], 0, ordered=True)),
         ("int", 5, grid(values=[8, 2]), Choice("p", [2, 5, 8], 5, ordered=True)),
+        ("str", "5", grid(values=[8, "2"]), Choice("p", ["8", "2", "5"], "5")),
         ("float", 0.3, grid(min=0, max=0.5, step=0.25), Choice("p", [0.0, 0.25, 0.3, 0.5], 0.3, ordered=True)),
         ("float", 0.25, grid(min=0, max=1), Real("p", 0.0, 1.0, default=0.25)),
         ("str", "c", grid(values=["b", "a"]), Choice("p", ["b", "a", "c"], "c")),
@@ -198,7 +206,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("components: {known: {bs: {min: 1, max: 8, step: 0.5}}}", "step 0.5 is not an integer"),
         ("components: {known: {bs: [1, 1]}}", "1 and 1 are the same value; remove one"),
         ("components: {known: {bs: [1, a]}}", "'a' is not of type int"),
-        ("components: {known: {mode: [1]}}", "1 is not of type str"),
+        ("components: {known: {mode: [1.0]}}", "1.0 is not of type str"),
         ("components: {known: {mode: {min: 1, max: 2}}}", "a range is for numbers"),
         ("components: {known: {mode: {}}}", "components.known.mode: has no values to try"),
         ("components: {known: {sb: [1]}}", "components.known.sb: the component has no such parameter; it has bs, mode"),

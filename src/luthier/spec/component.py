@@ -61,6 +61,7 @@ Number = Annotated[int | float | str, BeforeValidator(_number, json_schema_input
 Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
 Texts = Annotated[list[Text], BeforeValidator(_texts, json_schema_input_type=str | list[str])]
 Model = TypeVar("Model", bound=BaseModel)
+T = TypeVar("T")
 
 
 class Section(BaseModel):
@@ -120,6 +121,15 @@ class ComponentParameter(Grid):
     """Without it an argument is written `name=value`; with one letter `-f value`, else `--flag value`."""
     suffix: Text = ""
     """Follows the value, such as M."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_numbers_are_texts(cls, given: object) -> object:
+        if not isinstance(given, Mapping) or given.get("type") != "str":
+            return given
+        texts = {"default": as_text(given["default"])} if "default" in given else {}
+        listed = given.get("values")
+        return {**given, **texts, **({"values": [as_text(one) for one in listed]} if isinstance(listed, list) else {})}
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> "ComponentParameter":
@@ -324,6 +334,11 @@ def _names(model: type[BaseModel]) -> list[str]:
     schema = model.model_json_schema()
     parts = [schema, *schema.get("$defs", {}).values()]
     return [name for part in parts for name in part.get("properties", {})]
+
+
+def as_text(value: T) -> T | str:
+    """A whole number as the text it is; of 1.10 nobody knows whether 1.1 would do, and it stays what it is."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def misfit(kind: Kind, value: Value) -> str | None:

@@ -107,8 +107,8 @@ class Settings(Section):
     script: Text = ""
     """The text of the script, instead of an application."""
     runner: Runner = "auto"
-    """Where it is run: local, slurm, psij:pbs and the like; auto: by Slurm if the script has #SBATCH lines and sbatch
-    is there, else on this machine."""
+    """Where it is run: local, slurm, psij:pbs and the like; auto: by Slurm if the script has #SBATCH lines, or the
+    component has options for sbatch, and sbatch is there; else on this machine."""
     allocation: AllocationSettings | None = None
     """What every job asks for with runner: psij:EXECUTOR."""
     default_first: StrictBool = True
@@ -303,7 +303,7 @@ def _job(document: Document, settings: Settings, called: str, component: Compone
         text = text_of(settings.application, document, ("experiment", "application"), folder)
         name = str((folder or Path()) / settings.application)
     where: Where = "local"
-    if settings.runner == "slurm" or (settings.runner == "auto" and _wants_slurm(text)):
+    if settings.runner == "slurm" or (settings.runner == "auto" and _wants_slurm(text, component)):
         where = "slurm"
     elif settings.runner.startswith("psij:"):
         where = settings.runner
@@ -330,8 +330,11 @@ def _allocation(document: Document, settings: Settings) -> Allocation | None:
     return found
 
 
-def _wants_slurm(text: str) -> bool:
-    return any(line.startswith("#SBATCH") for line in text.split("\n")) and shutil.which("sbatch") is not None
+def _wants_slurm(text: str, component: Component) -> bool:
+    """Whether there is something for sbatch, in the script or in the component, and an sbatch that takes it."""
+    options = component.options or any(parameter.cli_var for parameter in component.parameters.values())
+    wanted = options or any(line.startswith("#SBATCH") for line in text.split("\n"))
+    return bool(wanted) and shutil.which("sbatch") is not None
 
 
 def _measures(document: Document, name: str, component: Component, settings: Settings) -> list[str]:

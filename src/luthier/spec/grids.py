@@ -4,7 +4,7 @@ from typing import Literal
 
 from luthier.errors import SpaceError
 from luthier.space import Choice, Integer, Parameter, Real
-from luthier.spec.component import ComponentParameter, Grid, misfit
+from luthier.spec.component import ComponentParameter, Grid, as_text, misfit
 from luthier.trial import Value
 
 _MOST_LISTED = 10_000
@@ -39,6 +39,8 @@ def _range(name: str, described: ComponentParameter, grid: Grid, default: Value 
 
 
 def _choice(name: str, described: ComponentParameter, values: list[Value]) -> Choice:
+    if described.type == "str":
+        values = [as_text(value) for value in values]
     for value in values:
         if problem := misfit(described.type, value):
             raise SpaceError(problem)
