@@ -27,6 +27,17 @@ def postgresql_server() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture
+def postgresql_url(postgresql_server: str) -> Iterator[str]:
+    """An empty database of its own for one test."""
+    import psycopg
+
+    with psycopg.connect(f"{postgresql_server}/postgres", autocommit=True) as connection:
+        connection.execute("CREATE DATABASE one_test")
+        yield f"{postgresql_server}/one_test"
+        connection.execute("DROP DATABASE one_test WITH (FORCE)")
+
+
 @pytest.fixture(scope="module")
 def slurm_cluster() -> Iterator[Cluster]:
     """A throw-away Slurm with two emulated nodes of four processors."""

@@ -157,17 +157,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             yield running
 
 
-@pytest.fixture
-def postgresql_url(postgresql_server: str) -> Iterator[str]:
-    """An empty database of its own for one test."""
-    import psycopg
-
-    with psycopg.connect(f"{postgresql_server}/postgres", autocommit=True) as connection:
-        connection.execute("CREATE DATABASE one_server")
-        yield f"{postgresql_server}/one_server"
-        connection.execute("DROP DATABASE one_server WITH (FORCE)")
-
-
 @contextmanager
 def running_server(
     store_url: str, *, port: int = 0, place: Callable[[int], Place] = Place, provider: Provider | None = None

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ import pytest
 
 PATIENCE_S = 240.0
 EXPERIMENTS = 20
+FEW = 6
 BUDGET = 3
 DOCUMENT = """
 experiment:
@@ -30,17 +31,45 @@ components:
 """
 
 
+class Site:
+    """A store, and scripts that leave a trace and wait for a gate to open."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        self.folder = folder
+        self._environment = {**os.environ, "XDG_DATA_HOME": str(folder / "data"), "LUTHIER_STORE": store}
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        """One of luthier's commands."""
+        argv = [sys.executable, "-m", "luthier", *words]
+        self._started.append(subprocess.Popen(argv, env=self._environment, stderr=subprocess.PIPE, text=True))
+        return self._started[-1]
+
+    def launch(self, served: "Served", number: int) -> Path:
+        """Launch an experiment; its trace has a line a run."""
+        trace, gate = self.folder / f"trace{number}", self.folder / "gate"
+        document = DOCUMENT.format(name=f"no{number}", budget=BUDGET, trace=trace, gate=gate)
+        served.json("POST", "/api/v1/experiments", {"yaml": document})
+        return trace
+
+    def open_gate(self) -> None:
+        """Let every run end."""
+        (self.folder / "gate").touch()
+
+    def end(self) -> None:
+        """Leave nothing behind."""
+        self.open_gate()
+        for process in self._started:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+                process.communicate(timeout=60)
+
+
 class Served:
     """A server process and a browser's worth of access to it."""
 
-    def __init__(self, folder: Path) -> None:
-        environment = {**os.environ, "XDG_DATA_HOME": str(folder / "data"), "LUTHIER_STORE": str(folder / "x.db")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "luthier", "serve", "--port", "0", "--local", str(EXPERIMENTS)],
-            env=environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def __init__(self, site: Site, *options: str) -> None:
+        self.process = site.start("serve", "--port", "0", *options)
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
         found = re.search(r"http://\S+", line)
@@ -75,19 +104,23 @@ class Served:
         assert isinstance(items, list)
         return sum(item["status"] == "finished" for item in items)
 
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
 
-    def end(self) -> str:
-        self.process.send_signal(signal.SIGINT)
-        return self.process.communicate(timeout=60)[1]
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return str(tmp_path / "x.db")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
-    yield tmp_path
-    (tmp_path / "gate").touch()
+def start_site(tmp_path: Path) -> Iterator[Callable[[str], Site]]:
+    sites: list[Site] = []
+
+    def start(store: str) -> Site:
+        sites.append(Site(tmp_path, store))
+        return sites[-1]
+
+    yield start
+    for site in sites:
+        site.end()
 
 
 def wait_until(true: Callable[[], bool], what: str) -> None:
@@ -97,18 +130,35 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
         time.sleep(0.1)
 
 
-def test_a_killed_server_loses_nothing(folder: Path) -> None:
-    traces = [folder / f"trace{number}" for number in range(EXPERIMENTS)]
-    served = Served(folder)
-    for number, trace in enumerate(traces):
-        document = DOCUMENT.format(name=f"no{number}", budget=BUDGET, trace=trace, gate=folder / "gate")
-        served.json("POST", "/api/v1/experiments", {"yaml": document})
+def kill(process: "subprocess.Popen[str]") -> None:
+    process.kill()
+    process.communicate()
+
+
+def runs(traces: Sequence[Path]) -> list[int]:
+    return [len(trace.read_text().splitlines()) if trace.exists() else 0 for trace in traces]
+
+
+def test_a_killed_server_loses_nothing(start_site: Callable[[str], Site], sqlite_url: str) -> None:
+    site = start_site(sqlite_url)
+    served = Served(site, "--local", str(EXPERIMENTS))
+    traces = [site.launch(served, number) for number in range(EXPERIMENTS)]
     wait_until(lambda: all(trace.exists() for trace in traces), "every experiment runs")
-    served.kill()
-    (folder / "gate").touch()
-    again = Served(folder)
-    try:
-        wait_until(lambda: again.finished() == EXPERIMENTS, "every experiment ends")
-        assert [len(trace.read_text().splitlines()) for trace in traces] == [BUDGET] * EXPERIMENTS
-    finally:
-        again.end()
+    kill(served.process)
+    site.open_gate()
+    again = Served(site, "--local", str(EXPERIMENTS))
+    wait_until(lambda: again.finished() == EXPERIMENTS, "every experiment ends")
+    assert runs(traces) == [BUDGET] * EXPERIMENTS
+
+
+def test_several_servers_and_workers_over_postgresql(start_site: Callable[[str], Site], postgresql_url: str) -> None:
+    site = start_site(postgresql_url)
+    first, second = Served(site, "--no-worker"), Served(site, "--no-worker")
+    workers = [site.start("worker", "--local", str(FEW)) for _ in range(2)]
+    traces = [site.launch((first, second)[number % 2], number) for number in range(FEW)]
+    wait_until(lambda: all(trace.exists() for trace in traces), "every experiment runs")
+    kill(first.process)
+    kill(workers[0])
+    site.open_gate()
+    wait_until(lambda: second.finished() == FEW, "every experiment ends")
+    assert runs(traces) == [BUDGET] * FEW

@@ -55,14 +55,3 @@ def reopen(url: str) -> Iterator[BooksOpener]:
 def books(reopen: BooksOpener) -> Books:
     """New books."""
     return reopen()
-
-
-@pytest.fixture
-def postgresql_url(postgresql_server: str) -> Iterator[str]:
-    """An empty database of its own for one test."""
-    import psycopg
-
-    with psycopg.connect(f"{postgresql_server}/postgres", autocommit=True) as connection:
-        connection.execute("CREATE DATABASE one_test")
-        yield f"{postgresql_server}/one_test"
-        connection.execute("DROP DATABASE one_test WITH (FORCE)")
