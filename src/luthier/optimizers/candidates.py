@@ -155,12 +155,17 @@ class Pool:
     def _free_best(
         self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator
     ) -> tuple[float, FloatArray] | None:
-        taken = [_key(row) in self._taken or _key(row) in self._running for row in codes]
-        free = np.flatnonzero(~np.array(taken, dtype=np.bool_))
-        if len(free) == 0:
-            return None
-        row = free[_highest(promise[free], rng)]
-        return float(promise[row]), codes[row]
+        for best in np.argsort(-promise, kind="stable"):  # mostly the first one is free: the others need no look
+            if self._is_free(codes[best]):
+                ties = np.flatnonzero((promise >= promise[best] - _TIE) & (promise <= promise[best]))
+                free = [row for row in ties if self._is_free(codes[row])]
+                row = free[rng.integers(len(free))]
+                return float(promise[row]), codes[row]
+        return None
+
+    def _is_free(self, codes: FloatArray) -> bool:
+        key = _key(codes)
+        return key not in self._taken and key not in self._running
 
     def _any(self, rng: np.random.Generator) -> FloatArray | None:
         running = (self._space.decode(np.frombuffer(key)) for key in self._running)
