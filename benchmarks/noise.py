@@ -30,7 +30,7 @@ from testbeds.testbed import NoisyTestbed, find_testbed
 
 RESULTS = Path(__file__).resolve().parent / "results" / "noise.csv"
 STOP = "improvement < 5% over 15"
-LONGER = "improvement < 5% over 22"
+LONGER = "improvement < 5% over 25"
 RULES: Mapping[str, tuple[str, str, str]] = {
     "none": ("once", "mean", STOP),
     "static:3": ("static:3", "mean", STOP),
