@@ -381,7 +381,7 @@ def test_a_browser_shows_every_figure_in_the_colours_of_the_day_and_asks_no_netw
         tab.wait_for_function(f"() => {colour} === {light!r}")
         tab.emulate_media(media="screen")
         tab.set_viewport_size({"width": 390, "height": 800})
-        assert tab.evaluate("() => document.documentElement.scrollWidth") <= 390
+        tab.wait_for_function("() => document.documentElement.scrollWidth <= 390")  # figures follow a little later
         assert tab.evaluate("() => window.hacked") is None
         assert HOSTILE in tab.inner_text("body").replace("\xa0", " ")
         browser.close()
