@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -160,11 +160,16 @@ def ranks(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def average_ranks(summaries: Sequence[Summary], budget: int) -> tuple[dict[str, float], list[str]]:
-    """Each player's mean rank over the tables that all players have played, and those tables."""
+    """Each player's mean rank over the tables that all players have played, and those tables.
+
+    Whoever played less than half as many tables as others has no rank.
+    """
+    played = Counter(s.player for s in summaries)
+    players = {player for player, count in played.items() if 2 * count >= max(played.values())}
     by_table = defaultdict[str, dict[str, float]](dict)
     for s in summaries:
-        by_table[s.table][s.player] = s.medians[budget]
-    players = {s.player for s in summaries}
+        if s.player in players:
+            by_table[s.table][s.player] = s.medians[budget]
     common = [table for table, values in by_table.items() if values.keys() == players]
     ranked = [ranks(by_table[table]) for table in common]
     return ({player: fmean(r[player] for r in ranked) for player in players} if ranked else {}), common
@@ -258,7 +263,9 @@ def _overall(summaries: Sequence[Summary]) -> str:
             | {"DistOpt %": _short(fmean(s.dist_opt for s in own)), "AvgDist %": _short(fmean(s.avg_dist for s in own))}
             | {"ms per suggestion": _short(fmean(s.cpu_ms for s in own))}
         )
-    return f"## Over {len(common)} tables ({', '.join(common)})\n{_grid(lines)}\n"
+    absent = sorted({s.player for s in summaries} - set(ranked[budgets[-1]][0]))
+    left_out = f"Too few tables played: {', '.join(absent)}\n" if absent else ""
+    return f"## Over {len(common)} tables ({', '.join(common)})\n{_grid(lines)}\n{left_out}"
 
 
 def _write(summaries: Sequence[Summary], path: Path) -> None:

@@ -210,6 +210,13 @@ def test_ranks_are_averaged_over_the_tables_everybody_played() -> None:
     assert report.average_ranks(summaries, 1) == ({"a": 1.25, "b": 1.75}, ["t", "u"])
 
 
+def test_who_played_few_tables_has_no_rank() -> None:
+    cell = report.figures(line(10.0, 20.0), 10.0, played(0), 1)
+    results = [("t", "a"), ("t", "b"), ("u", "a"), ("u", "b"), ("v", "a"), ("v", "b"), ("u", "slow")]
+    summaries = [report.summarise(name, player, [cell], 1) for name, player in results]
+    assert report.average_ranks(summaries, 1) == ({"a": 1.5, "b": 1.5}, ["t", "u", "v"])
+
+
 class InOrder:
     """Tries every point once and remembers what it was told."""
 
