@@ -21,8 +21,6 @@ class Level:
 
         Of the levels it may have met, the one that makes it look worse is taken: a winner by mistake would cost more.
         """
-        if self.drift.kind == "steady":
-            return run.outcome
         least, largest = self.drift.possible(_moment(run) - self.began_s)
         factor, outcome = largest if goal == "maximize" else least, run.outcome
         if factor == 1.0:

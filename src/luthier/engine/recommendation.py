@@ -7,14 +7,13 @@ import numpy as np
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import FloatArray
 from luthier.learn.linear import one_thread
-from luthier.measures.estimate import median_of
+from luthier.measures.estimate import TO_DEVIATION, median_of
 from luthier.policies.base import completed_values
 from luthier.space import Space
 from luthier.trial import Completed, Lost, Trial
 
 _MOST = 1_000  # a model of more trials is slow; those with the lowest estimates are looked at
 _FARTHEST = 3.0  # in deviations: what is farther away is an accident
-_TO_DEVIATION = 1.4826  # of a normal distribution, times the median distance from its centre
 _PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all configurations is worth
 
 
@@ -105,7 +104,7 @@ def _without_accidents(runs: Sequence[FloatArray]) -> list[FloatArray]:
         for values, middle in zip(runs, middles, strict=True)
         if len(values) > 1
     ]
-    reach = _FARTHEST * _TO_DEVIATION * float(np.median(np.concatenate(away)))
+    reach = _FARTHEST * TO_DEVIATION * float(np.median(np.concatenate(away)))
     return [np.clip(values, middle - reach, middle + reach) for values, middle in zip(runs, middles, strict=True)]
 
 

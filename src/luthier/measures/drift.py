@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import accumulate, combinations, pairwise
 from typing import Literal, TypeAlias
 
-from luthier.measures.estimate import mean_of, median_of
+from luthier.measures.estimate import TO_DEVIATION, mean_of, median_of
 
 Kind: TypeAlias = Literal["steady", "jumps", "slope"]
 Search: TypeAlias = Callable[[Sequence[float]], tuple[float, int, int]]
@@ -22,7 +22,6 @@ _ORDERS = 399
 _FEWEST_BESIDE = 3
 _PLAIN = 8.0  # in standard errors
 _SMALLEST = 1.05
-_USUAL = 1.4826  # the deviation of normal noise over its median absolute deviation
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,8 @@ class Drift:
 
     def possible(self, at_s: float) -> tuple[float, float]:
         """The least and the largest factor that a moment may have had."""
+        if self.kind == "steady":
+            return 1.0, 1.0
         edges = [edge for before, after in self.gaps if before < at_s < after for edge in (before, after)]
         factors = [self.factor(moment) for moment in (at_s, *edges)]
         return min(factors), max(factors)
@@ -133,7 +134,7 @@ def _is_plain(logs: Sequence[float], first: int, end: int) -> bool:
     apart = max(inside) < min(outside) or min(inside) > max(outside) if outside and first == 0 else False
     if not apart:
         return False
-    noise = _USUAL * median_of([abs(after - before) for before, after in pairwise(logs)]) / math.sqrt(2.0)
+    noise = TO_DEVIATION * median_of([abs(after - before) for before, after in pairwise(logs)]) / math.sqrt(2.0)
     error = noise * math.sqrt(1.0 / len(inside) + 1.0 / len(outside))
     step = abs(median_of(inside) - median_of(outside))
     return step > max(_PLAIN * error, math.log(_SMALLEST))

@@ -14,6 +14,9 @@ _MOST_COUNTED = 50
 _FEWEST_GROUPS = 4
 _ONE_SIDED = 0.4
 
+TO_DEVIATION = 1.4826
+"""The standard deviation of normal noise over the median of its absolute deviations."""
+
 AUTO = "auto"
 """The name for whichever estimator suits the noise; `estimator_for` says which that is."""
 

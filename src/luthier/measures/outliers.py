@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from luthier.measures.drift import Drift
-from luthier.measures.estimate import median_of
+from luthier.measures.estimate import TO_DEVIATION, median_of
 
 FEWEST_RUNS = 3
 """Of two runs nobody can say which one is the outlier."""
 
 _FAR = 4.0  # in deviations: one of 16,000 runs with normal noise
-_USUAL = 1.4826  # the deviation of normal noise over its median absolute deviation
 _LEAST = 0.02  # what is within 2 % of the others is no outlier, however alike these are
 _MOVED = 1.1
 
@@ -49,7 +48,7 @@ def outliers_of(runs: Sequence[Timed], drift: Drift) -> list[Outlier]:
     rests = {run.run: math.log(run.value) - middles[run.trial] for run in ordered if run.trial in middles}
     if not rests:
         return []
-    limit = _FAR * max(_USUAL * median_of([abs(rest) for rest in rests.values()]), _LEAST / _FAR)
+    limit = _FAR * max(TO_DEVIATION * median_of([abs(rest) for rest in rests.values()]), _LEAST / _FAR)
     found = []
     for place, run in enumerate(ordered):
         rest = rests.get(run.run, 0.0)

@@ -155,13 +155,13 @@ class Pool:
     def _free_best(
         self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator
     ) -> tuple[float, FloatArray] | None:
-        for best in np.argsort(-promise, kind="stable"):  # mostly the first one is free: the others need no look
-            if self._is_free(codes[best]):
-                ties = np.flatnonzero((promise >= promise[best] - _TIE) & (promise <= promise[best]))
-                free = [row for row in ties if self._is_free(codes[row])]
-                row = free[rng.integers(len(free))]
-                return float(promise[row]), codes[row]
-        return None
+        ordered = np.argsort(-promise, kind="stable")  # mostly the first one is free, and the others need no look
+        best = next((row for row in ordered if self._is_free(codes[row])), None)
+        if best is None:
+            return None
+        free = [row for row in np.flatnonzero(promise >= promise[best] - _TIE) if self._is_free(codes[row])]
+        row = free[_highest(promise[free], rng)]
+        return float(promise[row]), codes[row]
 
     def _is_free(self, codes: FloatArray) -> bool:
         key = _key(codes)

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from luthier.errors import InvalidInputError
-from luthier.measures.estimate import deviation_of, mean_of, median_of
+from luthier.measures.estimate import TO_DEVIATION, deviation_of, mean_of, median_of
 from luthier.measures.noise import noise_of
 from luthier.policies.base import Progress, completed_values
 
 _Z = 1.96
 _FEWEST_REPEATS = 2
 _FEWEST_RUNS = 20
-_TO_DEVIATION = 1.4826  # times the median deviation of pairs gives that of a normal distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ def _is_contradictory(trial: int, progress: Progress, doubt: float) -> bool:
         return False
     noise = noise_of([*others, *([value] for value in values)])
     deviations = [deviation_of([noise.place(value) for value in group]) or 0.0 for group in others]
-    usual = replace(noise, deviation=_TO_DEVIATION * median_of(deviations))
+    usual = replace(noise, deviation=TO_DEVIATION * median_of(deviations))
     apart = noise.place(values[1]) - noise.place(values[0])
     return usual.chance_below(apart, 0.5) < doubt  # two means of one run each: 1 x 1 / (1 + 1)
 

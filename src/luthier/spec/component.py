@@ -127,9 +127,9 @@ class ComponentParameter(Grid):
     def _whole_numbers_are_texts(cls, given: object) -> object:
         if not isinstance(given, Mapping) or given.get("type") != "str":
             return given
-        texts = {"default": as_text(given["default"])} if "default" in given else {}
         listed = given.get("values")
-        return {**given, **texts, **({"values": [as_text(one) for one in listed]} if isinstance(listed, list) else {})}
+        values = [as_text(one) for one in listed] if isinstance(listed, list) else listed
+        return {**given, "default": as_text(given.get("default")), "values": values}
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> "ComponentParameter":
@@ -211,6 +211,11 @@ class Component(Section):
     def in_files(self) -> frozenset[str]:
         """The parameters that stand in a file."""
         return frozenset(name for file in self.files for name in file.parameters)
+
+    @property
+    def submitted(self) -> list[str]:
+        """The parameters that are options of the job, on sbatch's command line."""
+        return [name for name, parameter in self.parameters.items() if parameter.cli_var]
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -332,9 +332,8 @@ def _allocation(document: Document, settings: Settings) -> Allocation | None:
 
 def _wants_slurm(text: str, component: Component) -> bool:
     """Whether there is something for sbatch, in the script or in the component, and an sbatch that takes it."""
-    options = component.options or any(parameter.cli_var for parameter in component.parameters.values())
-    wanted = options or any(line.startswith("#SBATCH") for line in text.split("\n"))
-    return bool(wanted) and shutil.which("sbatch") is not None
+    asks = any(line.startswith("#SBATCH") for line in text.split("\n"))
+    return bool(asks or component.options or component.submitted) and shutil.which("sbatch") is not None
 
 
 def _measures(document: Document, name: str, component: Component, settings: Settings) -> list[str]:

@@ -55,7 +55,7 @@ class JobScript:
             needed = not parameter.optional or name in self.component.in_files
             if name not in space.names and parameter.default is None and needed:
                 raise InvalidInputError(f"parameter {name} has no default and is not tuned; give it a default")
-        sent = [name for name, parameter in self.component.parameters.items() if parameter.cli_var]
+        sent = self.component.submitted
         if self.where != "slurm" and (sent or self.component.options):
             what = f"parameter {sent[0]}" if sent else f"its plugin {' '.join(self.component.options)}"
             raise InvalidInputError(f"{what} is an option of sbatch, and this would run without it; use runner: slurm")
