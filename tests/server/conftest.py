@@ -147,13 +147,20 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server with an experiment of 120 runs, some of which went wrong; for tests that change nothing."""
     folder = tmp_path_factory.mktemp("played")
     bad: dict[int, Outcome] = {3: Failed("bad \udcff"), 5: TimedOut("slow", 9.0), 7: Pruned("no"), 11: Lost("?")}
+    with server_of_its_own(folder) as running:
+        number = running.launch(EXPERIMENT.replace("budget: 40", "budget: 200"))
+        ended = [bad.get(place, Completed(50.0 + abs(place % 99 - 30))) for place in range(119)]
+        running.play(number, [*ended, None], "stopped")
+        yield running
+
+
+@contextmanager
+def server_of_its_own(folder: Path) -> Iterator[Running]:
+    """A server that keeps everything in this folder, for several tests."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_DATA_HOME", str(folder))
         patched.delenv("LUTHIER_STORE", raising=False)
         with running_server(f"sqlite:///{folder / 'server.db'}") as running:
-            number = running.launch(EXPERIMENT.replace("budget: 40", "budget: 200"))
-            ended = [bad.get(place, Completed(50.0 + abs(place % 99 - 30))) for place in range(119)]
-            running.play(number, [*ended, None], "stopped")
             yield running
 
 

@@ -10,7 +10,7 @@ import pytest
 from argon2 import PasswordHasher
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.conftest import EXPERIMENT, PASSWORD, Running, Starter
+from tests.server.conftest import EXPERIMENT, PASSWORD, Running, Starter, server_of_its_own
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store import open_books
@@ -259,19 +259,13 @@ def operations(server: Running) -> list[Operation]:
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server with an administrator, two users and a viewer; the experiment is ada's."""
-    from tests.server.conftest import running_server
-
-    folder = tmp_path_factory.mktemp("people")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("XDG_DATA_HOME", str(folder))
-        patched.delenv("LUTHIER_STORE", raising=False)
-        with running_server(f"sqlite:///{folder / 'x.db'}") as running:
-            running.add_user("root", "admin")
-            ada = running.add_user("ada", "user")
-            running.add_user("bob", "user")
-            running.add_user("vic", "viewer")
-            running.launch(token=ada)
-            yield running
+    with server_of_its_own(tmp_path_factory.mktemp("people")) as running:
+        running.add_user("root", "admin")
+        ada = running.add_user("ada", "user")
+        running.add_user("bob", "user")
+        running.add_user("vic", "viewer")
+        running.launch(token=ada)
+        yield running
 
 
 def token_of(server: Running, name: str) -> str:

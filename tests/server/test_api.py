@@ -42,6 +42,15 @@ def items(reply: Reply) -> list[dict[str, object]]:
     return cast("list[dict[str, object]]", told(reply)["items"])
 
 
+def pages(server: Running, path: str, cursor: str) -> Iterator[dict[str, object]]:
+    """The items of all pages; the next one is asked for by `cursor`."""
+    after: object = ""
+    while after is not None:
+        reply = server.ask("GET", f"{path}{after and f'&{cursor}={after}'}")
+        yield from items(reply)
+        after = told(reply)["next"]
+
+
 def test_an_experiment_from_launch_to_deletion(server: Running) -> None:
     reply = server.ask("POST", f"{API}/experiments", {"yaml": EXPERIMENT})
     assert reply.status == 201
@@ -117,13 +126,7 @@ def test_two_creates_with_one_key_make_one_experiment(server: Running) -> None:
 def test_lists_come_in_pages_and_are_filtered(server: Running) -> None:
     numbers = [server.launch(EXPERIMENT.replace("first try", f"name {i % 3}")) for i in range(7)]
     server.play(numbers[0], [Completed(1.0)])
-    seen: list[object] = []
-    cursor: object = ""
-    while cursor is not None:
-        page = told(server.ask("GET", f"{API}/experiments?limit=3{cursor and f'&before={cursor}'}"))
-        seen += [item["id"] for item in cast("list[dict[str, object]]", page["items"])]
-        cursor = page["next"]
-    assert seen == numbers[::-1]
+    assert [item["id"] for item in pages(server, f"{API}/experiments?limit=3", "before")] == numbers[::-1]
     assert [item["id"] for item in items(server.ask("GET", f"{API}/experiments?text=NAME+1"))] == [5, 2]
     assert [item["id"] for item in items(server.ask("GET", f"{API}/experiments?status=finished"))] == [1]
     assert items(server.ask("GET", f"{API}/experiments?status=interrupted")) == []
@@ -132,13 +135,7 @@ def test_lists_come_in_pages_and_are_filtered(server: Running) -> None:
 
 def test_runs_are_paged_filtered_and_streamed(played: Running) -> None:
     path = f"{API}/experiments/1/runs"
-    numbers: list[object] = []
-    cursor: object = ""
-    while cursor is not None:
-        page = told(played.ask("GET", f"{path}?limit=50{cursor and f'&after={cursor}'}"))
-        numbers += [item["run"] for item in cast("list[dict[str, object]]", page["items"])]
-        cursor = page["next"]
-    assert numbers == list(range(120))
+    assert [run["run"] for run in pages(played, f"{path}?limit=50", "after")] == list(range(120))
     assert [run["run"] for run in items(played.ask("GET", f"{path}?outcome=failed"))] == [3]
     assert [run["reason"] for run in items(played.ask("GET", f"{path}?outcome=failed"))] == ["bad �"]
     assert [run["run"] for run in items(played.ask("GET", f"{path}?outcome=running"))] == [119]

@@ -18,7 +18,7 @@ from schemathesis.checks import (
 )
 from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
-from tests.server.conftest import Running, running_server
+from tests.server.conftest import Running, server_of_its_own
 
 from luthier.trial import Completed, Failed
 
@@ -44,12 +44,8 @@ CHECKS = [
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server with accounts, so that a new one locks nobody out, and an experiment."""
-    folder = tmp_path_factory.mktemp("crowded")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("XDG_DATA_HOME", str(folder))
-        patched.delenv("LUTHIER_STORE", raising=False)
-        with running_server(f"sqlite:///{folder / 'server.db'}") as running:
-            yield running
+    with server_of_its_own(tmp_path_factory.mktemp("crowded")) as running:
+        yield running
 
 
 def operations(server: Running) -> dict[str, Operation]:

@@ -9,10 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
-
-import pytest
 
 PATIENCE_S = 240.0
 EXPERIMENTS = 20
@@ -105,21 +104,13 @@ class Served:
         return sum(item["status"] == "finished" for item in items)
 
 
-@pytest.fixture
-def sqlite_url(tmp_path: Path) -> str:
-    return str(tmp_path / "x.db")
-
-
-@pytest.fixture
-def start_site(tmp_path: Path) -> Iterator[Callable[[str], Site]]:
-    sites: list[Site] = []
-
-    def start(store: str) -> Site:
-        sites.append(Site(tmp_path, store))
-        return sites[-1]
-
-    yield start
-    for site in sites:
+@contextmanager
+def site_over(store: str, folder: Path) -> Iterator[Site]:
+    """A site until the block ends."""
+    site = Site(folder, store)
+    try:
+        yield site
+    finally:
         site.end()
 
 
@@ -139,26 +130,26 @@ def runs(traces: Sequence[Path]) -> list[int]:
     return [len(trace.read_text().splitlines()) if trace.exists() else 0 for trace in traces]
 
 
-def test_a_killed_server_loses_nothing(start_site: Callable[[str], Site], sqlite_url: str) -> None:
-    site = start_site(sqlite_url)
-    served = Served(site, "--local", str(EXPERIMENTS))
-    traces = [site.launch(served, number) for number in range(EXPERIMENTS)]
-    wait_until(lambda: all(trace.exists() for trace in traces), "every experiment runs")
-    kill(served.process)
-    site.open_gate()
-    again = Served(site, "--local", str(EXPERIMENTS))
-    wait_until(lambda: again.finished() == EXPERIMENTS, "every experiment ends")
-    assert runs(traces) == [BUDGET] * EXPERIMENTS
+def test_a_killed_server_loses_nothing(tmp_path: Path) -> None:
+    with site_over(str(tmp_path / "x.db"), tmp_path) as site:
+        served = Served(site, "--local", str(EXPERIMENTS))
+        traces = [site.launch(served, number) for number in range(EXPERIMENTS)]
+        wait_until(lambda: all(trace.exists() for trace in traces), "every experiment runs")
+        kill(served.process)
+        site.open_gate()
+        again = Served(site, "--local", str(EXPERIMENTS))
+        wait_until(lambda: again.finished() == EXPERIMENTS, "every experiment ends")
+        assert runs(traces) == [BUDGET] * EXPERIMENTS
 
 
-def test_several_servers_and_workers_over_postgresql(start_site: Callable[[str], Site], postgresql_url: str) -> None:
-    site = start_site(postgresql_url)
-    first, second = Served(site, "--no-worker"), Served(site, "--no-worker")
-    workers = [site.start("worker", "--local", str(FEW)) for _ in range(2)]
-    traces = [site.launch((first, second)[number % 2], number) for number in range(FEW)]
-    wait_until(lambda: all(trace.exists() for trace in traces), "every experiment runs")
-    kill(first.process)
-    kill(workers[0])
-    site.open_gate()
-    wait_until(lambda: second.finished() == FEW, "every experiment ends")
-    assert runs(traces) == [BUDGET] * FEW
+def test_several_servers_and_workers_over_postgresql(postgresql_url: str, tmp_path: Path) -> None:
+    with site_over(postgresql_url, tmp_path) as site:
+        first, second = Served(site, "--no-worker"), Served(site, "--no-worker")
+        workers = [site.start("worker", "--local", str(FEW)) for _ in range(2)]
+        traces = [site.launch((first, second)[number % 2], number) for number in range(FEW)]
+        wait_until(lambda: all(trace.exists() for trace in traces), "every experiment runs")
+        kill(first.process)
+        kill(workers[0])
+        site.open_gate()
+        wait_until(lambda: second.finished() == FEW, "every experiment ends")
+        assert runs(traces) == [BUDGET] * FEW
