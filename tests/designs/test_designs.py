@@ -110,6 +110,18 @@ def test_categories_are_used_evenly() -> None:
     assert sorted(str(config["c"]) for config in chosen) == ["u"] * 3 + ["v"] * 3 + ["w"] * 3
 
 
+def test_points_beside_the_valid_ones_keep_their_places_along_the_parameters_that_allow_it() -> None:
+    space = Space(
+        Integer("a", 0, 4),
+        Choice("b", [1, 2, 3, 4, 1000], 1000, ordered=True),
+        constraints=["b != 1000 or a == 0"],
+    )
+    for seed in range(20):
+        chosen = latin_hypercube(space, 10, np.random.default_rng(seed))
+        uses = [sum(config["a"] == value for config in chosen) for value in range(5)]
+        assert max(abs(use - 2) for use in uses) <= 1, uses
+
+
 COMPARED = {
     "square": Space(Integer("a", 0, 39), Integer("b", 0, 39)),
     "wedge": Space(Integer("a", 0, 59), Integer("b", 0, 59), constraints=["a <= b"]),
