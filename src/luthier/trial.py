@@ -136,6 +136,11 @@ class Run:
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
     logs: str | None = None
 
+    @property
+    def began_at(self) -> float:
+        """When it started; where that is not known, when it was submitted."""
+        return self.submitted_at if self.started_at is None else self.started_at
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:

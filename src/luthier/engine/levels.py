@@ -21,7 +21,7 @@ class Level:
 
         Of the levels it may have met, the one that makes it look worse is taken: a winner by mistake would cost more.
         """
-        least, largest = self.drift.possible(_moment(run) - self.began_s)
+        least, largest = self.drift.possible(run.began_at - self.began_s)
         factor, outcome = largest if goal == "maximize" else least, run.outcome
         if factor == 1.0:
             return outcome
@@ -35,7 +35,7 @@ class Level:
 def level_of(runs: Sequence[Run]) -> Level:
     """The level by the runs of the default that have completed, in `runs` of one experiment."""
     readings = [
-        Reading(_moment(run), run.outcome.value)
+        Reading(run.began_at, run.outcome.value)
         for run in runs
         if run.trial == 0 and isinstance(run.outcome, Completed)
     ]
@@ -51,12 +51,8 @@ def search_level(runs: Sequence[Run]) -> Level:
 def outliers_among(runs: Sequence[Run], drift: Drift) -> list[Outlier]:
     """The runs that are far from the others of their configuration, and why."""
     timed = [
-        Timed(run.number, run.trial, _moment(run), run.outcome.value)
+        Timed(run.number, run.trial, run.began_at, run.outcome.value)
         for run in runs
         if isinstance(run.outcome, Completed)
     ]
     return outliers_of(timed, drift)
-
-
-def _moment(run: Run) -> float:
-    return run.submitted_at if run.started_at is None else run.started_at

@@ -17,7 +17,6 @@ from luthier.views.figures.yardstick import (
     Yardstick,
     clock,
     measured,
-    moment,
     records,
     steps,
     thinned,
@@ -101,8 +100,8 @@ def utilisation(result: Result, points: int) -> Figure | None:
     if len(timed) < 2:
         return None
     dial = clock(timed)
-    first = np.array([dial.place(moment(run)) for run in timed])
-    last = np.array([dial.place(moment(run) + (run.duration_s or 0.0)) for run in timed])
+    first = np.array([dial.place(run.began_at) for run in timed])
+    last = np.array([dial.place(run.began_at + (run.duration_s or 0.0)) for run in timed])
     end = float(last.max())
     if not end > 0.0:
         return None
@@ -134,8 +133,8 @@ def machine(result: Result, points: int) -> Figure | None:
         return None
     dial, level = clock(result.runs), level_of(result.runs)
     drift = level.drift
-    usual = median_of([value / drift.factor(moment(run) - level.began_s) for run, value in own])
-    first, last = min(moment(run) for run, _ in own), max(moment(run) for run, _ in own)
+    usual = median_of([value / drift.factor(run.began_at - level.began_s) for run, value in own])
+    first, last = min(run.began_at for run, _ in own), max(run.began_at for run, _ in own)
     turns = [first, *(level.began_s + at_s for at_s in drift.moments if level.began_s + at_s > first)]
     heights = [drift.factor(at_s - level.began_s) for at_s in turns]
     line = (
@@ -151,7 +150,7 @@ def machine(result: Result, points: int) -> Figure | None:
             kind="points",
             role="default",
             name="a run of the default",
-            x=[dial.place(moment(run)) for run, _ in shown],
+            x=[dial.place(run.began_at) for run, _ in shown],
             y=[value / usual for _, value in shown],
             texts=[f"run {run.number}: {scale.text(value)}" for run, value in shown],
         ),

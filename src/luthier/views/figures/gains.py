@@ -18,7 +18,6 @@ from luthier.views.figures.yardstick import (
     gain_axis,
     gain_text,
     measured,
-    moment,
     records,
     steps,
     thinned,
@@ -239,7 +238,7 @@ def _gains_so_far(result: Result, *, ratio: bool) -> tuple[list[float], list[flo
     level = math.nan if estimate is None else estimate.value
     best = records(values, scale.is_better)
     began = clock(result.runs).began_s
-    ends = [moment(run) + (run.duration_s or 0.0) - began for run, _ in done]
+    ends = [run.began_at + (run.duration_s or 0.0) - began for run, _ in done]
     by_runs = [*(float(done[at][0].number + 1) for at in best), float(len(result.runs))]
     by_time = [*(ends[at] for at in best), max(ends)]
     return by_runs, by_time, [gain(level, values[at], scale.goal, ratio=ratio) for at in best]

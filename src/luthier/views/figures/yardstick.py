@@ -84,16 +84,11 @@ class Clock:
 
 def clock(runs: Sequence[Run]) -> Clock:
     """The clock of these runs; there must be one of them at least."""
-    began, ended = min(map(moment, runs)), max(moment(run) + (run.duration_s or 0.0) for run in runs)
+    began, ended = min(run.began_at for run in runs), max(run.began_at + (run.duration_s or 0.0) for run in runs)
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if ended - began > 3.0 * size:
             return Clock(began, size, unit)
     return Clock(began, 1.0, "s")
-
-
-def moment(run: Run) -> float:
-    """When a run began, as far as that is known."""
-    return run.submitted_at if run.started_at is None else run.started_at
 
 
 def measured(runs: Iterable[Run]) -> Iterator[tuple[Run, float]]:
