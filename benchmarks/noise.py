@@ -174,7 +174,8 @@ class Row:
 
 def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
     """Tune a system once in virtual time."""
-    how, answers = RULES[rule], system.answers(seed)
+    how = RULES[rule]
+    answers = _true_values(system, seed) if how.knows else system.answers(seed)
     experiment = Experiment(
         space=system.space,
         measure="returned",
@@ -190,18 +191,13 @@ def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
     )
     store = open_store("memory:")
     record = store.create(system.name, experiment.to_json(), 0.0)
-    _, result = carry_on(
-        store,
-        record,
-        experiment,
-        lambda *_: ReplayRunner(_true_values(system, answers) if how.knows else answers),
-        watch=lambda *_: None,
-    )
+    _, result = carry_on(store, record, experiment, lambda *_: ReplayRunner(answers), watch=lambda *_: None)
     return _row(system, rule, optimizer, seed, result)
 
 
-def _true_values(system: System, answers: Answers) -> Answers:
+def _true_values(system: System, seed: int) -> Answers:
     """The same runs, but each gives what it would on average."""
+    answers = system.answers(seed)
 
     def answer(config: Config, repeat: int, now_s: float) -> Answer:
         noisy = answers(config, repeat, now_s)
@@ -212,8 +208,8 @@ def _true_values(system: System, answers: Answers) -> Answers:
 
 def _row(system: System, rule: str, optimizer: str, seed: int, result: Result) -> Row:
     trials = result.trials if not system.maximize else [_turned(trial) for trial in result.trials]
-    lowest, model = best_of(trials), winner_of(system.space, trials, result.estimator)
-    if lowest is None or model is None:
+    lowest, winner = best_of(trials), winner_of(system.space, trials, result.estimator)
+    if lowest is None or winner is None:
         raise RuntimeError(f"{system.name}: nothing was measured")
     runs = [run for run in result.runs if isinstance(run.outcome, Completed)]
     counts = [sum(run.trial == number for run in runs) for number in range(len(trials))]
@@ -222,7 +218,7 @@ def _row(system: System, rule: str, optimizer: str, seed: int, result: Result) -
     return Row(
         system.name, rule, optimizer, seed,
         round(system.distance(trials[lowest].config), 4),
-        round(system.distance(trials[model].config), 4),
+        round(system.distance(trials[winner].config), 4),
         round(100.0 * gain, 3), len(result.runs), len(trials), sum(count > 1 for count in counts),
         round(result.cost_s, 2),
     )  # fmt: skip

@@ -165,30 +165,27 @@ def tuned(testbed: Testbed, noise: str, *, seed: int) -> Result:
     return carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)[1]
 
 
-@pytest.mark.parametrize(("name", "noise"), [("sro/b", "none"), ("sro/b", "every-60"), ("sbb/bandwidth", "cluster")])
-def test_the_engine_tunes_a_testbed_in_virtual_time(name: str, noise: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "noise", "at_least"), [("sro/b", "none", 5), ("sro/b", "every-60", 5), ("sbb/bandwidth", "cluster", 1)]
+)
+def test_the_engine_tunes_a_testbed_in_virtual_time(name: str, noise: str, at_least: int) -> None:
     testbed = TESTBEDS[name]
     results = [tuned(testbed, noise, seed=seed) for seed in range(5)]
 
     def saved(config: Config) -> float:
         return 1.0 - testbed.seconds(config) / testbed.seconds(testbed.default)
 
-    # A single search of 40 runs may be unlucky under noise; what it recommends is the default then.
+    # Under heavy noise a search of 40 runs may be unlucky; what it recommends is the default then.
+    assert sum(result.improved for result in results) >= at_least
     assert statistics.median(saved(result.best.config) for result in results) > 0.6 * testbed.gap
-    assert any(result.improved for result in results)
     for result in results:
         assert result.recommended is not None
         assert saved(result.recommended) > 0.6 * testbed.gap if result.improved else saved(result.recommended) == 0.0
-
-
-def test_runs_follow_each_other_in_virtual_time() -> None:
-    testbed = TESTBEDS["sro/b"]
-    runs = tuned(testbed, "every-60", seed=2).runs
-    assert runs[0].config == testbed.default
-    assert runs[0].started_at == 0.0
-    starts = [run.began_at for run in runs]
-    ends = [run.began_at + (run.duration_s or 0.0) for run in runs]
-    assert starts[1:] == pytest.approx(ends[:-1])
+        runs = result.runs
+        assert runs[0].config == testbed.default
+        assert runs[0].started_at == 0.0
+        ends = [(run.started_at or 0.0) + (run.duration_s or 0.0) for run in runs]
+        assert [run.started_at for run in runs[1:]] == pytest.approx(ends[:-1])
 
 
 def test_an_experiment_on_a_testbed_comes_again() -> None:
