@@ -1,6 +1,5 @@
 """Jobs through PSI/J: its local executor, and its Slurm executor on a real Slurm."""
 
-import logging
 import os
 import shutil
 import signal
@@ -19,10 +18,6 @@ from luthier.runners.command import Command
 from luthier.runners.contract import RunnerContract, collect
 from luthier.runners.psij import Allocation, PsijRunner
 from luthier.trial import Config, Execution, Failed, Job, Lost, Pruned
-
-# PSI/J reports a process that was gone before it could kill it by a message that cannot be formatted. Pytest's own
-# handler would raise that in PSI/J's thread, which ends it and hangs every test that follows.
-logging.getLogger("psij.executors.local").setLevel(logging.CRITICAL)
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # see `local`
 

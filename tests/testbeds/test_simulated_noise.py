@@ -17,6 +17,7 @@ from testbeds.noise import (
     Quiet,
     RandomInterference,
     SharedCluster,
+    SharedStorage,
     find_noise,
 )
 
@@ -136,6 +137,19 @@ def test_tukey_finds_about_one_outlier_in_sixteen_runs() -> None:
     assert 0.6 < outside.sum(axis=1).mean() < 1.4
 
 
+def test_shared_storage_delays_unequally_and_hardly_ever_helps() -> None:
+    rng = np.random.default_rng(5)
+    configs = [Config({"x": number}) for number in range(200)]
+    runs = np.array([[SharedStorage(0.2).elapsed_s(100.0, 0.0, each, rng) for _ in range(400)] for each in configs])
+    variations = runs.std(axis=1) / runs.mean(axis=1)
+    assert runs.mean() == pytest.approx(100.0, rel=0.01)
+    assert variations.mean() == pytest.approx(0.2, abs=0.01)
+    assert variations.min() < 0.14
+    assert variations.max() > 0.26
+    assert runs.min() > 100.0 * (1.0 - 1.4 * 0.2 / math.sqrt(2.0)) - 1e-9
+    assert np.median(runs) < 95.0
+
+
 def test_a_heavy_tail_has_its_mean_and_its_quantiles() -> None:
     rng = np.random.default_rng(0)
     mild = np.array([HeavyTail(0.3, shape=6.0).elapsed_s(10.0, 0.0, CONFIG, rng) for _ in range(20000)])
@@ -151,6 +165,7 @@ def test_without_others_a_run_takes_its_own_time() -> None:
     assert elapsed_s(Quiet(), 12.5, 3.0) == 12.5
     assert elapsed_s(HeavyTail(0.0), 12.5) == 12.5
     assert elapsed_s(SharedCluster(variation=0.0, outliers=0.0), 12.5) == 12.5
+    assert elapsed_s(SharedStorage(0.0), 12.5) == 12.5
 
 
 @pytest.mark.parametrize(
@@ -163,6 +178,8 @@ def test_without_others_a_run_takes_its_own_time() -> None:
         lambda: RandomInterference(0.0, seed=1),
         lambda: SharedCluster(variation=0.1),
         lambda: SharedCluster(outliers=2.0),
+        lambda: SharedStorage(1.1),
+        lambda: SharedStorage(math.nan),
         lambda: HeavyTail(1.0),
         lambda: HeavyTail(0.2, shape=1.0),
         lambda: elapsed_s(Interference(60.0), math.inf),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from luthier.trial import Config
 from testbeds import sbb_setups
+from testbeds.noise import find_noise
 from testbeds.sbb import GB, SWITCH_COST, Application, Node, Sbb
 from testbeds.testbed import TESTBEDS
 
@@ -109,6 +110,22 @@ def test_reuse_asks_for_a_high_threshold_and_writing_for_a_low_one() -> None:
     assert (np.diff(means["sbb/ior"]) > 0).all()
 
 
-def test_the_optimum_of_ior_is_where_it_was_published() -> None:
+def test_the_published_optimum_of_ior_is_among_the_best() -> None:
     published = {"workers": 10, "ram_destagers": 8, "ram_cache_gb": 60, "ram_threshold_percent": 50}
-    assert TESTBEDS["sbb/ior"].optimum == published
+    ior = TESTBEDS["sbb/ior"]
+    assert ior.seconds(published) < 1.005 * ior.table().min()
+
+
+def test_ior_on_shared_storage_has_the_published_statistics() -> None:
+    # Robert's thesis, table 5.8: 16 runs of each configuration
+    ior, noise = TESTBEDS["sbb/ior"], find_noise("storage")
+    rng = np.random.default_rng(58)
+    pairs = list(zip(ior.grid.configs(ior.grid.grid()), ior.table().tolist(), strict=True))
+    runs = np.array([[noise.elapsed_s(clean_s, 0.0, config, rng) for _ in range(16)] for config, clean_s in pairs])
+    means = runs.mean(axis=1)
+    assert [runs.mean(), np.median(runs)] == pytest.approx([197.33, 185.0], rel=0.03)
+    assert [means.min(), means.max(), np.median(means)] == pytest.approx([151.75, 327.37, 188.81], rel=0.1)
+    assert [runs.std(), means.std()] == pytest.approx([49.49, 34.60], rel=0.1)
+    assert [runs.min(), runs.max()] == pytest.approx([136.0, 625.0], rel=0.2)
+    low, high = np.quantile(runs, [0.25, 0.75], axis=1, keepdims=True)
+    assert (runs > high + 1.5 * (high - low)).sum(axis=1).mean() == pytest.approx(1.0, abs=0.4)

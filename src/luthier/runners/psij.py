@@ -293,6 +293,8 @@ def checked_executor(name: str) -> str:
     theirs = logging.getLogger("psij")
     if theirs.level == logging.NOTSET:
         theirs.setLevel(logging.ERROR)  # a queue that it cannot read is a traceback every few seconds
+        # Its only error, of a process that is gone already, cannot be formatted: a traceback too.
+        logging.getLogger("psij.executors.local").setLevel(logging.CRITICAL)
     try:
         from psij import JobExecutor
     except ImportError:
