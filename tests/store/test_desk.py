@@ -13,7 +13,7 @@ from luthier.store.base import Origin, Owner, Record
 from luthier.store.books import Books
 from luthier.store.samples import ME, NASTY, OTHER, a_run, ended
 from luthier.store.strategies import examples, short_texts
-from luthier.trial import Completed
+from luthier.trial import Completed, Failed, Lost, Outcome, Pruned, TimedOut
 
 BooksOpener = Callable[[], Books]
 
@@ -37,6 +37,26 @@ def test_records_are_listed_newest_first_and_in_pages(books: Books) -> None:
     assert first[0].runs == 1
     assert len(books.desk.records()) == len(books.desk.records(before=10**30, limit=10**30)) == 5
     assert books.desk.records(before=-(10**30)) == []
+
+
+def test_runs_are_counted_by_how_they_ended(books: Books) -> None:
+    endings: list[Outcome] = [
+        Completed(1.0),
+        Completed(2.0),
+        Failed("no"),
+        TimedOut("slow"),
+        Pruned("late"),
+        Lost("gone"),
+    ]
+    old, new = asked(books, "old"), asked(books, "new")
+    for number, outcome in enumerate(endings):
+        books.history.append(new, a_run(number))
+        books.history.finish(new, ended(a_run(number), outcome))
+    books.history.append(new, a_run(len(endings)))
+    books.history.append(old, a_run(0))
+    counted = {"running": 1, "completed": 2, "failed": 1, "timed out": 1, "pruned": 1, "lost": 1}
+    assert books.desk.outcomes(limit=1) == counted
+    assert books.desk.outcomes() == books.desk.outcomes(limit=10**30) == {**counted, "running": 2}
 
 
 def test_records_of_an_author_come_with_what_is_shared(books: Books) -> None:

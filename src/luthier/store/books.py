@@ -1,6 +1,6 @@
 """The plug points of what a server keeps beside the history: requests from outside, users, and what they did."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -29,6 +29,10 @@ class Desk(Protocol):
 
         `text` is part of the name, in small letters or capitals; `before` is the number of the last one already seen.
         """
+        ...
+
+    def outcomes(self, *, limit: int = 100) -> Mapping[str, int]:
+        """How many runs of the newest experiments ended in which way; those under way are `running`."""
         ...
 
     def waiting(self) -> Sequence[Record]:

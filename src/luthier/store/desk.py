@@ -1,6 +1,6 @@
 """Requests from outside, in an SQL database."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import (
     ColumnElement,
@@ -79,6 +79,13 @@ class SqlDesk:
         if before is not None:
             wanted = wanted.where(experiments.c.id < rows.bounded(before))
         return self._records(wanted)
+
+    def outcomes(self, *, limit: int = 100) -> Mapping[str, int]:
+        """How many runs of the newest experiments ended in which way."""
+        newest = select(experiments.c.id).order_by(experiments.c.id.desc()).limit(rows.positive(limit))
+        wanted = select(runs.c.outcome, func.count()).where(runs.c.experiment_id.in_(newest)).group_by(runs.c.outcome)
+        found = self._database.read(lambda connection: connection.execute(wanted).all())
+        return {outcome or "running": count for outcome, count in found}
 
     def waiting(self) -> Sequence[Record]:
         """The unattended experiments that are `queued` or `running`, oldest first, without settings and `source`."""

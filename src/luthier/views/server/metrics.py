@@ -11,6 +11,7 @@ MOST_COUNTED = 1000
 """How many of the newest experiments are counted; every look at the store has an end."""
 
 _STATUSES = ("queued", "running", "interrupted", "stopped", "finished", "failed")
+_OUTCOMES = ("running", "completed", "failed", "timed out", "pruned", "lost")
 _BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
 
 
@@ -22,7 +23,9 @@ class Metrics:
         self._experiments = Gauge(
             "luthier_experiments", f"Experiments of the newest {MOST_COUNTED}.", ["status"], registry=self._registry
         )
-        self._runs = Gauge("luthier_runs", f"Runs of the newest {MOST_COUNTED} experiments.", registry=self._registry)
+        self._runs = Gauge(
+            "luthier_runs", f"Runs of the newest {MOST_COUNTED} experiments.", ["outcome"], registry=self._registry
+        )
         self._streams = Gauge("luthier_streams", "Open streams of live events.", registry=self._registry)
         self._seconds = Histogram(
             "luthier_request_seconds",
@@ -42,6 +45,8 @@ class Metrics:
         counted = Count(status_text(record) for record in records)
         for status in _STATUSES:
             self._experiments.labels(status).set(counted[status])
-        self._runs.set(sum(record.runs for record in records))
+        outcomes = books.desk.outcomes(limit=MOST_COUNTED)
+        for outcome in _OUTCOMES:
+            self._runs.labels(outcome).set(outcomes.get(outcome, 0))
         self._streams.set(streams)
         return generate_latest(self._registry).decode()
