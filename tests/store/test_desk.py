@@ -49,6 +49,7 @@ def test_runs_are_counted_by_how_they_ended(books: Books) -> None:
         Lost("gone"),
     ]
     old, new = asked(books, "old"), asked(books, "new")
+    assert set(books.desk.outcomes().values()) == {0}
     for number, outcome in enumerate(endings):
         books.history.append(new, a_run(number))
         books.history.finish(new, ended(a_run(number), outcome))

@@ -103,15 +103,14 @@ def test_random_interference_follows_its_seed_alone() -> None:
     assert elapsed_s(RandomInterference(120.0, seed=1), 20.0, seed=5) == taken[0][0]
 
 
-def cluster_runs_s(configs: list[Config], runs: int) -> npt.NDArray[np.float64]:
+def shared_runs_s(noise: Noise, configs: list[Config], runs: int) -> npt.NDArray[np.float64]:
     rng = np.random.default_rng(7)
-    cluster = SharedCluster()
-    return np.array([[cluster.elapsed_s(100.0, 0.0, config, rng) for _ in range(runs)] for config in configs])
+    return np.array([[noise.elapsed_s(100.0, 0.0, config, rng) for _ in range(runs)] for config in configs])
 
 
 def test_a_shared_cluster_varies_by_a_quarter_and_unequally() -> None:
     configs = [Config({"x": number}) for number in range(200)]
-    runs = cluster_runs_s(configs, 400)
+    runs = shared_runs_s(SharedCluster(), configs, 400)
     variations = runs.std(axis=1) / runs.mean(axis=1)
     assert runs.mean() == pytest.approx(100.0, rel=0.01)
     assert variations.mean() == pytest.approx(0.25, abs=0.01)
@@ -131,16 +130,14 @@ def test_one_run_of_sixteen_is_stretched() -> None:
 
 def test_tukey_finds_about_one_outlier_in_sixteen_runs() -> None:
     # Robert's thesis, section 5.5.2
-    runs = cluster_runs_s([Config({"x": number}) for number in range(1000)], 16)
+    runs = shared_runs_s(SharedCluster(), [Config({"x": number}) for number in range(1000)], 16)
     low, high = np.quantile(runs, [0.25, 0.75], axis=1, keepdims=True)
     outside = (runs > high + 1.5 * (high - low)) | (runs < low - 1.5 * (high - low))
     assert 0.6 < outside.sum(axis=1).mean() < 1.4
 
 
 def test_shared_storage_delays_unequally_and_hardly_ever_helps() -> None:
-    rng = np.random.default_rng(5)
-    configs = [Config({"x": number}) for number in range(200)]
-    runs = np.array([[SharedStorage(0.2).elapsed_s(100.0, 0.0, each, rng) for _ in range(400)] for each in configs])
+    runs = shared_runs_s(SharedStorage(0.2), [Config({"x": number}) for number in range(200)], 400)
     variations = runs.std(axis=1) / runs.mean(axis=1)
     assert runs.mean() == pytest.approx(100.0, rel=0.01)
     assert variations.mean() == pytest.approx(0.2, abs=0.01)

@@ -32,7 +32,7 @@ class Desk(Protocol):
         ...
 
     def outcomes(self, *, limit: int = 100) -> Mapping[str, int]:
-        """How many runs of the newest experiments ended in which way; those under way are `running`."""
+        """How many runs of the newest experiments ended in which way, 0 included; those under way are `running`."""
         ...
 
     def waiting(self) -> Sequence[Record]:

@@ -85,7 +85,8 @@ class SqlDesk:
         newest = select(experiments.c.id).order_by(experiments.c.id.desc()).limit(rows.positive(limit))
         wanted = select(runs.c.outcome, func.count()).where(runs.c.experiment_id.in_(newest)).group_by(runs.c.outcome)
         found = self._database.read(lambda connection: connection.execute(wanted).all())
-        return {outcome or "running": count for outcome, count in found}
+        nothing = dict.fromkeys(("running", *rows.KINDS.values()), 0)
+        return nothing | {outcome or "running": count for outcome, count in found}
 
     def waiting(self) -> Sequence[Record]:
         """The unattended experiments that are `queued` or `running`, oldest first, without settings and `source`."""

@@ -185,7 +185,7 @@ def ending_row(run: Run) -> EndingRow:
         finish_order=run.finish_order,
         started_at=finite_or_none(run.started_at, f"{where}: started_at"),
         duration_s=finite_or_none(run.duration_s, f"{where}: duration_s"),
-        outcome=_KINDS[type(outcome)],
+        outcome=KINDS[type(outcome)],
         reason=None if isinstance(outcome, Completed) else outcome.reason,
         value=finite(outcome.value, f"{where}: value") if isinstance(outcome, Completed) else None,
         others=_others(outcome, where) if isinstance(outcome, Completed) and outcome.others else None,
@@ -267,13 +267,14 @@ def no_run(experiment_id: int, number: int) -> StoreError:
     return StoreError(f"experiment {experiment_id}: run {number} was never recorded; append it before it is submitted")
 
 
-_KINDS: dict[type[Outcome], str] = {
+KINDS: dict[type[Outcome], str] = {
     Completed: "completed",
     Failed: "failed",
     TimedOut: "timed out",
     Pruned: "pruned",
     Lost: "lost",
 }
+"""What each way to end is called in a database."""
 
 
 def _outcome(row: EndingRow) -> Outcome | None:

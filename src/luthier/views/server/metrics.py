@@ -11,7 +11,6 @@ MOST_COUNTED = 1000
 """How many of the newest experiments are counted; every look at the store has an end."""
 
 _STATUSES = ("queued", "running", "interrupted", "stopped", "finished", "failed")
-_OUTCOMES = ("running", "completed", "failed", "timed out", "pruned", "lost")
 _BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
 
 
@@ -41,12 +40,10 @@ class Metrics:
 
     def text(self, books: Books, streams: int) -> str:
         """Everything, in Prometheus's own format."""
-        records = books.desk.records(limit=MOST_COUNTED)
-        counted = Count(status_text(record) for record in records)
+        counted = Count(status_text(record) for record in books.desk.records(limit=MOST_COUNTED))
         for status in _STATUSES:
             self._experiments.labels(status).set(counted[status])
-        outcomes = books.desk.outcomes(limit=MOST_COUNTED)
-        for outcome in _OUTCOMES:
-            self._runs.labels(outcome).set(outcomes.get(outcome, 0))
+        for outcome, count in books.desk.outcomes(limit=MOST_COUNTED).items():
+            self._runs.labels(outcome).set(count)
         self._streams.set(streams)
         return generate_latest(self._registry).decode()
