@@ -7,6 +7,7 @@ import numpy as np
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import FloatArray
 from luthier.learn.linear import one_thread
+from luthier.learn.two_speeds import expected_at_two_speeds
 from luthier.measures.estimate import TO_DEVIATION, median_of
 from luthier.policies.base import completed_values
 from luthier.space import Space
@@ -42,9 +43,10 @@ def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | No
 def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
     """The position of the trial with the lowest expected value among those that never failed; None if there is none.
 
-    Estimates are taken for means of their runs. The noise is what runs of the same configuration differ by; a Gaussian
-    process then tells from all trials together what each would give on average. Where no configuration ran twice, or
-    all repeats agree, noise cannot be told from a rough function, and the lowest estimate counts.
+    Where the runs show a machine that is now fast, now slow, what is expected at the same speed counts. Else estimates
+    are taken for means of their runs. The noise is what runs of the same configuration differ by; a Gaussian process
+    then tells from all trials together what each would give on average. Where no configuration ran twice, or all
+    repeats agree, noise cannot be told from a rough function, and the lowest estimate counts.
     """
     known = _lowest_first(trials)
     measured = [completed_values(trials[at]) for at in known]
@@ -53,14 +55,17 @@ def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
     runs = [np.array(values) for values in measured]
     known, scale = known[:_MOST], _scale(np.concatenate(runs))
     x = space.to_unit(space.codes([trials[at].config for at in known]))
-    y = scale(np.array([_value(trials[at]) for at in known]))
-    # The nugget belongs to the function here: it makes neighbours differ, but is the same in every run.
-    errors = _errors(_without_accidents([scale(values) for values in runs]))
-    data = Observations(x, y, np.ones(len(y)), errors[: len(y)])
-    process = GaussianProcess(np.asarray(space.ordered, dtype=np.bool_), "laplace")
+    groups = [scale(values) for values in runs]
+    ordered = np.asarray(space.ordered, dtype=np.bool_)
     with one_thread():
-        process.fit(data)
-        expected, _ = process.without_error(data)
+        expected = expected_at_two_speeds(x, groups[: len(known)], ordered)
+        if expected is None:
+            y = scale(np.array([_value(trials[at]) for at in known]))
+            # The nugget belongs to the function here: it makes neighbours differ, but is the same in every run.
+            data = Observations(x, y, np.ones(len(y)), _errors(_without_accidents(groups))[: len(y)])
+            process = GaussianProcess(ordered, "laplace")
+            process.fit(data)
+            expected, _ = process.without_error(data)
     return known[int(np.argmin(expected))]
 
 

@@ -264,6 +264,14 @@ class GaussianProcess:
         draws[:observed] += exact[:observed, :observed].T @ learnt
         return np.ascontiguousarray(draws.T)
 
+    def log_likelihood(self) -> float:
+        """The log density of the targets by the hyper-parameters as they are, in the unit of the targets."""
+        n = len(self._y)
+        log_density = -0.5 * float(self.whitened[:n] @ self.whitened[:n]) - float(
+            np.log(np.diagonal(self.lower)[:n]).sum()
+        )
+        return log_density - n * (0.5 * math.log(2.0 * math.pi) + self._log_unit())
+
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation of each measurement as predicted from all others, in the unit of the targets."""
         residual, precision = self._left_out()
@@ -273,8 +281,11 @@ class GaussianProcess:
         """The sum of the log densities of each target predicted from all others, in the unit of the targets."""
         residual, precision = self._left_out()
         log_densities = 0.5 * np.log(precision) - 0.5 * residual * residual * precision - 0.5 * math.log(2.0 * math.pi)
-        unit = math.log(self._scale.spread) + math.log(self._scale.largest)
-        return float(log_densities.sum()) - len(self._y) * unit
+        return float(log_densities.sum()) - len(self._y) * self._log_unit()
+
+    def _log_unit(self) -> float:
+        """The logarithm of what 1 on the inner scale is in the unit of the targets."""
+        return math.log(self._scale.spread) + math.log(self._scale.largest)
 
     def _left_out(self) -> tuple[FloatArray, FloatArray]:
         """By how much each target misses its prediction from all others, and the precision of that prediction."""

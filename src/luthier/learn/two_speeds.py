@@ -1,0 +1,161 @@
+"""Runs on a machine that is now fast, now slow: what each configuration gives apart from that."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from luthier.learn.gaussian_process import GaussianProcess, Observations
+from luthier.learn.kernels import BoolArray, FloatArray
+from luthier.learn.points import IntArray
+
+_MOST = 300  # of more configurations, repeats tell enough, and this would be slow
+_ROUNDS = 15
+_FITS = 1_500  # configurations, all rounds together; in the others the process keeps its hyper-parameters
+_SETTLED = 0.02  # a round that adds less to the log evidence is the last
+_PARAMETERS = 3  # what a second speed adds: how often it comes, how far off it is, how much it scatters
+_FEWEST, _RAREST = 4, 0.1  # runs, and the part of all runs, that a speed must have: what is rarer is an accident
+_PRIOR_RUNS = 2.0  # how many runs the scatter common to both speeds is worth
+_LEAST_VARIANCE = 1e-8
+_LEAST_SHARE = 1e-6
+
+
+def expected_at_two_speeds(x: FloatArray, groups: Sequence[FloatArray], ordered: BoolArray) -> FloatArray | None:
+    """What each configuration gives on average, if its runs are those of a machine with two speeds; None if not.
+
+    `x` has a row in the unit cube for each configuration and `groups` the runs of each, on a scale where noise adds.
+    The speed of a run is drawn anew each time, whatever the configuration: a mixture of two normal distributions around
+    a Gaussian process, fitted in turns (variational EM; Bishop 2006, section 10.2). Two speeds count only if they
+    explain the runs better than one does by Schwarz' criterion, if neither is rare, and if some configuration was seen
+    at both: else configurations that are fast would pass for a machine that was.
+    """
+    if len(groups) > _MOST:
+        return None
+    runs = _Runs(x, np.concatenate(groups), np.repeat(np.arange(len(groups)), [len(group) for group in groups]))
+    one = _explained(GaussianProcess(ordered), runs, _one_speed(groups), np.ones((1, len(runs.y))))
+    two = _explained_in_turns(ordered, runs, [float(np.median(group)) for group in groups])
+    margin = 0.5 * _PARAMETERS * math.log(len(runs.y))
+    better = two.evidence > one.evidence + margin
+    return two.expected if better and _is_seen(runs, two.chances[1] > 0.5) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """All runs one after the other; run i is of the configuration at row `of[i]` of `x`."""
+
+    x: FloatArray
+    y: FloatArray
+    of: IntArray
+
+    def totals(self, each: FloatArray) -> FloatArray:
+        """The sum over the runs of each configuration."""
+        return np.asarray(np.bincount(self.of, each, minlength=len(self.x)), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Speeds:
+    """How a run misses what is expected of its configuration; an entry for each speed of the machine."""
+
+    share: FloatArray
+    offset: FloatArray
+    variance: FloatArray
+
+    def chances(self, misses: FloatArray, doubt: FloatArray) -> FloatArray:
+        """The chance of each speed, a row for it, by what runs missed; `doubt` is the variance of what is expected."""
+        squares = (misses - self.offset[:, None]) ** 2 + doubt
+        logs = np.log(self.share / np.sqrt(self.variance))[:, None] - 0.5 * squares / self.variance[:, None]
+        chances = np.exp(logs - logs.max(axis=0))
+        return np.asarray(chances / chances.sum(axis=0), dtype=np.float64)
+
+    @staticmethod
+    def of(chances: FloatArray, misses: FloatArray, doubt: FloatArray) -> "_Speeds":
+        """The most probable ones; the offsets are 0 on average, as a shift of all is that of the configurations."""
+        counts = np.maximum(chances.sum(axis=1), _LEAST_SHARE)
+        share, offset = counts / counts.sum(), chances @ misses / counts
+        squares = np.sum(chances * ((misses - offset[:, None]) ** 2 + doubt), axis=1)
+        common = _PRIOR_RUNS * squares.sum() / counts.sum()
+        variance = np.maximum((squares + common) / (counts + _PRIOR_RUNS), _LEAST_VARIANCE)
+        return _Speeds(share, offset - share @ offset, variance)
+
+
+@dataclass(frozen=True, slots=True)
+class _Explanation:
+    """What is expected of each configuration, how sure that is, and how well the speeds explain the runs."""
+
+    expected: FloatArray
+    doubt: FloatArray
+    chances: FloatArray
+    evidence: float
+
+
+def _is_seen(runs: _Runs, slow: BoolArray) -> bool:
+    """Whether both speeds are more than accidents, and some configuration was seen at both."""
+    rarer = min(int(slow.sum()), int((~slow).sum()))
+    share = runs.totals(slow.astype(np.float64)) / runs.totals(np.ones(len(slow)))
+    return rarer >= max(_FEWEST, _RAREST * len(slow)) and bool(np.any((share > 0.0) & (share < 1.0)))
+
+
+def _one_speed(groups: Sequence[FloatArray]) -> _Speeds:
+    """The scatter of repeats around their mean: the most probable variance (Gelman et al. 2013, section 3.2)."""
+    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
+    freedom = sum(len(group) - 1 for group in groups)
+    return _Speeds(np.ones(1), np.zeros(1), np.array([max(squares / (freedom + 2.0), _LEAST_VARIANCE)]))
+
+
+def _explained_in_turns(ordered: BoolArray, runs: _Runs, middles: Sequence[float]) -> _Explanation:
+    """Speeds by what the process expects, the process by the speeds, and so on until the evidence settles.
+
+    It begins with a process for which all that neighbours do not share is noise; the better half of the runs was then
+    made at one speed, the other half at the other.
+    """
+    counts = runs.totals(np.ones(len(runs.y)))
+    first = GaussianProcess(ordered)
+    first.fit(Observations(runs.x, np.array(middles), 1.0 / counts, np.zeros(len(counts))))
+    expected, deviation = first.predict(runs.x)
+    misses, doubt = runs.y - expected[runs.of], deviation[runs.of] ** 2
+    slow = misses > np.median(misses)
+    chances = _halves(misses, slow).chances(misses, doubt)
+    process, evidence = GaussianProcess(ordered), -math.inf
+    for turn in range(_ROUNDS):
+        speeds = _Speeds.of(chances, misses, doubt)
+        known = _explained(process, runs, speeds, chances, anew=turn * len(counts) < _FITS)
+        if abs(known.evidence - evidence) < _SETTLED:
+            break
+        evidence = known.evidence
+        misses, doubt = runs.y - known.expected[runs.of], known.doubt[runs.of]
+        chances = speeds.chances(misses, doubt)
+    return known
+
+
+def _halves(misses: FloatArray, slow: BoolArray) -> _Speeds:
+    """Two speeds of equal scatter, the second that of the slow runs."""
+    share = float(np.mean(slow))
+    offset = np.array([np.mean(misses[~slow]), np.mean(misses[slow]) if share else 0.0])
+    variance = float(np.mean((misses - np.where(slow, offset[1], offset[0])) ** 2))
+    shares = np.maximum([1.0 - share, share], _LEAST_SHARE)
+    return _Speeds(shares, offset, np.full(2, max(variance, _LEAST_VARIANCE)))
+
+
+def _explained(
+    process: GaussianProcess, runs: _Runs, speeds: _Speeds, chances: FloatArray, *, anew: bool = True
+) -> _Explanation:
+    """Fit the process to runs made at these speeds with these chances.
+
+    To the process they are one measurement of each configuration: the mean of its runs, each moved back by the offsets
+    of its speeds, weighted by their precision. The evidence is what that measurement has, plus what was left out of it:
+    log π - log r - ½ log 2πv for a speed with share π, chance r and variance v, and the squares around the mean.
+    """
+    precision = chances / speeds.variance[:, None]
+    moved = runs.y - speeds.offset[:, None]
+    weight = runs.totals(precision.sum(axis=0))
+    mean = runs.totals(np.sum(precision * moved, axis=0)) / weight
+    data = Observations(runs.x, mean, np.ones(len(mean)), 1.0 / np.sqrt(weight))
+    (process.fit if anew else process.learn)(data)
+    expected, deviation = process.without_error(data)
+    logs = np.log(speeds.share / np.sqrt(2.0 * math.pi * speeds.variance))[:, None] - np.log(
+        np.maximum(chances, 1e-300)
+    )
+    squares = float(np.sum(precision * (moved - mean[runs.of]) ** 2))
+    left_out = float(np.sum(chances * logs)) - 0.5 * squares + 0.5 * float(np.sum(np.log(2.0 * math.pi / weight)))
+    return _Explanation(expected, deviation**2, chances, process.log_likelihood() + left_out)
