@@ -15,6 +15,7 @@ _ROUNDS = 15
 _FITS = 1_500  # configurations, all rounds together; in the others the process keeps its hyper-parameters
 _SETTLED = 0.02  # a round that adds less to the log evidence is the last
 _PARAMETERS = 3  # what a second speed adds: how often it comes, how far off it is, how much it scatters
+_BEYOND_DOUBT = 8.0  # the log of the odds, 3,000 to 1: skewed noise looks like two speeds at up to 1,300 to 1
 _FEWEST, _RAREST = 4, 0.1  # runs, and the part of all runs, that a speed must have: what is rarer is an accident
 _PRIOR_RUNS = 2.0  # how many runs the scatter common to both speeds is worth
 _LEAST_VARIANCE = 1e-8
@@ -27,15 +28,15 @@ def expected_at_two_speeds(x: FloatArray, groups: Sequence[FloatArray], ordered:
     `x` has a row in the unit cube for each configuration and `groups` the runs of each, on a scale where noise adds.
     The speed of a run is drawn anew each time, whatever the configuration: a mixture of two normal distributions around
     a Gaussian process, fitted in turns (variational EM; Bishop 2006, section 10.2). Two speeds count only if they
-    explain the runs better than one does by Schwarz' criterion, if neither is rare, and if some configuration was seen
-    at both: else configurations that are fast would pass for a machine that was.
+    explain the runs better than one does, beyond doubt, by Schwarz' criterion, if neither is rare, and if some
+    configuration was seen at both: else configurations that are fast would pass for a machine that was.
     """
     if len(groups) > _MOST:
         return None
     runs = _Runs(x, np.concatenate(groups), np.repeat(np.arange(len(groups)), [len(group) for group in groups]))
     one = _explained(GaussianProcess(ordered), runs, _one_speed(groups), np.ones((1, len(runs.y))))
     two = _explained_in_turns(ordered, runs, [float(np.median(group)) for group in groups])
-    margin = 0.5 * _PARAMETERS * math.log(len(runs.y))
+    margin = 0.5 * _PARAMETERS * math.log(len(runs.y)) + _BEYOND_DOUBT
     better = two.evidence > one.evidence + margin
     return two.expected if better and _is_seen(runs, two.chances[1] > 0.5) else None
 
