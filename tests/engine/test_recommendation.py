@@ -73,6 +73,22 @@ def test_misses_the_best_by_less_than_the_luckiest_run(case: str, at_most: float
     assert expected < at_most * lucky
 
 
+def test_on_a_machine_of_two_speeds_neither_luck_nor_the_mean_decides() -> None:
+    """Every other run is twice as slow; single runs tell little, all of them together which configuration is best."""
+    missed = []
+    for seed in range(12):
+        space, exact, true = played("smooth", 0.0, seed)
+        rng = np.random.default_rng(seed)
+        slow = np.where(rng.random((4, 40)) < 0.5, 2.0, 1.0) * np.exp(0.04 * rng.standard_normal((4, 40)))
+        trials = [
+            trial(each.config, *(true[at] * slow[: len(each.outcomes), at]).tolist()) for at, each in enumerate(exact)
+        ]
+        chosen = [best_of(trials), recommended(space, trials)]
+        missed.append([100.0 * (true[at] / true.min() - 1.0) for at in chosen if at is not None])
+    lucky, expected = np.mean(missed, axis=0)
+    assert expected < 0.5 * lucky
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_changes_nothing_without_noise(case: str) -> None:
     for seed in range(10):

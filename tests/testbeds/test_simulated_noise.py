@@ -18,6 +18,7 @@ from testbeds.noise import (
     RandomInterference,
     SharedCluster,
     SharedStorage,
+    TwoSpeeds,
     find_noise,
 )
 
@@ -147,6 +148,15 @@ def test_shared_storage_delays_unequally_and_hardly_ever_helps() -> None:
     assert np.median(runs) < 95.0
 
 
+def test_a_machine_of_two_speeds_has_nothing_in_between() -> None:
+    runs = shared_runs_s(TwoSpeeds(slowdown=2.0, often=0.3, scatter=0.02), [CONFIG], 5000)
+    slow = runs > 150.0
+    assert np.mean(slow) == pytest.approx(0.3, abs=0.03)
+    assert np.median(runs[slow]) == pytest.approx(200.0, rel=0.01)
+    assert np.std(np.log(runs[~slow])) == pytest.approx(0.02, rel=0.1)
+    assert not np.any((runs > 115.0) & (runs < 180.0))
+
+
 def test_a_heavy_tail_has_its_mean_and_its_quantiles() -> None:
     rng = np.random.default_rng(0)
     mild = np.array([HeavyTail(0.3, shape=6.0).elapsed_s(10.0, 0.0, CONFIG, rng) for _ in range(20000)])
@@ -163,6 +173,7 @@ def test_without_others_a_run_takes_its_own_time() -> None:
     assert elapsed_s(HeavyTail(0.0), 12.5) == 12.5
     assert elapsed_s(SharedCluster(variation=0.0, outliers=0.0), 12.5) == 12.5
     assert elapsed_s(SharedStorage(0.0), 12.5) == 12.5
+    assert elapsed_s(TwoSpeeds(often=0.0, scatter=0.0), 12.5) == 12.5
 
 
 @pytest.mark.parametrize(
@@ -173,6 +184,9 @@ def test_without_others_a_run_takes_its_own_time() -> None:
         lambda: Interference(60.0, slowdown=0.5),
         lambda: Interference(math.nan),
         lambda: RandomInterference(0.0, seed=1),
+        lambda: TwoSpeeds(slowdown=0.9),
+        lambda: TwoSpeeds(often=1.1),
+        lambda: TwoSpeeds(scatter=math.nan),
         lambda: SharedCluster(variation=0.1),
         lambda: SharedCluster(outliers=2.0),
         lambda: SharedStorage(1.1),

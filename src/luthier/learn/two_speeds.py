@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.learn.points import IntArray
 
 _MOST = 300  # of more configurations, repeats tell enough, and this would be slow
-_ROUNDS = 15
+_ROUNDS, _KEPT = 15, 4
 _FITS = 1_500  # configurations, all rounds together; in the others the process keeps its hyper-parameters
 _SETTLED = 0.02  # a round that adds less to the log evidence is the last
 _PARAMETERS = 3  # what a second speed adds: how often it comes, how far off it is, how much it scatters
@@ -19,7 +19,7 @@ _BEYOND_DOUBT = 8.0  # the log of the odds, 3,000 to 1: skewed noise looks like 
 _FEWEST, _RAREST = 4, 0.1  # runs, and the part of all runs, that a speed must have: what is rarer is an accident
 _PRIOR_RUNS = 2.0  # how many runs the scatter common to both speeds is worth
 _LEAST_VARIANCE = 1e-8
-_LEAST_SHARE = 1e-6
+_LEAST_SHARE, _LEAST_CHANCE = 1e-6, 1e-300
 
 
 def expected_at_two_speeds(x: FloatArray, groups: Sequence[FloatArray], ordered: BoolArray) -> FloatArray | None:
@@ -28,17 +28,17 @@ def expected_at_two_speeds(x: FloatArray, groups: Sequence[FloatArray], ordered:
     `x` has a row in the unit cube for each configuration and `groups` the runs of each, on a scale where noise adds.
     The speed of a run is drawn anew each time, whatever the configuration: a mixture of two normal distributions around
     a Gaussian process, fitted in turns (variational EM; Bishop 2006, section 10.2). Two speeds count only if they
-    explain the runs better than one does, beyond doubt, by Schwarz' criterion, if neither is rare, and if some
-    configuration was seen at both: else configurations that are fast would pass for a machine that was.
+    explain the runs better than one does, beyond doubt, by Schwarz' criterion, if neither is rare, and if repeats show
+    both: else configurations that are fast would pass for a machine that was.
     """
-    if len(groups) > _MOST:
+    if len(groups) > _MOST or all(len(group) < 2 for group in groups):
         return None
     runs = _Runs(x, np.concatenate(groups), np.repeat(np.arange(len(groups)), [len(group) for group in groups]))
     one = _explained(GaussianProcess(ordered), runs, _one_speed(groups), np.ones((1, len(runs.y))))
-    two = _explained_in_turns(ordered, runs, [float(np.median(group)) for group in groups])
+    two = _two_speeds(runs, groups, ordered)
     margin = 0.5 * _PARAMETERS * math.log(len(runs.y)) + _BEYOND_DOUBT
     better = two.evidence > one.evidence + margin
-    return two.expected if better and _is_seen(runs, two.chances[1] > 0.5) else None
+    return two.expected if better and _are_seen(runs, two.chances[1] > 0.5) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,19 @@ class _Runs:
 
 
 @dataclass(frozen=True, slots=True)
+class _Misses:
+    """`by` how much each run missed what was expected of its configuration, and the variance of that: its `doubt`."""
+
+    by: FloatArray
+    doubt: FloatArray
+
+    @staticmethod
+    def of(runs: _Runs, expected: FloatArray, variance: FloatArray) -> "_Misses":
+        """An entry for each run from one for each configuration."""
+        return _Misses(runs.y - expected[runs.of], variance[runs.of])
+
+
+@dataclass(frozen=True, slots=True)
 class _Speeds:
     """How a run misses what is expected of its configuration; an entry for each speed of the machine."""
 
@@ -62,19 +75,19 @@ class _Speeds:
     offset: FloatArray
     variance: FloatArray
 
-    def chances(self, misses: FloatArray, doubt: FloatArray) -> FloatArray:
-        """The chance of each speed, a row for it, by what runs missed; `doubt` is the variance of what is expected."""
-        squares = (misses - self.offset[:, None]) ** 2 + doubt
+    def chances(self, misses: _Misses) -> FloatArray:
+        """The chance of each speed, a row for it, of every run."""
+        squares = (misses.by - self.offset[:, None]) ** 2 + misses.doubt
         logs = np.log(self.share / np.sqrt(self.variance))[:, None] - 0.5 * squares / self.variance[:, None]
         chances = np.exp(logs - logs.max(axis=0))
         return np.asarray(chances / chances.sum(axis=0), dtype=np.float64)
 
     @staticmethod
-    def of(chances: FloatArray, misses: FloatArray, doubt: FloatArray) -> "_Speeds":
+    def of(chances: FloatArray, misses: _Misses) -> "_Speeds":
         """The most probable ones; the offsets are 0 on average, as a shift of all is that of the configurations."""
         counts = np.maximum(chances.sum(axis=1), _LEAST_SHARE)
-        share, offset = counts / counts.sum(), chances @ misses / counts
-        squares = np.sum(chances * ((misses - offset[:, None]) ** 2 + doubt), axis=1)
+        share, offset = counts / counts.sum(), chances @ misses.by / counts
+        squares = np.sum(chances * ((misses.by - offset[:, None]) ** 2 + misses.doubt), axis=1)
         common = _PRIOR_RUNS * squares.sum() / counts.sum()
         variance = np.maximum((squares + common) / (counts + _PRIOR_RUNS), _LEAST_VARIANCE)
         return _Speeds(share, offset - share @ offset, variance)
@@ -82,19 +95,25 @@ class _Speeds:
 
 @dataclass(frozen=True, slots=True)
 class _Explanation:
-    """What is expected of each configuration, how sure that is, and how well the speeds explain the runs."""
+    """What is expected of each configuration, with its variance, and how well the speeds explain the runs."""
 
     expected: FloatArray
-    doubt: FloatArray
+    variance: FloatArray
     chances: FloatArray
     evidence: float
 
 
-def _is_seen(runs: _Runs, slow: BoolArray) -> bool:
-    """Whether both speeds are more than accidents, and some configuration was seen at both."""
-    rarer = min(int(slow.sum()), int((~slow).sum()))
-    share = runs.totals(slow.astype(np.float64)) / runs.totals(np.ones(len(slow)))
-    return rarer >= max(_FEWEST, _RAREST * len(slow)) and bool(np.any((share > 0.0) & (share < 1.0)))
+def _are_seen(runs: _Runs, slow: BoolArray) -> bool:
+    """Whether both speeds are more than accidents, and configurations were seen at both as chance would have it.
+
+    With a share p of slow runs, n of them are at both speeds with the chance 1 - pⁿ - (1 - p)ⁿ; half as many will do.
+    """
+    share = float(np.mean(slow))
+    counts, slow_ones = runs.totals(np.ones(len(slow))), runs.totals(slow.astype(np.float64))
+    seen = int(np.sum((slow_ones > 0.0) & (slow_ones < counts)))
+    by_chance = float(np.sum(1.0 - share**counts - (1.0 - share) ** counts))
+    rarer = min(share, 1.0 - share) * len(slow)
+    return rarer >= max(_FEWEST, _RAREST * len(slow)) and seen >= max(1.0, 0.5 * by_chance)
 
 
 def _one_speed(groups: Sequence[FloatArray]) -> _Speeds:
@@ -104,38 +123,37 @@ def _one_speed(groups: Sequence[FloatArray]) -> _Speeds:
     return _Speeds(np.ones(1), np.zeros(1), np.array([max(squares / (freedom + 2.0), _LEAST_VARIANCE)]))
 
 
-def _explained_in_turns(ordered: BoolArray, runs: _Runs, middles: Sequence[float]) -> _Explanation:
-    """Speeds by what the process expects, the process by the speeds, and so on until the evidence settles.
+def _two_speeds(runs: _Runs, groups: Sequence[FloatArray], ordered: BoolArray) -> _Explanation:
+    """The process by the speeds, the speeds by what it expects, and so on until the evidence settles.
 
-    It begins with a process for which all that neighbours do not share is noise; the better half of the runs was then
-    made at one speed, the other half at the other.
+    It begins with a process that takes for noise all that neighbours do not share, and with speeds as far apart as
+    repeats tell; in the first rounds only their shares change.
     """
-    counts = runs.totals(np.ones(len(runs.y)))
-    first = GaussianProcess(ordered)
-    first.fit(Observations(runs.x, np.array(middles), 1.0 / counts, np.zeros(len(counts))))
-    expected, deviation = first.predict(runs.x)
-    misses, doubt = runs.y - expected[runs.of], deviation[runs.of] ** 2
-    slow = misses > np.median(misses)
-    chances = _halves(misses, slow).chances(misses, doubt)
-    process, evidence = GaussianProcess(ordered), -math.inf
+    counts, apart = runs.totals(np.ones(len(runs.y))), _apart(groups)
+    middles = np.array([np.median(group) for group in groups])
+    process = GaussianProcess(ordered)
+    process.fit(Observations(runs.x, middles, 1.0 / counts, np.zeros(len(counts))))
+    expected, deviation = process.predict(runs.x)
+    misses = _Misses.of(runs, expected, deviation**2)
+    speeds = _Speeds(np.full(2, 0.5), np.array([-0.5, 0.5]) * apart, np.full(2, max(apart**2 / 16.0, _LEAST_VARIANCE)))
+    chances, evidence, process = speeds.chances(misses), -math.inf, GaussianProcess(ordered)
     for turn in range(_ROUNDS):
-        speeds = _Speeds.of(chances, misses, doubt)
-        known = _explained(process, runs, speeds, chances, anew=turn * len(counts) < _FITS)
-        if abs(known.evidence - evidence) < _SETTLED:
+        likely = _Speeds.of(chances, misses)
+        speeds = likely if turn >= _KEPT else replace(speeds, share=likely.share)
+        known = _explained(process, runs, speeds, chances, anew=turn * len(runs.x) < _FITS)
+        if turn > _KEPT and abs(known.evidence - evidence) < _SETTLED:
             break
         evidence = known.evidence
-        misses, doubt = runs.y - known.expected[runs.of], known.doubt[runs.of]
-        chances = speeds.chances(misses, doubt)
+        misses = _Misses.of(runs, known.expected, known.variance)
+        chances = speeds.chances(misses)
     return known
 
 
-def _halves(misses: FloatArray, slow: BoolArray) -> _Speeds:
-    """Two speeds of equal scatter, the second that of the slow runs."""
-    share = float(np.mean(slow))
-    offset = np.array([np.mean(misses[~slow]), np.mean(misses[slow]) if share else 0.0])
-    variance = float(np.mean((misses - np.where(slow, offset[1], offset[0])) ** 2))
-    shares = np.maximum([1.0 - share, share], _LEAST_SHARE)
-    return _Speeds(shares, offset, np.full(2, max(variance, _LEAST_VARIANCE)))
+def _apart(groups: Sequence[FloatArray]) -> float:
+    """How far two runs of a configuration are apart if they were at different speeds: the larger differences."""
+    pairs = [np.abs(group[:, None] - group)[np.triu_indices(len(group), 1)] for group in groups]
+    differences = np.concatenate(pairs)
+    return float(np.mean(differences[differences >= 0.5 * differences.max()]))
 
 
 def _explained(
@@ -154,9 +172,8 @@ def _explained(
     data = Observations(runs.x, mean, np.ones(len(mean)), 1.0 / np.sqrt(weight))
     (process.fit if anew else process.learn)(data)
     expected, deviation = process.without_error(data)
-    logs = np.log(speeds.share / np.sqrt(2.0 * math.pi * speeds.variance))[:, None] - np.log(
-        np.maximum(chances, 1e-300)
-    )
+    density = np.log(speeds.share / np.sqrt(2.0 * math.pi * speeds.variance))[:, None]
+    logs = density - np.log(np.maximum(chances, _LEAST_CHANCE))
     squares = float(np.sum(precision * (moved - mean[runs.of]) ** 2))
     left_out = float(np.sum(chances * logs)) - 0.5 * squares + 0.5 * float(np.sum(np.log(2.0 * math.pi / weight)))
     return _Explanation(expected, deviation**2, chances, process.log_likelihood() + left_out)
