@@ -40,11 +40,16 @@ def test_tells_the_speed_of_the_machine_from_that_of_a_configuration() -> None:
 
 
 def test_runs_that_are_too_fast_now_and_then_are_a_second_speed_as_well() -> None:
-    for seed in range(5):
+    """Where repeats show them; with eight configurations that ran twice they do not always."""
+    by_speeds, by_luck = [], []
+    for seed in range(8):
         x, true, groups = machine(seed, slow=-0.6, often=0.2)
         expected = expected_at_two_speeds(x, groups, ORDERED)
         if expected is not None:
-            assert missed(true, expected) < missed(true, np.array([group.min() for group in groups])) + 0.05
+            by_speeds.append(missed(true, expected))
+            by_luck.append(missed(true, np.array([group.min() for group in groups])))
+    assert len(by_speeds) >= 4
+    assert np.mean(by_speeds) < 0.5 * np.mean(by_luck)
 
 
 @pytest.mark.parametrize("scatter", [0.01, 0.1, 0.3])
