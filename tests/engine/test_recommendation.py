@@ -55,14 +55,15 @@ def played(case: str, noise: float, seed: int) -> tuple[Space, list[Trial], Floa
     return space, trials, true[chosen]
 
 
+def regret(space: Space, trials: Sequence[Trial], true: FloatArray) -> list[float]:
+    """Percent by which the luckiest and the recommended trial miss the best one."""
+    chosen = [best_of(trials), recommended(space, trials)]
+    return [100.0 * (true[at] / true.min() - 1.0) for at in chosen if at is not None]
+
+
 def regrets(case: str, noise: float, seeds: Sequence[int]) -> FloatArray:
-    """Percent by which the luckiest and the recommended trial miss the best one: a row for each seed."""
-    missed = []
-    for seed in seeds:
-        space, trials, true = played(case, noise, seed)
-        chosen = [best_of(trials), recommended(space, trials)]
-        missed.append([100.0 * (true[at] / true.min() - 1.0) for at in chosen if at is not None])
-    return np.array(missed)
+    """A row for each seed."""
+    return np.array([regret(*played(case, noise, seed)) for seed in seeds])
 
 
 @pytest.mark.parametrize(("case", "at_most"), [("smooth", 0.8), ("categories", 0.8), ("rough", 1.1)])
@@ -83,8 +84,7 @@ def test_on_a_machine_of_two_speeds_neither_luck_nor_the_mean_decides() -> None:
         trials = [
             trial(each.config, *(true[at] * slow[: len(each.outcomes), at]).tolist()) for at, each in enumerate(exact)
         ]
-        chosen = [best_of(trials), recommended(space, trials)]
-        missed.append([100.0 * (true[at] / true.min() - 1.0) for at in chosen if at is not None])
+        missed.append(regret(space, trials, true))
     lucky, expected = np.mean(missed, axis=0)
     assert expected < 0.5 * lucky
 

@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import FloatArray
+from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.learn.linear import one_thread
+from luthier.learn.scatter import scatter_of
 from luthier.learn.two_speeds import expected_at_two_speeds
 from luthier.measures.estimate import TO_DEVIATION, median_of
 from luthier.policies.base import completed_values
@@ -61,12 +62,17 @@ def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
         expected = expected_at_two_speeds(x, groups[: len(known)], ordered)
         if expected is None:
             y = scale(np.array([_value(trials[at]) for at in known]))
-            # The nugget belongs to the function here: it makes neighbours differ, but is the same in every run.
-            data = Observations(x, y, np.ones(len(y)), _errors(_without_accidents(groups))[: len(y)])
-            process = GaussianProcess(ordered, "laplace")
-            process.fit(data)
-            expected, _ = process.without_error(data)
+            expected = _expected_at_one_speed(x, y, _errors(_without_accidents(groups))[: len(y)], ordered)
     return known[int(np.argmin(expected))]
+
+
+def _expected_at_one_speed(x: FloatArray, y: FloatArray, errors: FloatArray, ordered: BoolArray) -> FloatArray:
+    """What each configuration gives on average if the noise of its mean has the deviation in `errors`."""
+    # The nugget belongs to the function here: it makes neighbours differ, but is the same in every run.
+    data = Observations(x, y, np.ones(len(y)), errors)
+    process = GaussianProcess(ordered, "laplace")
+    process.fit(data)
+    return process.without_error(data)[0]
 
 
 def _lowest_first(trials: Sequence[Trial]) -> list[int]:
@@ -114,13 +120,7 @@ def _without_accidents(runs: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 def _errors(runs: Sequence[FloatArray]) -> FloatArray:
-    """The deviation of the mean of each group of runs: by its own scatter, drawn towards that of all while it is small.
-
-    The common variance is the most probable one, the sum of squares over its degrees of freedom plus 2 (Gelman et al.
-    2013, section 3.2): while repeats are few, it is rather too small, and measurements are believed.
-    """
-    counts = np.array([len(values) for values in runs], dtype=np.float64)
-    squares = np.array([np.sum((values - values.mean()) ** 2) for values in runs])
-    common = float(squares.sum()) / (float(counts.sum()) - len(counts) + 2.0)
-    variances = (_PRIOR_FREEDOM * common + squares) / (_PRIOR_FREEDOM + counts - 1.0)
-    return np.sqrt(variances / counts)
+    """The deviation of the mean of each group: by its own scatter, drawn towards that of all while runs are few."""
+    scatter = scatter_of(runs)
+    variances = (_PRIOR_FREEDOM * scatter.common + scatter.squares) / (_PRIOR_FREEDOM + scatter.counts - 1.0)
+    return np.sqrt(variances / scatter.counts)

@@ -267,9 +267,8 @@ class GaussianProcess:
     def log_likelihood(self) -> float:
         """The log density of the targets by the hyper-parameters as they are, in the unit of the targets."""
         n = len(self._y)
-        log_density = -0.5 * float(self.whitened[:n] @ self.whitened[:n]) - float(
-            np.log(np.diagonal(self.lower)[:n]).sum()
-        )
+        whitened, diagonal = self.whitened[:n], np.diagonal(self.lower)[:n]
+        log_density = -0.5 * float(whitened @ whitened) - float(np.log(diagonal).sum())
         return log_density - n * (0.5 * math.log(2.0 * math.pi) + self._log_unit())
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:

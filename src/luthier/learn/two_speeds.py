@@ -9,6 +9,7 @@ import numpy as np
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.learn.points import IntArray
+from luthier.learn.scatter import scatter_of
 
 _MOST = 300  # of more configurations, repeats tell enough, and this would be slow
 _ROUNDS, _KEPT = 15, 4
@@ -48,6 +49,11 @@ class _Runs:
     x: FloatArray
     y: FloatArray
     of: IntArray
+
+    @property
+    def counts(self) -> FloatArray:
+        """How many runs each configuration has."""
+        return self.totals(np.ones(len(self.y)))
 
     def totals(self, each: FloatArray) -> FloatArray:
         """The sum over the runs of each configuration."""
@@ -109,7 +115,7 @@ def _are_seen(runs: _Runs, slow: BoolArray) -> bool:
     With a share p of slow runs, n of them are at both speeds with the chance 1 - pⁿ - (1 - p)ⁿ; half as many will do.
     """
     share = float(np.mean(slow))
-    counts, slow_ones = runs.totals(np.ones(len(slow))), runs.totals(slow.astype(np.float64))
+    counts, slow_ones = runs.counts, runs.totals(slow.astype(np.float64))
     seen = int(np.sum((slow_ones > 0.0) & (slow_ones < counts)))
     by_chance = float(np.sum(1.0 - share**counts - (1.0 - share) ** counts))
     rarer = min(share, 1.0 - share) * len(slow)
@@ -117,10 +123,8 @@ def _are_seen(runs: _Runs, slow: BoolArray) -> bool:
 
 
 def _one_speed(groups: Sequence[FloatArray]) -> _Speeds:
-    """The scatter of repeats around their mean: the most probable variance (Gelman et al. 2013, section 3.2)."""
-    squares = sum(float(np.sum((group - group.mean()) ** 2)) for group in groups)
-    freedom = sum(len(group) - 1 for group in groups)
-    return _Speeds(np.ones(1), np.zeros(1), np.array([max(squares / (freedom + 2.0), _LEAST_VARIANCE)]))
+    """The scatter of repeats around their mean."""
+    return _Speeds(np.ones(1), np.zeros(1), np.array([max(scatter_of(groups).common, _LEAST_VARIANCE)]))
 
 
 def _two_speeds(runs: _Runs, groups: Sequence[FloatArray], ordered: BoolArray) -> _Explanation:
@@ -129,7 +133,7 @@ def _two_speeds(runs: _Runs, groups: Sequence[FloatArray], ordered: BoolArray) -
     It begins with a process that takes for noise all that neighbours do not share, and with speeds as far apart as
     repeats tell; in the first rounds only their shares change.
     """
-    counts, apart = runs.totals(np.ones(len(runs.y))), _apart(groups)
+    counts, apart = runs.counts, _apart(groups)
     middles = np.array([np.median(group) for group in groups])
     process = GaussianProcess(ordered)
     process.fit(Observations(runs.x, middles, 1.0 / counts, np.zeros(len(counts))))
