@@ -122,6 +122,20 @@ def test_points_beside_the_valid_ones_keep_their_places_along_the_parameters_tha
         assert max(abs(use - 2) for use in uses) <= 1, uses
 
 
+def test_a_point_that_moves_in_a_grid_of_thousands_still_goes_to_its_very_neighbour() -> None:
+    """With the published default beside the grid, as a prefetcher's is, one in three points has to move."""
+    space = Space(
+        Integer("threshold", 2, 102, step=20),
+        *(Choice(name, [*range(10), 1000], 1000, ordered=True) for name in "abc"),
+        constraints=[
+            "a != 1000 and b != 1000 and c != 1000 or threshold == 2 and a == 1000 and b == 1000 and c == 1000"
+        ],
+    )
+    for seed in range(40):
+        chosen = latin_hypercube(space, 9, np.random.default_rng(seed))
+        assert {config["threshold"] for config in chosen} == {2, 22, 42, 62, 82, 102}, seed
+
+
 COMPARED = {
     "square": Space(Integer("a", 0, 39), Integer("b", 0, 39)),
     "wedge": Space(Integer("a", 0, 59), Integer("b", 0, 59), constraints=["a <= b"]),

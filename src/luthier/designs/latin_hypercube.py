@@ -8,7 +8,6 @@ from luthier.trial import Config
 
 _MOST_TRIES = 100
 _WORK = 2_000_000  # distances computed in all
-_PLACES = 1_000  # to move to; drawn where the space has more
 
 
 def latin_hypercube(space: Space, count: int, rng: np.random.Generator) -> list[Config]:
@@ -55,7 +54,7 @@ def _valid(space: Space, codes: FloatArray, rng: np.random.Generator) -> FloatAr
     stays = space.feasible(codes) & np.isin(np.arange(len(codes)), first)
     if stays.all():
         return codes
-    candidates = rng.permutation(candidate_codes(space, rng, _PLACES))
+    candidates = rng.permutation(candidate_codes(space, rng))
     away = squared_distances(np.asarray(space.ordered), space.to_unit(codes[~stays]), space.to_unit(candidates))
     taken = set(map(tuple, codes[stays].tolist()))
     rows = [codes[stays]]

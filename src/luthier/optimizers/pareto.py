@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from luthier.designs import latin_hypercube
 from luthier.errors import InvalidInputError
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, FloatArray
@@ -17,7 +16,7 @@ from luthier.optimizers.front import values_of
 from luthier.optimizers.gp import GaussianProcessSearch
 from luthier.optimizers.history import History
 from luthier.optimizers.hypervolume import Prediction, log_expected_hypervolume_improvement
-from luthier.optimizers.start import start_size
+from luthier.optimizers.start import Start, start_size
 from luthier.space import Space
 from luthier.trial import Config, Estimate, Lost, Trial
 
@@ -44,7 +43,7 @@ class ParetoSearch:
         self._single = GaussianProcessSearch(space, seed=seed, budget=budget)
         self._history = History(space)
         self._seed, self._budget, self._asked = seed, budget, 0
-        self._design: list[Config] | None = None
+        self._start: Start | None = None
         self._objectives: int | None = None
         self._models: _Models | None = None
         self._grid: _Points | None = None
@@ -56,7 +55,11 @@ class ParetoSearch:
         size, taken = self._history.space.size, self._history.taken(running)
         if size is not None and len(taken) >= size:
             return []
-        chosen = self._from_design(count, taken, self._objectives)
+        if self._start is None:
+            # The design grows with the objectives, but takes no more than a third of the budget.
+            wanted = max(_FEWEST_INITIAL, self._objectives * (len(self._history.space.names) + 1))
+            self._start = Start(self._history.space, start_size(wanted, self._budget), seed=self._seed)
+        chosen = self._start.next(count, taken)
         if len(chosen) < count:
             rng = np.random.default_rng([self._seed, self._asked, 2])
             with one_thread():
@@ -80,15 +83,6 @@ class ParetoSearch:
         self._single.tell(finished)
         self._history.tell(finished)
         self._objectives = objectives
-
-    def _from_design(self, count: int, taken: set[Config], objectives: int) -> list[Config]:
-        """A Latin hypercube that grows with the objectives, but takes no more than a third of the budget."""
-        space = self._history.space
-        initial = start_size(max(_FEWEST_INITIAL, objectives * (len(space.names) + 1)), self._budget)
-        if self._design is None:
-            self._design = latin_hypercube(space, initial, np.random.default_rng([self._seed, 0, 3]))
-        left = max(min(count, initial - len(taken)), 0)
-        return [config for config in self._design if config not in taken][:left]
 
     def _from_models(self, count: int, running: Sequence[Config], rng: np.random.Generator) -> list[Config]:
         space = self._history.space
