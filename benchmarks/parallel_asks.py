@@ -38,8 +38,8 @@ DRAWN_AT = 1_000
 class Liar(Surrogate):
     """Pretends that a run under way ends with one and the same value (constant liar; Ginsbourger et al. 2010)."""
 
-    def __init__(self, ordered: npt.NDArray[np.bool_], lie: Callable[[FloatArray], float]) -> None:
-        super().__init__(ordered)
+    def __init__(self, ordered: npt.NDArray[np.bool_], lie: Callable[[FloatArray], float], *, seed: int) -> None:
+        super().__init__(ordered, seed=seed)
         self._lie, self._told = lie, 0
 
     def learn(self, x: FloatArray, trials: Sequence[Trial]) -> None:
@@ -48,6 +48,7 @@ class Liar(Surrogate):
 
     def believe(self, x: FloatArray) -> None:
         process = self.process
+        self._exploration.believe(x)
         for row in x:
             predicted = float(process.predict_standard(row[None, :])[0][0])
             targets = process.mean + process.lower @ process.whitened
@@ -60,7 +61,7 @@ class Thompson(Surrogate):
     """Takes the lowest point of a drawn function at up to `DRAWN_AT` points; runs under way are not looked at."""
 
     def __init__(self, ordered: npt.NDArray[np.bool_], seed: int) -> None:
-        super().__init__(ordered)
+        super().__init__(ordered, seed=seed)
         self._rng = np.random.default_rng([seed, 4])
 
     def believe(self, x: FloatArray) -> None:
@@ -83,11 +84,11 @@ class Thompson(Surrogate):
 
 
 WAYS: Mapping[str, Callable[[npt.NDArray[np.bool_], int], Surrogate]] = {
-    "believer": lambda ordered, _: Surrogate(ordered),
-    "liar, min": lambda ordered, _: Liar(ordered, lambda y: float(y.min())),
-    "liar, mean": lambda ordered, _: Liar(ordered, lambda y: float(y.mean())),
+    "believer": lambda ordered, seed: Surrogate(ordered, seed=seed),
+    "liar, min": lambda ordered, seed: Liar(ordered, lambda y: float(y.min()), seed=seed),
+    "liar, mean": lambda ordered, seed: Liar(ordered, lambda y: float(y.mean()), seed=seed),
     "Thompson": Thompson,
-    "drawn (nei)": lambda ordered, _: Surrogate(ordered, acquisition="nei"),
+    "drawn (nei)": lambda ordered, seed: Surrogate(ordered, acquisition="nei", seed=seed),
 }
 """Ways to deal with runs under way; the last draws them with the rest, as noisy expected improvement does."""
 

@@ -133,7 +133,7 @@ TESTBEDS: Mapping[str, Testbed] = {
         Testbed("sro/b-nfs", sro.SPACE, sro.DEFAULT, _prefetched("b", sro.NFS, 7)),
         Testbed("sro/c-nfs", sro.SPACE, sro.DEFAULT, _prefetched("c", sro.NFS, 1)),
         Testbed("sro/d-nfs", sro.SPACE, sro.DEFAULT, _prefetched("d", sro.NFS, 5)),
-        Testbed("sro/hotspots", sro.SPACE, sro.DEFAULT, _prefetched("hotspots", sro.LUSTRE, 11)),
+        Testbed("sro/hotspots", sro.HOTSPOTS_SPACE, sro.DEFAULT, _prefetched("hotspots", sro.LUSTRE, 11)),
         Testbed("sbb/bandwidth", sbb_setups.BANDWIDTH_SPACE, sbb_setups.BANDWIDTH_DEFAULT, sbb_setups.BANDWIDTH),
         Testbed("sbb/latency", sbb_setups.LATENCY_SPACE, sbb_setups.LATENCY_DEFAULT, sbb_setups.LATENCY),
         Testbed("sbb/ior", sbb_setups.IOR_SPACE, sbb_setups.IOR_DEFAULT, sbb_setups.IOR),

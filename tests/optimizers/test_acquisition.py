@@ -233,7 +233,7 @@ def test_repeats_reach_the_model_of_a_search() -> None:
     often = [*once]
     value = 1.0 + float(x[4].sum())
     often[4] = Trial(once[4].config, once[4].outcomes, Estimate(value, 30, 1e-6))
-    surrogate = Surrogate(SMOOTH)
+    surrogate = Surrogate(SMOOTH, seed=0)
     surrogate.learn(x, once)
     before = surrogate.process.predict_standard(x[4:5])[1]
     surrogate.learn(x, often)

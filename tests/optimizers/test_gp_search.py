@@ -90,7 +90,7 @@ def test_learns_where_runs_fail() -> None:
     rng = np.random.default_rng(2)
     units, places = rng.random((30, 2)), np.array([[0.1, 0.5], [0.9, 0.5]])
     fails = units[:, 0] < 0.5
-    surrogate = Surrogate(np.array([True, True]))
+    surrogate = Surrogate(np.array([True, True]), seed=0)
     surrogate.learn(
         units,
         [
@@ -105,7 +105,7 @@ def test_learns_where_runs_fail() -> None:
 
 def test_lost_runs_say_nothing() -> None:
     units = np.array([[0.1], [0.5], [0.9]])
-    surrogate, watched = Surrogate(np.array([True])), Watched(units)
+    surrogate, watched = Surrogate(np.array([True]), seed=0), Watched(units)
     seen = [measured(Config({"a": 0}), 1.0), unmeasured(Config({"a": 1}), Lost("node"))]
     surrogate.learn(units[:2], seen)
     with_lost = surrogate.log_promise(watched)
@@ -124,14 +124,14 @@ def test_chooses_the_scale_the_values_are_normal_on() -> None:
         (linear, False),
         (-np.exp(8.0 * x.sum(axis=1)), False),
     ):
-        surrogate = Surrogate(np.ones(3, dtype=np.bool_))
+        surrogate = Surrogate(np.ones(3, dtype=np.bool_), seed=0)
         surrogate.learn(x, [measured(Config({"i": i}), float(value)) for i, value in enumerate(values)])
         assert surrogate._use_logarithm == logarithmic
 
 
 def test_what_runs_makes_its_surroundings_less_promising() -> None:
     x = np.random.default_rng(1).random((12, 2))
-    surrogate, watched = Surrogate(np.array([True, True])), Watched(np.array([[0.51, 0.5], [0.95, 0.05]]))
+    surrogate, watched = Surrogate(np.array([True, True]), seed=0), Watched(np.array([[0.51, 0.5], [0.95, 0.05]]))
     surrogate.learn(x, [measured(Config({"i": i}), branin(unit)) for i, unit in enumerate(x)])
     near, far = surrogate.log_promise(watched)
     surrogate.process.believe(np.array([[0.5, 0.5]]))

@@ -17,7 +17,7 @@ from luthier.trial import Completed, Config
 from testbeds.noise import NOISES, find_noise
 from testbeds.testbed import TESTBEDS, NoisyTestbed, Testbed, find_testbed
 
-SIZES = {"sro": 1920, "sbb/bandwidth": 4500, "sbb/latency": 1024, "sbb/ior": 540}
+SIZES = {"sro": 1920, "sro/hotspots": 15300, "sbb/bandwidth": 4500, "sbb/latency": 1024, "sbb/ior": 540}
 
 PUBLISHED_GAPS = {
     "sbb/ior": 0.12,

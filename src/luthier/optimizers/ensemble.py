@@ -7,6 +7,7 @@ import numpy as np
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
+from luthier.optimizers.exploration import Exploration, sees_nothing
 from luthier.optimizers.members import GaussianMember, Member, Watched, all_members
 from luthier.optimizers.surrogate import bounds_and_failures, expected_above, observations
 from luthier.optimizers.warp import Warp
@@ -30,6 +31,7 @@ class Blend:
     def __init__(self, members: Sequence[Member], *, is_binary: bool) -> None:
         self._members, self._is_binary = members, is_binary
         self.weights = self._equal = np.full(len(members), 1.0 / len(members))
+        self.is_blind = True
         self._considered = 0
         self._data: Observations | None = None
         self._behind: set[int] = set()
@@ -52,16 +54,20 @@ class Blend:
         return self._members[at]
 
     def _weigh(self, y: FloatArray, able: BoolArray) -> FloatArray:
-        score = np.array([self._score(self._member(at), y) if can else -np.inf for at, can in enumerate(able)])
+        score, self.is_blind = np.full(len(able), -np.inf), True
+        for at in np.flatnonzero(able).tolist():
+            member = self._member(at)
+            mean, deviation = member.unseen()
+            known = y[: len(mean)]
+            score[at] = self._score(member, known, mean, deviation)
+            self.is_blind = self.is_blind and sees_nothing(known, mean)
         score -= score.max()
         weights = np.exp(score * min(len(y), _EFFECTIVE))
         self._equal = able / able.sum()
         return np.asarray((1.0 - _FLOOR) * weights / weights.sum() + _FLOOR * self._equal, dtype=np.float64)
 
-    def _score(self, member: Member, y: FloatArray) -> float:
+    def _score(self, member: Member, y: FloatArray, mean: FloatArray, deviation: FloatArray) -> float:
         """The mean log probability of the observations, each predicted without itself."""
-        mean, deviation = member.unseen()
-        y = y[: len(mean)]
         if self._is_binary:
             chance = member.chance(mean, deviation)
             return float(np.mean(np.log(np.where(y > 0.5, chance, 1.0 - chance))))
@@ -110,13 +116,12 @@ class Ensemble:
         *,
         seed: int,
     ) -> None:
-        self._seed = seed
         self._values = Blend(members(ordered), is_binary=False)
         self._successes = Blend(members(ordered), is_binary=True)
         self._acquisition = ACQUISITIONS[acquisition]
         self._doubt, self._is_lost = 1.0, False
         self._bounded = GaussianProcess(ordered)
-        self._nothing = GaussianProcess(ordered)
+        self._exploration = Exploration(ordered, seed=seed)
         self._measured = self._failures = self._told = self._turn = self._renewed = 0
         self.version = object()
 
@@ -130,6 +135,8 @@ class Ensemble:
         self._told = self._turn = len(trials)
         if self._measured:
             self._learn_values(x, trials, measured, bounds)
+        if self._values.is_blind:
+            self._exploration.learn(x[measured | broken | np.isfinite(bounds)])
         if self._failures:
             known = measured | broken
             self._successes.learn(Observations.single(x[known], measured[known].astype(np.float64)))
@@ -154,16 +161,16 @@ class Ensemble:
     def log_promise(self, points: Watched) -> FloatArray:
         """How promising each point is: by the model whose turn it is, plus the log chance that it yields a number.
 
-        When nothing new was found for long, some turns are left to chance, which knows no plateaus.
-        Before anything was measured, the points farthest from those tried are the most promising.
+        When nothing new was found for long, some turns are left to chance, which knows no plateaus. Before anything was
+        measured, and where no model sees anything in what was, it explores.
         """
         if self._measured and self._is_lost and self._turn % _BLIND == 0:
-            promise = np.random.default_rng([self._seed, self._turn]).random(len(points.units))
-        elif self._measured:
+            promise = self._exploration.by_chance(points, self._turn)
+        elif not self._values.is_blind:
             mean, deviation, least = self._values.of_turn(self._turn, self._doubt).predict(points)
             promise = self._acquisition(mean, self._doubt * deviation, least)
         else:
-            promise = np.log(points.fixed(self._nothing).predict_standard(self._nothing)[1])
+            promise = self._exploration.log_promise(points)
         return promise + self._successes.log_chance(points) if self._failures else promise
 
     def believe(self, x: FloatArray) -> None:
@@ -171,14 +178,14 @@ class Ensemble:
         self._turn += len(x)
         if self._measured:
             self._values.believe(x)
-        else:
-            self._nothing.believe(x)
+        if self._values.is_blind:
+            self._exploration.believe(x)
 
     def disbelieve(self) -> None:
         """Take back every `believe`."""
         self._turn = self._told
         self._values.disbelieve()
-        self._nothing.disbelieve()
+        self._exploration.disbelieve()
 
 
 def _doubt(y: FloatArray) -> float:

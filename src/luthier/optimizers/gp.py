@@ -40,7 +40,7 @@ class GaussianProcessSearch:
         check_known("gp", "design", design, DESIGNS)
         check_known("gp", "kernel", kernel, FAMILIES)
         check_known("gp", "acquisition", acquisition, (*ACQUISITIONS, *NOISY_ACQUISITIONS))
-        surrogate = Surrogate(np.asarray(space.ordered, dtype=np.bool_), kernel, acquisition)
+        surrogate = Surrogate(np.asarray(space.ordered, dtype=np.bool_), kernel, acquisition, seed=seed)
         wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
         first = start_size(wanted, budget) if initial is None else initial
         self._search = ModelSearch(space, surrogate, seed=seed, initial=first, design=DESIGNS[design])

@@ -17,6 +17,7 @@ from luthier.optimizers.acquisition import (
     log_noisy_expected_improvement,
     lowest_quantile,
 )
+from luthier.optimizers.exploration import Exploration, sees_nothing
 from luthier.optimizers.members import Watched
 from luthier.trial import Estimate, Lost, Pruned, TimedOut, Trial
 
@@ -28,13 +29,19 @@ class Surrogate:
     """A Gaussian process over the values, or over their logarithms where these are predicted better."""
 
     def __init__(
-        self, ordered: BoolArray, family: Family = "matern52", acquisition: Acquisition | NoisyAcquisition = "ei"
+        self,
+        ordered: BoolArray,
+        family: Family = "matern52",
+        acquisition: Acquisition | NoisyAcquisition = "ei",
+        *,
+        seed: int,
     ) -> None:
         self._acquisition = acquisition
         self._plain = GaussianProcess(ordered, family)
         self._logarithmic = GaussianProcess(ordered, family)
         self._use_logarithm = False
         self._considered = 0
+        self._exploration, self._is_blind = Exploration(ordered, seed=seed), True
         self._success = GaussianProcess(ordered, family)
         self._measured = self._failures = 0
 
@@ -51,10 +58,13 @@ class Surrogate:
     def believe(self, x: FloatArray) -> None:
         """Pretend that each row of `x` was measured as predicted."""
         self.process.believe(x)
+        if self._is_blind:
+            self._exploration.believe(x)
 
     def disbelieve(self) -> None:
         """Take back every `believe`."""
         self.process.disbelieve()
+        self._exploration.disbelieve()
 
     def learn(self, x: FloatArray, trials: Sequence[Trial]) -> None:
         """Take `trials` at the rows of `x` for all that is known."""
@@ -64,6 +74,8 @@ class Surrogate:
         if self._measured:
             data = self._learn_values(x[measured], [trial.estimate for trial in trials if trial.estimate is not None])
             self._learn_bounds(data, x, bounds)
+        if self._is_blind:
+            self._exploration.learn(x[measured | broken | np.isfinite(bounds)])
         if self._failures:
             known = broken | measured
             self._success.learn(Observations.single(x[known], measured[known].astype(np.float64)))
@@ -71,10 +83,10 @@ class Surrogate:
     def log_promise(self, points: Watched) -> FloatArray:
         """How promising each point is: its acquisition plus the log odds that it yields a number.
 
-        Before anything was measured, the points farthest from those under way are the most promising.
+        Before anything was measured, and where the model sees nothing in what was, it explores.
         """
-        if not self._measured:
-            promise = np.log(points.fixed(self.process).predict_standard(self.process)[1])
+        if self._is_blind:
+            promise = self._exploration.log_promise(points)
         elif self._acquisition in NOISY_ACQUISITIONS:
             promise = NOISY_ACQUISITIONS[self._acquisition](self.process, points)
         else:
@@ -121,8 +133,12 @@ class Surrogate:
         self._considered = len(data.y)
         self._use_logarithm = False
         self._plain.learn(data)
-        if not positive:
-            return
+        if positive:
+            self._choose_scale(data)
+        targets = np.log(data.y) if self._use_logarithm else data.y
+        self._is_blind = sees_nothing(targets, self.process.leave_one_out()[0])
+
+    def _choose_scale(self, data: Observations) -> None:
         logarithms = _logarithms(data)
         self._logarithmic.learn(logarithms)
         # Densities of y itself: that of log y times the Jacobian 1/y.
