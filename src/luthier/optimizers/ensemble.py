@@ -26,7 +26,10 @@ _FARTHEST = 4.0  # in deviations; one surprise alone does not condemn a model
 
 
 class Blend:
-    """Models of the same targets; the weight of each follows its predictions of observations left out."""
+    """Models of the same targets; the weight of each follows its predictions of observations left out.
+
+    It `is_blind` while none of them sees anything in what was observed.
+    """
 
     def __init__(self, members: Sequence[Member], *, is_binary: bool) -> None:
         self._members, self._is_binary = members, is_binary
