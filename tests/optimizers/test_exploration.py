@@ -24,7 +24,7 @@ def test_noise_on_a_plateau_is_not_taken_for_a_slope(name: str) -> None:
                 found += 1
                 break
             search.tell([measured(config, 43.0 * BUSY[(run + seed) % len(BUSY)])])
-    assert found >= 25  # chance finds it in 16 of 30 searches, models that believe what they see in 19 to 23
+    assert found >= 25  # chance finds it in 17 of 30 searches, models that believe what they see in 23 and 18
 
 
 def test_predictions_must_beat_the_mean_by_more_than_chance() -> None:
