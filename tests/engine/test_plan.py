@@ -14,7 +14,7 @@ from luthier.optimizers.registry import optimizer_names
 from luthier.policies.resample import static
 from luthier.policies.stop import any_of
 from luthier.space import Choice, Integer, Space
-from luthier.spec import Experiment, Goal
+from luthier.spec import Experiment, Goal, Objective
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Run, TimedOut, Trial
 
 SPACE = Space(Integer("x", 0, 30, default=30), Choice("mode", ["slow", "fast"]))
@@ -89,6 +89,33 @@ def test_initial_draws_run_once_and_the_rest_as_often_as_was_asked_for() -> None
     assert sorted(counts[:4]) == [1, 1, 1, 3], "the best of them is revisited"
     assert set(counts[4:-1]) == {3}
     assert result.repeats == len(result.runs) - len(result.trials)
+
+
+def test_the_constants_of_a_rule_are_those_that_were_named() -> None:
+    result = play(plan_of(Experiment(space=SPACE, budget=31, resample="evadyr:least=4", verify_pairs=0)), bowl)
+    assert {len(trial.outcomes) for trial in result.trials[4:-1]} == {4}
+
+
+@pytest.mark.parametrize("resample", ["static:1000000000000", "evadyr:least=1e12"])
+def test_more_repeats_than_anybody_could_make_spend_the_budget_and_no_more(resample: str) -> None:
+    result = play(plan_of(Experiment(space=SPACE, budget=31, resample=resample, verify_pairs=0)), bowl)
+    assert [run.trial for run in result.runs[:4]] == [0, 1, 2, 3]
+    assert len(result.runs) == 31
+
+
+@pytest.mark.parametrize("resample", ["auto", "auto:doubt=5%"])
+def test_the_default_rule_has_nothing_to_repeat_where_there_are_two_objectives(resample: str) -> None:
+    two = Experiment(space=SPACE, budget=30, further=(Objective("memory"),), resample=resample)
+    result = play(plan_of(two), lambda config, number: Completed(float(number % 7), (float(config["x"]),)))
+    assert len({run.trial for run in result.runs}) == len(result.runs) == 30
+
+
+@pytest.mark.parametrize("resample", ["auto", "auto:doubt=5%"])
+def test_runs_that_are_left_go_to_the_best_and_its_rival(resample: str) -> None:
+    small = Space(Integer("x", 0, 4))
+    noisy = lambda config, number: Completed(10.0 + int(config["x"]) + number % 5)
+    result = play(plan_of(Experiment(space=small, budget=30, resample=resample, verify_pairs=0)), noisy)
+    assert len(result.runs) > 10
 
 
 def test_a_failed_configuration_is_not_run_again() -> None:

@@ -1,5 +1,6 @@
 """The notation of resampling, pruning and stopping."""
 
+import re
 from contextlib import suppress
 
 import pytest
@@ -28,6 +29,8 @@ def one(text: str, *, maximize: bool = False) -> Stop:
     [
         ("auto", auto()), ("once", once()), ("evadyr", evadyr()), ("static:3", static(3)),
         ("sedr", sedr()), ("sedr:30%", sedr(0.3)), ("sedr:0.5", sedr(0.5, relative=False)),
+        ("evadyr:least=3", evadyr(least=3)), ("auto:doubt=5%,most=1", auto(most=1.0, doubt=0.05)),
+        ("evadyr:most=20%, decay = .98,narrowest=5 %,strictest=4e-1", evadyr(2, 0.2, 0.98, 0.05, 0.4)),
     ],
 )  # fmt: skip
 def test_resampling(text: str, rule: object) -> None:
@@ -38,6 +41,8 @@ def test_pruning() -> None:
     assert prune_from(None) == never()
     assert prune_from("default") == beyond_default()
     assert prune_from("chance") == beyond_chance()
+    assert prune_from("chance:least=1%,margin=0") == beyond_chance(least=0.01, margin=0.0)
+    assert prune_from("default:factor=1.5") == beyond_default(1.5)
     assert prune_from(90) == beyond_seconds(90.0)
     for text, name in (("median", "median"), ("mean", "mean"), ("q75", "75 % quantile"), ("q5", "5 % quantile")):
         rule = prune_from(text)
@@ -91,14 +96,51 @@ def test_which_criteria_go_by_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "never", "static", "static:", "static:x", "static:0", "sedr:", "sedr:-1%", "auto:3"]
+    "text", ["", "never", "static", "static:", "static:x", "static:0", "sedr:", "sedr:-1%", "once:3"]
 )
 def test_resampling_that_is_not_understood(text: str) -> None:
     with pytest.raises(InvalidInputError, match=r"^(resample: .*static:RUNS|static:|sedr:)"):
         resample_from(text)
 
 
-@pytest.mark.parametrize("what", ["", "often", "q0", "q100", "q", "75", -3.0, 0.0])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("evadyr:lest=3", "'lest=3' is not understood; write least=NUMBER, most=NUMBER, decay"),
+        ("evadyr:3", "'3' is not understood"),
+        ("evadyr:least=3,", "'' is not understood"),
+        ("evadyr:least=2.5", "least is a whole number"),
+        ("evadyr:least=1e999", "least is a whole number"),
+        ("evadyr:most=200%", "the others are shares from 0 to 1"),
+        ("auto:doubt=2", "doubt a chance between 0 and 1"),
+        ("once:count=2", "is not understood; write auto, once"),
+        ("sedr:width=3", "is not understood; write auto, once"),
+    ],
+)
+def test_constants_that_do_not_fit_are_named(text: str, told: str) -> None:
+    with pytest.raises(InvalidInputError, match=re.escape(told)) as error:
+        resample_from(text)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "chance:",
+        "chance:most=3",
+        "chance:least=1",
+        "default:factor=0",
+        "mean:factor=2",
+        "",
+        "often",
+        "q0",
+        "q100",
+        "q",
+        "75",
+        -3.0,
+        0.0,
+    ],
+)
 def test_pruning_that_is_not_understood(what: str | float) -> None:
     with pytest.raises(InvalidInputError, match="; "):
         prune_from(what)

@@ -33,6 +33,15 @@ def test_every_rule_on_the_page_is_understood() -> None:
     assert [stop_from([text], SPACE, maximize=False) for text in criteria]
 
 
+def test_constants_on_the_page_are_the_defaults() -> None:
+    named = [text for text in first_column("--resample") if "=" in text]
+    assert len(named) == 7
+    for text in named:
+        assert resample_from(text) == resample_from(text.partition(":")[0])
+    assert "`chance:least=2.5%,margin=10%`" in PAGE
+    assert prune_from("chance:least=2.5%,margin=10%") == prune_from("chance")
+
+
 def test_every_command_on_the_page_is_understood(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from luthier.engine.verification import MOST_PAIRS, duel_of, goes_first, is_sett
 from luthier.measures.estimate import AUTO, estimate, estimator_for
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import Progress, Resample, Stop, completed_values
+from luthier.policies.resample import Auto
 from luthier.spec import Experiment
 from luthier.trial import Completed, Config, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Trial
 
@@ -161,7 +162,7 @@ class Plan:
         suggested = self._suggested()
         if suggested is not None:
             return Order("search", suggested, len(self._trials))
-        if self.experiment.resample == "auto" and not self.experiment.further:
+        if isinstance(self._resample, Auto):
             running = [run.trial for run in self._running.values()]
             if (number := contender(self.progress(elapsed_s), running)) is not None:
                 return self._repeat(number)
@@ -258,7 +259,8 @@ class Plan:
             trial = self._trials[number]
             if trial.estimate is not None and is_reliable(trial):
                 busy = sum(run.trial == number for run in self._running.values()) + self._again.count(number)
-                self._again += [number] * max(0, self._resample(number, progress) - busy)
+                missing = self._resample(number, progress) - busy
+                self._again += [number] * max(0, min(missing, progress.budget - len(self._runs)))
 
     def _estimated_anew(self, last: int) -> list[int]:
         """Judge every configuration with repeats anew if they now ask for another estimator; return which, but `last`.

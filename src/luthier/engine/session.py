@@ -13,6 +13,7 @@ from luthier.engine.result import Result, conclude
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
+from luthier.policies.resample import Auto, Once
 from luthier.policies.stop import after_seconds, any_of
 from luthier.runners.base import Runner
 from luthier.spec import Experiment, prune_from, resample_from, stop_from
@@ -87,8 +88,9 @@ def plan_of(experiment: Experiment) -> Plan:
     stop = stop_from(experiment.stop, experiment.space, maximize=experiment.goal == "maximize")
     if experiment.time_limit_s is not None:
         stop = any_of(after_seconds(experiment.time_limit_s), stop)
-    several = experiment.further and experiment.resample == "auto"
-    resample = resample_from("once" if several else experiment.resample)
+    resample = resample_from(experiment.resample)
+    if experiment.further and isinstance(resample, Auto):
+        resample = Once()
     return Plan(experiment, optimizer_of(experiment), stop=stop, resample=resample)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import TypeAlias, cast
 
 from luthier.errors import InvalidInputError
@@ -13,15 +14,22 @@ from luthier.space import Space
 from luthier.spec.notation import parse_duration
 
 _RESAMPLES = f"{', '.join(RESAMPLES)}, static:RUNS, sedr:PERCENT% or sedr:WIDTH"
+_NAMED_RESAMPLES = ("auto", "evadyr")
+_NAMED_PRUNES = ("default", "chance")
 _PRUNES = f"{', '.join(PRUNES)}, a quantile such as q75, or a time such as 90s"
 _NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)"
 
 
 def resample_from(text: str) -> Resample:
-    """Read `auto`, `once`, `static:3`, `sedr:10%` (of the mean), `sedr:0.5` (in the measure's unit) or `evadyr`."""
+    """Read `auto`, `once`, `static:3`, `sedr:10%` (of the mean), `sedr:0.5` (in the measure's unit) or `evadyr`.
+
+    The constants of `auto` and `evadyr` can be named: `evadyr:least=3,most=20%`.
+    """
     if text in RESAMPLES:
         return RESAMPLES[text]()
     name, _, argument = text.partition(":")
+    if argument and name in _NAMED_RESAMPLES:
+        return RESAMPLES[name](**_constants(f"resample: {text!r}", argument, RESAMPLES[name]))
     try:
         if name == "static":
             return static(int(argument))
@@ -34,16 +42,38 @@ def resample_from(text: str) -> Resample:
 
 
 def prune_from(what: str | float | None) -> Prune:
-    """Read `default`, `median`, `mean`, `q75`, `chance`, or a number of seconds; None prunes nothing."""
+    """Read `default`, `median`, `mean`, `q75`, `chance`, or a number of seconds; None prunes nothing.
+
+    The constants of `default` and `chance` can be named: `default:factor=1.5`, `chance:least=1%`.
+    """
     if what is None:
         return never()
     if not isinstance(what, str):
         return beyond_seconds(float(what))
     if what in PRUNES:
         return PRUNES[what]()
+    name, _, argument = what.partition(":")
+    if argument and name in _NAMED_PRUNES:
+        return PRUNES[name](**_constants(f"prune: {what!r}", argument, PRUNES[name]))
     if re.fullmatch(r"q\d\d?", what) and int(what[1:]):
         return beyond_quantile(int(what[1:]) / 100.0)
     raise InvalidInputError(f"prune: {what!r} is not understood; write {_PRUNES}")
+
+
+def _constants(where: str, text: str, rule: Callable[..., object]) -> dict[str, float]:
+    """Read `least=3,most=20%`: numbers by the names that `rule` has for them."""
+    known = {name: parameter.annotation for name, parameter in signature(rule).parameters.items()}
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        match = re.fullmatch(rf"\s*(\w+)\s*=\s*{_NUMBER}\s*(%?)\s*", part)
+        if match is None or match[1] not in known:
+            told = ", ".join(f"{name}=NUMBER" for name in known)
+            raise InvalidInputError(f"{where}: {part.strip()!r} is not understood; write {told}, separated by commas")
+        value = float(match[2]) / (100.0 if match[3] else 1.0)
+        if known[match[1]] is int and not value.is_integer():
+            raise InvalidInputError(f"{where}: {match[1]} is a whole number")
+        found[match[1]] = int(value) if known[match[1]] is int else value
+    return found
 
 
 def stop_from(texts: Sequence[str], space: Space, *, maximize: bool) -> Stop:

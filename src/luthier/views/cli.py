@@ -98,7 +98,8 @@ def tune(
         str,
         typer.Option(
             help="How often a configuration runs: auto (the best one again while it may lead by luck), once, "
-            "static:RUNS, sedr:PERCENT% (until its mean is known so well) or evadyr.",
+            "static:RUNS, sedr:PERCENT% (until its mean is known so well) or evadyr; constants as in "
+            "evadyr:least=3,most=20%.",
             metavar="RULE",
         ),
     ] = "auto",

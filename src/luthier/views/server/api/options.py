@@ -23,10 +23,12 @@ _NOT_OPTIONS = ("self", "space", "seed", "budget")
 _PATTERNS = {"regex": "regex:time: ([0-9.]+)", "json": "json:jobs.0.read.iops"}
 _RESAMPLES = {
     "static:3": "Every configuration runs three times.",
-    "sedr:10%": "Until the standard error of the mean is below 10 % of it.",
-    "sedr:0.5": "Until the standard error of the mean is below 0.5.",
+    "sedr:10%": "Until the 95 % interval of the mean is no wider than 10 % of it.",
+    "sedr:0.5": "Until the 95 % interval of the mean is no wider than 0.5.",
+    "evadyr:least=3,most=20%": "Three runs at least, and at most a fifth of the budget.",
 }
 _PRUNES = {
+    "default:factor=1.5": "A run that takes longer than one and a half times the default.",
     "q75": "A run that takes longer than three quarters of the others.",
     "90s": "A run that takes longer than 90 seconds.",
 }
