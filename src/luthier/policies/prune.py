@@ -51,9 +51,7 @@ class BeyondDefault:
 
     def __post_init__(self) -> None:
         if not self.factor > 0.0:
-            raise InvalidInputError(
-                f"beyond_default: factor {self.factor} is not above 0; 1 stops at the default's time"
-            )
+            raise InvalidInputError(f"default: factor={self.factor:g} is not above 0; 1 stops at the default's time")
 
     def __call__(self, trial: int, elapsed_s: float, progress: Progress) -> str | None:  # noqa: ARG002 - the protocol's
         """Return the reason to stop the run, or None to let it go on."""
@@ -119,8 +117,10 @@ class BeyondChance:
     margin: float = 0.1
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.least < 0.5 or not 0.0 <= self.margin < math.inf:
-            raise InvalidInputError(f"beyond_chance: {self}; least is a chance below 0.5, margin a share of 0 or more")
+        if not 0.0 < self.least < 0.5:
+            raise InvalidInputError(f"chance: least={self.least:g} is no small chance; give more than 0, below 0.5")
+        if not 0.0 <= self.margin < math.inf:
+            raise InvalidInputError(f"chance: margin={self.margin:g} is no share; give 0 or more")
 
     def __call__(self, trial: int, elapsed_s: float, progress: Progress) -> str | None:
         """Return the reason to stop the run, or None to let it go on."""

@@ -77,9 +77,11 @@ class Evadyr:
     strictest: float = 0.5
 
     def __post_init__(self) -> None:
-        shares = (self.most, self.decay, self.narrowest, self.strictest)
-        if self.least < 1 or not all(0.0 < share <= 1.0 for share in shares):
-            raise InvalidInputError(f"evadyr: {self}; least is a number of runs, the others are shares from 0 to 1")
+        if self.least < 1:
+            raise InvalidInputError(f"evadyr: least={self.least} is below 1; give the fewest runs of a configuration")
+        for name in ("most", "decay", "narrowest", "strictest"):
+            if not 0.0 < (share := getattr(self, name)) <= 1.0:
+                raise InvalidInputError(f"evadyr: {name}={share:g} is no share; give more than 0, and 1 at most")
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
@@ -127,8 +129,10 @@ class Auto:
     doubt: float = 0.02
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.most < math.inf or not 0.0 < self.doubt < 1.0:
-            raise InvalidInputError(f"auto: {self}; most is a factor above 0, doubt a chance between 0 and 1")
+        if not 0.0 < self.most < math.inf:
+            raise InvalidInputError(f"auto: most={self.most:g} is no factor; give more than 0")
+        if not 0.0 < self.doubt < 1.0:
+            raise InvalidInputError(f"auto: doubt={self.doubt:g} is no chance; give more than 0 and less than 1")
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
