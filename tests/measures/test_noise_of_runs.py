@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,17 +41,6 @@ def test_the_chance_of_a_difference() -> None:
     assert noise.chance_below(1.114, 4.0) == pytest.approx(0.025, abs=1e-4)
     exact = Noise(0.0, freedom=3)
     assert [exact.chance_below(difference, 1.0) for difference in (-1.0, 0.0, 1.0)] == [1.0, 0.5, 0.0]
-
-
-def test_what_staying_with_the_better_one_costs_on_average() -> None:
-    noise = Noise(0.2, freedom=10)
-    drawn = np.random.default_rng(0).normal(size=400_000)
-    for difference, runs in ((0.0, 1.0), (0.1, 1.0), (-0.1, 0.5), (0.05, 4.0)):
-        lost = np.maximum(-(difference + 0.2 / math.sqrt(runs) * drawn), 0.0)
-        assert noise.loss_of_staying(difference, runs) == pytest.approx(float(lost.mean()), rel=0.01)
-    assert noise.loss_of_staying(1e300, 1.0) == 0.0
-    assert noise.loss_of_staying(-7.0, 1.0) == pytest.approx(7.0)
-    assert [Noise().loss_of_staying(difference, 1.0) for difference in (-1.0, 0.0, 1.0)] == [1.0, 0.0, 0.0]
 
 
 @given(st.lists(st.lists(FINITE, min_size=1, max_size=5), max_size=5))

@@ -35,7 +35,7 @@ def test_every_rule_on_the_page_is_understood() -> None:
 
 def test_constants_on_the_page_are_the_defaults() -> None:
     named = [text for text in first_column("--resample") if "=" in text]
-    assert len(named) == 8
+    assert len(named) == 7
     for text in named:
         assert resample_from(text) == resample_from(text.partition(":")[0])
     assert "`chance:least=2.5%,margin=10%`" in PAGE

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from luthier.measures.estimate import mean_of
 from luthier.measures.student import t_chance
 
-_FAR = 30.0  # deviations: nothing is beyond that
-
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -39,17 +37,6 @@ class Noise:
         if error == 0.0:
             return 1.0 if difference < 0.0 else 0.0 if difference > 0.0 else 0.5
         return t_chance(-difference / error, self.freedom)
-
-    def loss_of_staying(self, difference: float, runs: float) -> float:
-        """What it costs on average to stay with the better of two if `difference` was seen; `runs` as above.
-
-        It is the mean of what a normally distributed true difference is below 0, as in expected improvement.
-        """
-        error = self.deviation / math.sqrt(runs)
-        if error == 0.0 or abs(difference) > _FAR * error:
-            return max(-difference, 0.0)
-        u = difference / error
-        return error * (math.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi) - 0.5 * u * math.erfc(u / math.sqrt(2.0)))
 
 
 def noise_of(groups: Sequence[Sequence[float]]) -> Noise:

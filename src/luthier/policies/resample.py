@@ -121,22 +121,18 @@ class Auto:
     A search of fewer than 20 runs has none to spare. In others the first two repeats tell how noisy runs are; without
     noise there are no more of them. With noise, the best one may run twice at first and `most` times the square root of
     the budget at the end of the search, but only while the chance that the second best is truly better is at least
-    `doubt` and what that would cost on average is at least `worth`, a share of the value: a new configuration tells
-    more than which of two equals is better. In the second half of the search one that leads by a single run always runs
-    again: what is too good to be luck may still be an accident.
+    `doubt`. In the second half of the search one that leads by a single run always runs again: what is too good to be
+    luck may still be an accident.
     """
 
     most: float = 0.5
     doubt: float = 0.02
-    worth: float = 0.01
 
     def __post_init__(self) -> None:
         if not 0.0 < self.most < math.inf:
             raise InvalidInputError(f"auto: most={self.most:g} is no factor; give more than 0")
         if not 0.0 < self.doubt < 1.0:
             raise InvalidInputError(f"auto: doubt={self.doubt:g} is no chance; give more than 0 and less than 1")
-        if not 0.0 <= self.worth < math.inf:
-            raise InvalidInputError(f"auto: worth={self.worth:g} is no share; give 0 or more")
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
@@ -153,26 +149,7 @@ class Auto:
             return 0
         if count == 1 and 2 * progress.runs >= progress.budget:
             return 1
-        return int(self._may_matter(progress, trial))
-
-    def _may_matter(self, progress: Progress, best: int) -> bool:
-        """Whether the second best configuration may be truly better than the best, and by so much that it matters."""
-        others = (trial for number, trial in enumerate(progress.trials) if number != best)
-        known = [(trial.estimate.value, trial) for trial in others if trial.estimate is not None]
-        if not known:
-            return False
-        first, rival = (
-            completed_values(progress.trials[best]),
-            completed_values(min(known, key=lambda each: each[0])[1]),
-        )
-        places = median_of(first), median_of(rival)
-        noise = noise_of([*progress.repeats, *([place] for place in places)])
-        behind = noise.place(places[1]) - noise.place(places[0])
-        runs = len(first) * len(rival) / (len(first) + len(rival))
-        unit = 1.0 if noise.relative else abs(places[0])
-        return (
-            noise.chance_below(behind, runs) >= self.doubt and noise.loss_of_staying(behind, runs) >= self.worth * unit
-        )
+        return int(_chance_of_second(progress, trial) >= self.doubt)
 
 
 def _is_contradictory(trial: int, progress: Progress, doubt: float) -> bool:
@@ -191,6 +168,19 @@ def _is_contradictory(trial: int, progress: Progress, doubt: float) -> bool:
     usual = replace(noise, deviation=TO_DEVIATION * median_of(deviations))
     apart = noise.place(values[1]) - noise.place(values[0])
     return usual.chance_below(apart, 0.5) < doubt  # two means of one run each: 1 x 1 / (1 + 1)
+
+
+def _chance_of_second(progress: Progress, best: int) -> float:
+    """The chance that the second best configuration is truly better than the best."""
+    others = (other for number, other in enumerate(progress.trials) if number != best and other.estimate is not None)
+    second = min(others, key=lambda other: math.inf if other.estimate is None else other.estimate.value, default=None)
+    if second is None:
+        return 0.0
+    first, rival = completed_values(progress.trials[best]), completed_values(second)
+    places = median_of(first), median_of(rival)
+    noise = noise_of([*progress.repeats, *([place] for place in places)])
+    behind = noise.place(places[1]) - noise.place(places[0])
+    return noise.chance_below(behind, len(first) * len(rival) / (len(first) + len(rival)))
 
 
 def interval_width(values: Sequence[float]) -> float:
