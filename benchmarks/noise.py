@@ -8,40 +8,25 @@ Finished rows are kept in `benchmarks/results/noise.csv` and skipped the next ti
 
 import argparse
 import csv
-import math
 import sys
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cache
 from pathlib import Path
 from statistics import fmean, geometric_mean, median
 
-import numpy as np
-
-from benchmarks import tables
+from benchmarks.noisy_systems import Machine, System, known_systems
 from luthier.engine.recommendation import best_of, winner_of
 from luthier.engine.session import carry_on
 from luthier.runners.replay import Answer, Answers, ReplayRunner
-from luthier.space import Choice, Space
 from luthier.spec import Experiment
 from luthier.store import open_store
-from luthier.trial import Completed, Config, Failed, Trial
-from testbeds.noise import find_noise, fingerprint
-from testbeds.testbed import NoisyTestbed, find_testbed
+from luthier.trial import Completed, Config, Trial
 
 RESULTS = Path(__file__).resolve().parent / "results" / "noise.csv"
-RECORDED = 16
 _LEAST = 0.01  # percent: nearer than that is as good as there
 STOP = "improvement < 5% over 15"
-CONVOLUTION = (
-    "block_size_x * block_size_y <= 1024",
-    "use_padding == 0 or (use_shmem == 1 and block_size_x % 32 != 0)",
-    "use_shmem == 0 or (block_size_x * tile_size_x + 14) * (block_size_y * tile_size_y + 14) * 4 <= 48 * 1024",
-)
-"""What its authors let the convolution kernel be: exactly the 4,362 of 10,240 configurations that were run."""
 LEAST_RUNS = {"gp": 52, "auto": 46}  # what the longer rules make at least; `auto` then takes as long as EVADyR in all
 
 
@@ -79,136 +64,6 @@ RULES: Mapping[str, Rule] = {
     "true values, longer": Rule("once", longer=True, knows=True),
 }
 """The published rules use the mean, as published. `longer` spends on configurations what EVADyR spends on repeats."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """Where a system runs: how its runs go, what they give on average, and the best that any configuration gives."""
-
-    answers: Answers
-    true: Callable[[Config], float]
-    optimum: float
-
-    def distance(self, config: Config) -> float:
-        """Percent by which a configuration misses the optimum on average."""
-        return 100.0 * abs(self.true(config) - self.optimum) / abs(self.optimum)
-
-    def gain(self, config: Config, default: Config) -> float:
-        """Percent of the default's average that a configuration saves, or loses if below 0."""
-        best, found, usual = self.optimum, self.true(config), self.true(default)
-        return 100.0 * (abs(usual - best) - abs(found - best)) / abs(usual)
-
-
-@dataclass(frozen=True)
-class System:
-    """Something noisy to tune: `machine` makes the one of a seed.
-
-    One that does not `count` is another way to measure one that does; means over all systems leave it out.
-    """
-
-    name: str
-    group: str
-    space: Space
-    machine: Callable[[int], Machine]
-    budget: int
-    maximize: bool = False
-    published: Mapping[str, tuple[float, float]] | None = None
-    counts: bool = True
-
-
-# Distance in percent and duration in seconds: tables 5.11 to 5.15 and 5.17 of the thesis.
-PUBLISHED: Mapping[str, Mapping[str, tuple[float, float]]] = {
-    "every-60": {
-        "none": (75.54, 1201), "static:3": (23.57, 2431), "static:5": (15.98, 1947),
-        "sedr:10%": (53.99, 4304), "sedr:30%": (309.31, 2241), "evadyr": (5.81, 2046),
-    },
-    "every-120": {
-        "none": (319.92, 1080), "static:3": (30.92, 1411), "static:5": (27.37, 1844),
-        "sedr:10%": (112.4, 3132), "sedr:30%": (308.15, 1994), "evadyr": (4.27, 1557),
-    },
-    "every-300": {
-        "none": (66.25, 827), "static:3": (38.65, 1212), "static:5": (2.84, 1632),
-        "sedr:10%": (28.21, 1621), "sedr:30%": (205.76, 2015), "evadyr": (2.57, 1311),
-    },
-    "storage": {
-        "none": (12.9, 5729), "static:2": (8.19, 8925), "static:5": (6.86, 17948), "static:10": (6.71, 28205),
-        "sedr:10%": (11.57, 30601), "sedr:30%": (6.64, 15658), "evadyr": (5.0, 6566),
-    },
-}  # fmt: skip
-
-
-def systems() -> Iterator[System]:
-    """The thesis' four experiments, the same systems under other noise, and the measured tables that have repeats."""
-    for noise in ("every-60", "every-120", "every-300"):
-        yield _simulated("sro/hotspots", noise, "SRO", 100)
-    yield _recorded("sbb/ior", "storage", "SBB", 160)
-    yield _simulated("sbb/ior", "storage", "other noise", 160)
-    for name, noise in (("sro/hotspots", "random"), ("sro/b", "pareto"), ("sbb/bandwidth", "cluster")):
-        yield _simulated(name, noise, "other noise", 100)
-    known = set(tables.names())
-    for name in ("convolution/A100", "convolution/A4000", "convolution/MI250X", "convolution/W6600"):
-        if name in known:
-            yield _measured(name, 100, CONVOLUTION)
-    for name in ("iozone_fread/f64", "iozone_fread/f256", "iozone_fread/f1024"):
-        if name in known:
-            yield _measured(name, 100)
-
-
-def _simulated(name: str, noise: str, group: str, budget: int) -> System:
-    testbed = find_testbed(name)
-    best = float(testbed.table().min())
-
-    def machine(seed: int) -> Machine:
-        return Machine(NoisyTestbed(testbed, find_noise(noise), seed=seed).answer, testbed.seconds, best)
-
-    published = PUBLISHED.get(noise) if group == "SRO" else None
-    return System(f"{name} {noise}", group, testbed.space, machine, budget, published=published)
-
-
-def _recorded(name: str, noise: str, group: str, budget: int) -> System:
-    """The way of section 5.5.2 of the thesis: every configuration has run 16 times, and a run is one of these.
-
-    Their mean is what a configuration gives on average. Every seed has a recording of its own.
-    """
-    testbed = find_testbed(name)
-    configs = testbed.grid.configs(testbed.grid.grid())
-
-    def machine(seed: int) -> Machine:
-        run = NoisyTestbed(testbed, find_noise(noise), seed=seed).answer
-        runs = {config: [run(config, number, 0.0) for number in range(RECORDED)] for config in configs}
-        means = {config: fmean(each.duration_s for each in runs[config]) for config in configs}
-
-        def answer(config: Config, repeat: int, now_s: float) -> Answer:
-            del now_s
-            return runs[config][np.random.default_rng([seed, fingerprint(config), repeat, 1]).integers(RECORDED)]
-
-        return Machine(answer, means.__getitem__, min(means.values()))
-
-    return System(
-        f"{name} recorded", group, testbed.grid, machine, budget, published=PUBLISHED.get(noise), counts=False
-    )
-
-
-def _measured(name: str, budget: int, constraints: Sequence[str] = ()) -> System:
-    """A table with repeats; a run takes as long as it measured, or a second where it measured something else."""
-    table = tables.load(name)
-    parameters = [Choice(p, list(v), ordered=tables.is_ordered(v)) for p, v in table.parameters.items()]
-
-    def machine(seed: int) -> Machine:
-        def answer(config: Config, repeat: int, now_s: float) -> Answer:
-            del now_s
-            point = table.point(config)
-            runs = [value for value in table.runs_at(point) if not math.isnan(value)]
-            if not runs:
-                return Answer(0.0, Failed("never measured"))
-            start = zlib.crc32(f"{seed}:{table.number(point)}".encode())
-            value = runs[(start + repeat) % len(runs)]
-            return Answer(value if table.minimise else 1.0, value)
-
-        return Machine(answer, lambda config: table.true(table.point(config)), table.optimum())
-
-    space = Space(*parameters, constraints=constraints)
-    return System(name, "measured", space, machine, budget, maximize=not table.minimise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,15 +120,9 @@ def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
     )  # fmt: skip
 
 
-@cache
-def _known_systems() -> Mapping[str, System]:
-    """What a process that plays has to play with; made once."""
-    return {system.name: system for system in systems()}
-
-
 def _play_one(work: tuple[str, str, str, int]) -> Row:
     name, rule, optimizer, seed = work
-    return play(_known_systems()[name], rule, optimizer, seed)
+    return play(known_systems()[name], rule, optimizer, seed)
 
 
 def _true_values(machine: Machine) -> Answers:
@@ -407,7 +256,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="experiments at a time (default 1)")
     parser.add_argument("--report-only", action="store_true", help="play nothing")
     words_read = parser.parse_args(words)
-    chosen = [system for system in systems() if words_read.systems in system.name]
+    chosen = [system for system in known_systems().values() if words_read.systems in system.name]
     done = {(row.system, row.rule, row.optimizer, row.seed) for row in read_rows(words_read.results)}
     left = [
         work

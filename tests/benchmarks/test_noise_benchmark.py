@@ -4,23 +4,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from benchmarks import noise, tables
+from benchmarks import noise, noisy_systems, tables
 from luthier.runners.replay import Answer
 from luthier.space import Integer, Space
 from luthier.trial import Config
 
 
-@pytest.fixture(scope="module")
-def systems() -> Mapping[str, noise.System]:
-    """Every system there is data for."""
-    return {system.name: system for system in noise.systems()}
-
-
-def _machine(values: Mapping[int, float], optimum: float) -> noise.Machine:
+def _machine(values: Mapping[int, float], optimum: float) -> noisy_systems.Machine:
     def true(config: Config) -> float:
         return values[int(config["n"])]
 
-    return noise.Machine(lambda config, *_: Answer(true(config), true(config)), true, optimum)
+    return noisy_systems.Machine(lambda config, *_: Answer(true(config), true(config)), true, optimum)
 
 
 @pytest.mark.parametrize(("values", "optimum"), [({1: 10.0, 2: 5.0, 3: 4.0}, 4.0), ({1: 2.0, 2: 5.0, 3: 4.0}, 5.0)])
@@ -40,25 +34,25 @@ def test_a_gain_is_counted_in_units_of_the_default() -> None:
     assert higher.gain(Config({"n": 3}), default) == pytest.approx(-25.0)
 
 
-def test_a_recorded_run_is_one_of_sixteen_whose_mean_is_the_truth(systems: Mapping[str, noise.System]) -> None:
-    system = systems["sbb/ior recorded"]
+def test_a_recorded_run_is_one_of_sixteen_whose_mean_is_the_truth() -> None:
+    system = noisy_systems.known_systems()["sbb/ior recorded"]
     machine, config = system.machine(3), system.space.default
     seen = {machine.answers(config, repeat, 0.0).duration_s for repeat in range(400)}
-    assert len(seen) == noise.RECORDED
-    assert machine.true(config) == pytest.approx(sum(seen) / noise.RECORDED)
+    assert len(seen) == noisy_systems.RECORDED
+    assert machine.true(config) == pytest.approx(sum(seen) / noisy_systems.RECORDED)
     assert machine.distance(config) > 0.0
     assert system.machine(4).true(config) != machine.true(config)
     assert system.machine(3).answers(config, 7, 0.0) == machine.answers(config, 7, 0.0)
 
 
-def test_a_recording_is_left_out_of_the_means(systems: Mapping[str, noise.System]) -> None:
-    assert [name for name, system in systems.items() if not system.counts] == ["sbb/ior recorded"]
+def test_a_recording_is_left_out_of_the_means() -> None:
+    assert [name for name, system in noisy_systems.known_systems().items() if not system.counts] == ["sbb/ior recorded"]
 
 
 def test_an_experiment_ends_with_a_row_about_what_was_found() -> None:
     space = Space(Integer("n", 1, 40))
     values = {n: 10.0 + abs(n - 23) for n in range(1, 41)}
-    system = noise.System("made up", "none", space, lambda _: _machine(values, 10.0), 60)
+    system = noisy_systems.System("made up", space, lambda _: _machine(values, 10.0), 60)
     row = noise.play(system, "evadyr", "gp", seed=0)
     assert row.distance < 60.0
     assert row.uniques < row.steps <= 60
@@ -69,10 +63,8 @@ def test_an_experiment_ends_with_a_row_about_what_was_found() -> None:
 @pytest.mark.skipif(
     not (tables.data_folder() / "convolution").is_dir(), reason="the measured tables are not part of the project"
 )
-def test_the_constraints_of_the_convolution_are_those_it_was_measured_under(
-    systems: Mapping[str, noise.System],
-) -> None:
+def test_the_constraints_of_the_convolution_are_those_it_was_measured_under() -> None:
     for name in ("convolution/A100", "convolution/MI250X"):
-        table, space = tables.load(name), systems[name].space
+        table, space = tables.load(name), noisy_systems.known_systems()[name].space
         allowed = {table.point(config) for config in space.configs(space.grid())}
         assert allowed == set(table.runs)

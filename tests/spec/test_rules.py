@@ -108,6 +108,7 @@ def test_resampling_that_is_not_understood(text: str) -> None:
     [
         ("evadyr:lest=3", "'lest=3' is not understood; write least=NUMBER, most=NUMBER, decay"),
         ("evadyr:3", "'3' is not understood"),
+        ("auto:3", "'3' is not understood; write most=NUMBER, doubt=NUMBER"),
         ("evadyr:least=3,", "'' is not understood"),
         ("evadyr:least=2.5", "least is a whole number"),
         ("evadyr:least=1e999", "least is a whole number"),
@@ -126,21 +127,10 @@ def test_constants_that_do_not_fit_are_named(text: str, told: str) -> None:
 @pytest.mark.parametrize(
     "what",
     [
-        "chance:",
-        "chance:most=3",
-        "chance:least=1",
-        "default:factor=0",
-        "mean:factor=2",
-        "",
-        "often",
-        "q0",
-        "q100",
-        "q",
-        "75",
-        -3.0,
-        0.0,
+        "chance:", "chance:most=3", "chance:least=1", "default:factor=0", "mean:factor=2",
+        "", "often", "q0", "q100", "q", "75", -3.0, 0.0,
     ],
-)
+)  # fmt: skip
 def test_pruning_that_is_not_understood(what: str | float) -> None:
     with pytest.raises(InvalidInputError, match="; "):
         prune_from(what)

@@ -69,10 +69,10 @@ def _constants(where: str, text: str, rule: Callable[..., object]) -> dict[str, 
         if match is None or match[1] not in known:
             told = ", ".join(f"{name}=NUMBER" for name in known)
             raise InvalidInputError(f"{where}: {part.strip()!r} is not understood; write {told}, separated by commas")
-        value = float(match[2]) / (100.0 if match[3] else 1.0)
-        if known[match[1]] is int and not value.is_integer():
+        value, is_whole = float(match[2]) / (100.0 if match[3] else 1.0), known[match[1]] is int
+        if is_whole and not value.is_integer():
             raise InvalidInputError(f"{where}: {match[1]} is a whole number")
-        found[match[1]] = int(value) if known[match[1]] is int else value
+        found[match[1]] = int(value) if is_whole else value
     return found
 
 
