@@ -152,7 +152,7 @@ class Survival:
     def _count(self) -> Report:
         store = open_store(str(self._folder / "luthier.db"))
         [record] = store.experiments()
-        outcomes = {f"{record.uid}-{run.number}": run.outcome for run in store.runs(record.id)}
+        outcomes = {run.key(record.uid): run.outcome for run in store.runs(record.id)}
         begun = Counter(key for what, key in self._log() if what == "begin")
         ended = {key for what, key in self._log() if what == "end"}
         completed = {key for key, outcome in outcomes.items() if isinstance(outcome, Completed)}

@@ -28,6 +28,10 @@ class StoreError(UnavailableError):
     """The store could not be read or written now; nothing was half written."""
 
 
+class StoreAwayError(StoreError):
+    """The store is locked, full or not reachable; it is worth waiting for."""
+
+
 class InUseError(UnavailableError):
     """Another process is working on this experiment."""
 

@@ -120,7 +120,8 @@ class Run:
     """One execution of a configuration as the store keeps it; `outcome` is None while it is under way.
 
     `submit_order` and `finish_order` count the events of one experiment in a single sequence, so that its history can
-    be replayed exactly as it happened.
+    be replayed exactly as it happened. `uid` is random: a store that was restored from a backup numbers new runs as it
+    numbered those it lost, and must not take over what those have left behind.
     """
 
     number: int
@@ -135,6 +136,11 @@ class Run:
     outcome: Outcome | None = None
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
     logs: str | None = None
+    uid: str = ""
+
+    def key(self, experiment_uid: str) -> str:
+        """What a runner knows this run by; runs recorded before schema 0003 have no `uid`."""
+        return "-".join(filter(None, (experiment_uid, str(self.number), self.uid)))
 
     @property
     def began_at(self) -> float:

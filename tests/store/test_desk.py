@@ -128,7 +128,7 @@ def test_enqueue_hands_an_experiment_to_the_workers(books: Books) -> None:
     assert books.history.experiment(key).status == "running"
     assert books.desk.enqueue(key, ME)
     record = books.history.experiment(key)
-    assert (record.status, record.owner, record.unattended, record.stop_requested) == ("queued", None, True, False)
+    assert (record.status, record.owner, record.unattended, record.stop_requested) == ("queued", None, True, None)
     assert books.desk.enqueue(key, None)
     assert [found.id for found in books.desk.waiting()] == [key]
 

@@ -16,7 +16,7 @@ from luthier.store.samples import ME, NASTY, a_run, ended
 from luthier.store.schema import MIGRATIONS, NEWEST, version
 from luthier.store.sql import SqlStore
 from luthier.store.tables import VERSION_TABLE, escape, metadata
-from luthier.trial import Completed
+from luthier.trial import Completed, Run
 
 Opener = Callable[[str], Store]
 
@@ -45,7 +45,7 @@ def test_old_store_keeps_everything(url: str, opening: Opener) -> None:
     store = opening(url)
     assert store.experiments() == [
         Record(1, "u1", NASTY, 1.5, {"a": [1, 2.5]}, "finished", result={"best": None}, runs=1),
-        Record(4, "u4", "x", 2.5, {}, "running", stop_requested=True, owner=ME, seen_at=9.0, runs=2),
+        Record(4, "u4", "x", 2.5, {}, "running", stop_requested="drain", owner=ME, seen_at=9.0, runs=2),
     ]
     assert store.runs(1) == [ended(a_run(0), Completed(2.0))]
     assert store.runs(4) == [a_run(0), a_run(1)]
@@ -57,14 +57,11 @@ def test_old_store_keeps_everything(url: str, opening: Opener) -> None:
 
 def make_version_1(connection: Connection) -> None:
     """A store as the first luthier left it."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "0001")
+    _upgraded(connection, "0001")
     tables = MetaData()
     tables.reflect(connection)
     connection.execute(insert(tables.tables["experiments"]), [FINISHED, RUNNING])
-    submitted = [rows.submission_row(a_run(number)) for number in range(2)]
+    submitted = [_without_uid(a_run(number)) for number in range(2)]
     connection.execute(
         insert(tables.tables["runs"]),
         [
@@ -127,3 +124,38 @@ def test_migration_that_fails_leaves_nothing(url: str, opening: Opener, monkeypa
         opening(url)
     monkeypatch.undo()
     assert opening(url).create("x", {}, 0.0).id == 1
+
+
+def _without_uid(run: Run) -> dict[str, object]:
+    return {name: value for name, value in rows.submission_row(run).items() if name != "uid"}
+
+
+def test_numbers_of_deleted_experiments_stay_taken_across_migrations(url: str, opening: Opener) -> None:
+    backend = _backend(url, 10)
+    assert backend is not None
+    old = Database(backend)
+    old.write(make_version_2)
+    old.dispose()
+    store = opening(url)
+    assert [(record.id, record.name, record.author) for record in store.experiments()] == [(1, "kept", "ann")]
+    assert store.create("new", {}, 3.0).id == 4
+
+
+def make_version_2(connection: Connection) -> None:
+    """A store in which the newest experiments were deleted."""
+    _upgraded(connection, "0002")
+    tables = MetaData()
+    tables.reflect(connection)
+    experiments = tables.tables["experiments"]
+    more = {"unattended": True, "author": "ann", "shared": False, "request_key": "k", "source": "text"}
+    for name in ("kept", "gone", "gone too"):
+        row = {**FINISHED, **more, "name": name, "uid": name, "request_key": name}
+        connection.execute(insert(experiments), {key: value for key, value in row.items() if key != "id"})
+    connection.execute(text("DELETE FROM experiments WHERE name <> 'kept'"))
+
+
+def _upgraded(connection: Connection, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)

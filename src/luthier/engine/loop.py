@@ -2,16 +2,17 @@
 
 import logging
 import math
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from luthier.engine.interrupts import Interrupts
+from luthier.engine.ledger import HEARTBEAT_S, Ledger
 from luthier.engine.plan import Order, Plan
 from luthier.measures.base import Measure
 from luthier.policies.base import Prune
 from luthier.runners.base import Runner
-from luthier.store.base import Owner, Store
 from luthier.trial import Completed, Execution, Job, Lost, Outcome, Pruned, Run
 
 log = logging.getLogger(__name__)
@@ -19,27 +20,20 @@ log = logging.getLogger(__name__)
 WAIT_S = 0.2
 """How long to wait for a run at most before looking at interrupts, pruning and requests to stop."""
 
-HEARTBEAT_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """Where one experiment is written down, and by whom."""
-
-    store: Store
-    experiment_id: int
-    uid: str
-    owner: Owner
-
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
-    """What carries out the plan's orders. `clock` gives seconds since the epoch; a replay brings its own."""
+    """What carries out the plan's orders.
+
+    `clock` gives seconds since the epoch, which somebody may set, and `timer` seconds that only pass; a replay brings
+    its own.
+    """
 
     runner: Runner
     measure: Measure
     prune: Prune
     clock: Callable[[], float] = time.time
+    timer: Callable[[], float] = time.monotonic
 
 
 Watcher = Callable[[Plan, bool], None]
@@ -58,9 +52,10 @@ class Loop:
         self._machinery = machinery
         self._ledger = ledger
         self._watch = watch
-        self._began = machinery.clock() - _time_spent(plan)
-        self._beat = 0.0
+        self._began = machinery.timer() - _time_spent(plan)
+        self._beat = -math.inf
         self._submitted: dict[int, float] = {}
+        self._started: dict[int, float] = {}
         self._cancelled: dict[int, Pruned | Lost] = {}
         self._pruned_s: dict[int, float] = {}
         self._draining = False
@@ -92,18 +87,17 @@ class Loop:
     @property
     def elapsed_s(self) -> float:
         """Seconds this experiment has been worked on, earlier sittings included."""
-        return self._machinery.clock() - self._began
+        return self._machinery.timer() - self._began
 
     def _listen(self, interrupts: Interrupts) -> None:
-        now = self._machinery.clock()
+        now, request = self._machinery.timer(), None
         if now - self._beat >= HEARTBEAT_S:
             self._beat = now
-            if self._ledger.store.heartbeat(self._ledger.experiment_id, self._ledger.owner, now):
-                self._draining = True
-        if interrupts.count >= 1:
+            request = self._ledger.stop_request()
+        if interrupts.count >= 1 or request is not None:
             self._draining = True
-        if interrupts.count >= 2:
-            self._cancel(self._plan.running, Lost("interrupted by the user"))
+        if interrupts.count >= 2 or request == "kill":
+            self._cancel(self._plan.running, Lost("killed because the experiment was stopped"))
         if self._draining:  # what still waits in a queue might do so for days
             waiting = [run for run in self._plan.running if self._going_s(run) is None]
             self._cancel(waiting, Lost("stopped before it began"))
@@ -116,14 +110,15 @@ class Loop:
             config=order.config,
             submitted_at=self._machinery.clock(),
             submit_order=self._plan.events,
+            uid=secrets.token_hex(6),
         )
-        self._ledger.store.append(self._ledger.experiment_id, run)
+        self._ledger.append(run)
         self._plan.submitted(run)
         self._watch(self._plan, self._draining)
         self._start(run)
 
     def _start(self, run: Run) -> None:
-        self._submitted[run.number] = self._machinery.clock()
+        self._submitted[run.number] = self._machinery.timer()
         self._machinery.runner.submit(Job(self._key(run), run.config, self._plan.experiment.timeout_s))
 
     def _finish(self, run: Run, execution: Execution) -> None:
@@ -139,8 +134,9 @@ class Loop:
             metrics=execution.metrics,
             logs=execution.logs,
         )
-        self._ledger.store.finish(self._ledger.experiment_id, ended)
+        self._ledger.finish(ended)
         self._submitted.pop(run.number, None)
+        self._started.pop(run.number, None)
         self._plan.finished(ended)
 
     def _prune(self) -> None:
@@ -164,9 +160,16 @@ class Loop:
 
         Where jobs wait before they start, the runner has a function `started_at` from a key to the time, or None.
         """
-        started_at = getattr(self._machinery.runner, "started_at", None)
-        began = started_at(self._key(run)) if callable(started_at) else self._submitted[run.number]
-        return None if began is None else self._machinery.clock() - began
+        now, submitted = self._machinery.timer(), self._submitted[run.number]
+        if run.number not in self._started:
+            started_at = getattr(self._machinery.runner, "started_at", None)
+            began = started_at(self._key(run)) if callable(started_at) else self._machinery.clock() - (now - submitted)
+            if began is None:
+                return None
+            # How long ago by the clock, as far as that can be: the clock may have been set since.
+            ago_s = min(max(self._machinery.clock() - began, 0.0), now - submitted)
+            self._started[run.number] = now - ago_s
+        return now - self._started[run.number]
 
     def _bounded(self, outcome: Outcome, run: Run) -> Outcome:
         """The outcome; of a run that was pruned with no higher bound than the time at which that was decided.
@@ -186,7 +189,7 @@ class Loop:
             self._machinery.runner.cancel([self._key(run) for run in fresh])
 
     def _key(self, run: Run) -> str:
-        return f"{self._ledger.uid}-{run.number}"
+        return run.key(self._ledger.uid)
 
 
 def _time_spent(plan: Plan) -> float:

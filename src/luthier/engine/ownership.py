@@ -2,7 +2,9 @@
 
 import os
 import platform
+import secrets
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from luthier.errors import InUseError
@@ -14,7 +16,7 @@ DEAD_AFTER_S = 60.0
 
 def claim(store: Store, record: Record) -> Owner:
     """Become the one process that works on this experiment."""
-    now, me = time.time(), this_process()
+    now, me = time.time(), replace(this_process(), claim=secrets.token_hex(8))
     if record.owner is not None and is_alive(record, now):
         raise InUseError(
             f"experiment {record.id} is being worked on by process {record.owner.pid} on {record.owner.host}; "
@@ -33,11 +35,11 @@ def is_alive(record: Record, now: float) -> bool:
         return False
     if record.owner.host == platform.node():
         return record.owner.started == _started(record.owner.pid)
-    return record.seen_at is not None and now - record.seen_at < DEAD_AFTER_S
+    return record.seen_at is not None and abs(now - record.seen_at) < DEAD_AFTER_S  # clocks of machines differ
 
 
 def this_process() -> Owner:
-    """Whoever asks, as an owner."""
+    """The process that calls this, as an owner."""
     return Owner(platform.node(), os.getpid(), _started(os.getpid()) or "unknown")
 
 

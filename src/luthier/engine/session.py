@@ -1,16 +1,16 @@
 """One process working on one stored experiment: claim it, replay it, carry it on, let it go."""
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from luthier.engine.interrupts import Interrupts
-from luthier.engine.loop import Ledger, Loop, Machinery, Watcher
+from luthier.engine.ledger import Ledger
+from luthier.engine.loop import Loop, Machinery, Watcher
 from luthier.engine.ownership import claim
 from luthier.engine.plan import Plan
 from luthier.engine.result import Result, conclude
-from luthier.errors import InvalidInputError, LuthierError
+from luthier.errors import InUseError, InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.policies.resample import Auto, Once
@@ -28,23 +28,22 @@ def carry_on(
     """Work on a stored experiment, from wherever its history ends, until it is done or interrupted."""
     owner = claim(store, record)
     plan = plan_of(experiment)
-    try:
-        plan.replay(store.runs(record.id))
-        runner = make_runner(experiment, record)
-        measure = measures_from([objective.measure for objective in experiment.objectives])
-        machinery = Machinery(runner, measure, prune_from(experiment.prune), _clock(runner))
-        loop = Loop(plan, machinery, Ledger(store, record.id, record.uid, owner), watch=watch)
-        with Interrupts() as interrupts:
-            finished = loop.run(interrupts)
-    except BaseException as error:
-        with suppress(LuthierError):
-            status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
-            store.close(
-                record.id, owner, status, summary(conclude(experiment, plan.runs), f"{type(error).__name__}: {error}")
-            )
-        raise
-    result = conclude(experiment, plan.runs)
-    store.close(record.id, owner, "finished" if finished else "stopped", summary(result, plan.ending))
+    with Interrupts() as interrupts, Ledger(store, record, owner, gave_up=lambda: interrupts.count > 0) as ledger:
+        try:
+            plan.replay(ledger.runs())
+            runner = make_runner(experiment, record)
+            measure = measures_from([objective.measure for objective in experiment.objectives])
+            machinery = Machinery(runner, measure, prune_from(experiment.prune), **_clocks(runner))
+            finished = Loop(plan, machinery, ledger, watch=watch).run(interrupts)
+        except InUseError:
+            raise  # another process works on it by now
+        except BaseException as error:
+            with suppress(LuthierError):
+                status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+                ledger.close(status, summary(conclude(experiment, plan.runs), f"{type(error).__name__}: {error}"))
+            raise
+        result = conclude(experiment, plan.runs)
+        ledger.close("finished" if finished else "stopped", summary(result, plan.ending))
     return store.experiment(record.id), result
 
 
@@ -94,6 +93,7 @@ def plan_of(experiment: Experiment) -> Plan:
     return Plan(experiment, optimizer_of(experiment), stop=stop, resample=resample)
 
 
-def _clock(runner: Runner) -> Callable[[], float]:
+def _clocks(runner: Runner) -> Mapping[str, Callable[[], float]]:
+    """The clocks to go by: the runner's own where its time is virtual."""
     clock = getattr(runner, "clock", None)
-    return clock if callable(clock) else time.time
+    return {"clock": clock, "timer": clock} if callable(clock) else {}

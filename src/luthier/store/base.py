@@ -16,13 +16,22 @@ Status: TypeAlias = Literal["queued", "running", "stopped", "finished", "failed"
 """
 
 
+StopRequest: TypeAlias = Literal["drain", "kill"]
+"""How an experiment is asked to end: let what is running finish, or kill it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that works on an experiment; `started` tells two processes with one pid apart."""
+    """The process that works on an experiment; `started` tells two processes with one pid apart.
+
+    `claim` is different for every claim (a fencing token): whoever lost an experiment cannot write to it any more, even
+    where machines share a name, or where the same process has claimed it again.
+    """
 
     host: str
     pid: int
     started: str
+    claim: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,7 @@ class Record:
     created_at: float
     settings: Mapping[str, Json]
     status: Status
-    stop_requested: bool = False
+    stop_requested: StopRequest | None = None
     owner: Owner | None = None
     seen_at: float | None = None
     result: Mapping[str, Json] | None = None
@@ -103,33 +112,34 @@ class Store(Protocol):
         """
         ...
 
-    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> bool:
-        """Note that the owner lives; return whether somebody asked the experiment to stop.
+    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
+        """Note that the owner lives; return how somebody asked the experiment to stop, if anybody did.
 
         Raises `InUseError` when the experiment belongs to someone else by now.
         """
         ...
 
-    def request_stop(self, experiment_id: int) -> None:
+    def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
         """Ask whoever works on the experiment to end it; nothing is noted unless it is `running`.
 
-        One that is `queued` is `stopped` from then on.
+        One that is `queued` is `stopped` from then on. A request to kill is not weakened by a later one to drain.
         """
         ...
 
-    def append(self, experiment_id: int, run: Run) -> None:
+    def append(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
         """Record a run that is about to be submitted; recording the very same run again changes nothing.
 
         Another run under a number or a `submit_order` already taken is an error (`StoreError`), and so is a run that
-        carries any of its ending.
+        carries any of its ending. With an `owner`, `InUseError` is raised and nothing written unless the experiment is
+        still theirs: a claim and a write of the former owner never overlap.
         """
         ...
 
-    def finish(self, experiment_id: int, run: Run) -> None:
+    def finish(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
         """Record how a run ended. The first ending of a run stays: another one changes nothing.
 
         A run that was never appended, or was appended as another one, or that lacks its outcome or `finish_order`, is
-        an error (`StoreError`).
+        an error (`StoreError`). `owner` is as for `append`.
         """
         ...
 

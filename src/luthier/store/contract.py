@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
-from luthier.store.base import Json, Origin, Owner, Store
+from luthier.store.base import Json, Origin, Owner, StopRequest, Store
 from luthier.store.run_contract import RunPromises
 from luthier.store.samples import ME, OTHER, a_run, ended
 from luthier.store.strategies import examples, jsons, short_texts, texts
@@ -157,11 +157,11 @@ class _RequestPromises:
         """A worker that has just seen it in the queue does not begin; whoever resumes it is not stopped."""
         key = store.create("x", {}, 0.0, Origin("ann")).id
         store.request_stop(key)
-        assert (store.experiment(key).status, store.experiment(key).stop_requested) == ("stopped", False)
+        assert (store.experiment(key).status, store.experiment(key).stop_requested) == ("stopped", None)
         assert not store.claim(key, ME, 1.0, None, "queued")
         assert store.experiment(key).owner is None
         assert store.claim(key, ME, 2.0, None, "stopped")
-        assert store.heartbeat(key, ME, 3.0) is False
+        assert store.heartbeat(key, ME, 3.0) is None
 
 
 class _OwnerPromises:
@@ -181,7 +181,7 @@ class _OwnerPromises:
         with pytest.raises(InUseError, match="nobody"):
             store.heartbeat(key, ME, 1.0)
         store.claim(key, ME, 1.0, None)
-        assert store.heartbeat(key, ME, 2.0) is False
+        assert store.heartbeat(key, ME, 2.0) is None
         with pytest.raises(InUseError, match="process 1 on here"):
             store.heartbeat(key, OTHER, 3.0)
         assert store.experiment(key).seen_at == 2.0
@@ -193,8 +193,8 @@ class _OwnerPromises:
         store.claim(other, ME, 1.0, None)
         store.request_stop(key)
         assert store.experiment(key).stop_requested
-        assert store.heartbeat(key, ME, 2.0) is True
-        assert store.heartbeat(other, ME, 2.0) is False
+        assert store.heartbeat(key, ME, 2.0) == "drain"
+        assert store.heartbeat(other, ME, 2.0) is None
         store.close(key, ME, "stopped", None)
         assert not store.experiment(key).stop_requested
 
@@ -203,13 +203,46 @@ class _OwnerPromises:
         key = store.create("x", {}, 0.0).id
         store.request_stop(key)
         store.claim(key, ME, 1.0, None)
-        assert store.heartbeat(key, ME, 2.0) is True
+        assert store.heartbeat(key, ME, 2.0) == "drain"
         store.claim(key, OTHER, 3.0, ME)
-        assert store.heartbeat(key, OTHER, 4.0) is False
+        assert store.heartbeat(key, OTHER, 4.0) is None
         store.close(key, OTHER, "stopped", None)
         store.request_stop(key)
         store.claim(key, ME, 5.0, None)
-        assert store.heartbeat(key, ME, 6.0) is False
+        assert store.heartbeat(key, ME, 6.0) is None
+
+    def test_request_to_kill_is_stronger(self, store: Store) -> None:
+        """It is not weakened by a later request to drain, and gone when the experiment is closed or taken over."""
+        key = store.create("x", {}, 0.0).id
+        store.claim(key, ME, 1.0, None)
+        for how, expected in (("drain", "drain"), ("kill", "kill"), ("drain", "kill")):
+            store.request_stop(key, cast("StopRequest", how))
+            assert store.heartbeat(key, ME, 2.0) == store.experiment(key).stop_requested == expected
+        store.claim(key, OTHER, 3.0, ME)
+        assert store.heartbeat(key, OTHER, 4.0) is None
+        store.request_stop(key, "kill")
+        store.close(key, OTHER, "stopped", None)
+        assert store.experiment(key).stop_requested is None
+        store.request_stop(key, "kill")
+        store.claim(key, ME, 5.0, None)
+        assert store.heartbeat(key, ME, 6.0) is None
+
+    def test_former_owner_cannot_write(self, store: Store) -> None:
+        """Not even the same process, by the claim that it lost."""
+        key = store.create("x", {}, 0.0).id
+        first, again = replace(ME, claim="a"), replace(ME, claim="b")
+        with pytest.raises(InUseError, match="nobody"):
+            store.append(key, a_run(0), first)
+        store.claim(key, first, 1.0, None)
+        store.append(key, a_run(0), first)
+        for late, owner in ((first, OTHER), (OTHER, again)):
+            store.claim(key, owner, 2.0, late)
+            for call in _every_write(store, key, late):
+                with pytest.raises(InUseError, match=f"process 1 on {owner.host}"):
+                    call()
+        assert list(store.runs(key)) == [a_run(0)]
+        store.finish(key, ended(a_run(0), Completed(1.0)), again)
+        assert store.experiment(key).owner == again
 
     def test_close_ends_ownership_and_claim_resumes(self, store: Store) -> None:
         """What was concluded stays readable."""
@@ -269,7 +302,29 @@ class PersistentStoreContract(StoreContract):
         key = store.create("x", {}, 0.0).id
         store.claim(key, ME, 1.0, None)
         reopen().request_stop(key)
-        assert store.heartbeat(key, ME, 2.0) is True
+        assert store.heartbeat(key, ME, 2.0) == "drain"
+
+    def test_nothing_is_written_behind_a_claim(self, store: Store, reopen: Reopen) -> None:
+        """Whoever claims an experiment and then reads its history has read all of it."""
+        key = store.create("x", {}, 0.0).id
+        store.claim(key, ME, 1.0, None)
+
+        def write() -> int:
+            for number in range(10_000):
+                try:
+                    store.append(key, a_run(number), ME)
+                except InUseError:
+                    return number
+            return -1
+
+        other = reopen()
+        with ThreadPoolExecutor(1) as pool:
+            written = pool.submit(write)
+            while len(other.runs(key)) < 5:
+                pass
+            assert other.claim(key, OTHER, 2.0, ME)
+            seen = len(other.runs(key))
+            assert written.result() == seen == len(other.runs(key))
 
     def test_one_of_many_claims_wins_over_many_connections(self, store: Store, reopen: Reopen) -> None:
         """As from several processes."""
@@ -310,6 +365,15 @@ class PersistentStoreContract(StoreContract):
             made = list(pool.map(lambda one: one[0].create("x", {}, 0.0, Origin("ann", None, one[1])), tries))
         assert [record.id for record in made[::4]] == [record.id for record in made[3::4]]
         assert len({record.id for record in made}) == len(store.experiments()) == 3
+
+
+def _every_write(store: Store, key: int, owner: Owner) -> Sequence[Callable[[], object]]:
+    return (
+        lambda: store.append(key, a_run(1), owner),
+        lambda: store.finish(key, ended(a_run(0), Lost("?")), owner),
+        lambda: store.heartbeat(key, owner, 3.0),
+        lambda: store.close(key, owner, "failed", None),
+    )
 
 
 def _every_call(store: Store, key: int) -> Sequence[Callable[[], object]]:

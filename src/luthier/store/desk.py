@@ -35,7 +35,7 @@ _WAITING = (
 _ENQUEUE = (
     update(experiments)
     .where(IS_EXPERIMENT, IS_OWNER, experiments.c.status != "finished")
-    .values(status="queued", unattended=True, stop_requested=False, **rows.owner_columns(None))
+    .values(status="queued", unattended=True, stop_requested=False, kill_requested=False, **rows.owner_columns(None))
 )
 _SHARE = update(experiments).where(IS_EXPERIMENT).values(shared=bindparam("now_shared"))
 _LOCK = select(experiments.c.id).where(IS_EXPERIMENT, IS_OWNER).with_for_update()

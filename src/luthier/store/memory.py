@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from luthier.store import rows
-from luthier.store.base import Json, Origin, Owner, Record, Status
+from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
 from luthier.store.rows import NOT_ENDED, ExperimentRow, RunRow
 from luthier.trial import Run
 
@@ -67,32 +67,32 @@ class MemoryStore:
                 "seen_at": rows.finite(now, "seen_at"),
                 "status": "running",
                 "stop_requested": row["stop_requested"] and instead_of is None,
+                "kill_requested": row["kill_requested"] and instead_of is None,
             }
             return True
 
-    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> bool:
-        """Note that the owner lives; return whether somebody asked the experiment to stop."""
+    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
+        """Note that the owner lives; return how somebody asked the experiment to stop, if anybody did."""
         with self._lock:
-            row = self._row(experiment_id)
-            if rows.owner_from(row) != owner:
-                raise rows.not_owned(experiment_id, rows.owner_from(row))
+            row = self._owned_row(experiment_id, owner)
             row["seen_at"] = rows.finite(now, "seen_at")
-            return row["stop_requested"]
+            return rows.stop_request_from(row)
 
-    def request_stop(self, experiment_id: int) -> None:
+    def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
         """Ask whoever works on the experiment to end it; one that is queued is stopped."""
         with self._lock:
             row = self._row(experiment_id)
             row["stop_requested"] = row["status"] == "running"
+            row["kill_requested"] = row["stop_requested"] and (row["kill_requested"] or how == "kill")
             if row["status"] == "queued":
                 row["status"] = "stopped"
 
-    def append(self, experiment_id: int, run: Run) -> None:
+    def append(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
         """Record a run that is about to be submitted."""
         rows.refuse_ended(run)
         new = rows.submission_row(run)
         with self._lock:
-            self._row(experiment_id)
+            self._owned_row(experiment_id, owner)
             runs = self._runs[experiment_id]
             if run.number in runs:
                 if not rows.same_submission(runs[run.number], new):
@@ -101,11 +101,11 @@ class MemoryStore:
             self._place(experiment_id, "submit_order", run.submit_order)
             runs[run.number] = RunRow(**new, **NOT_ENDED)
 
-    def finish(self, experiment_id: int, run: Run) -> None:
+    def finish(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
         """Record how a run ended; its first ending stays."""
         submission, ending = rows.submission_row(run), rows.ending_row(run)
         with self._lock:
-            self._row(experiment_id)
+            self._owned_row(experiment_id, owner)
             row = self._runs[experiment_id].get(run.number)
             if row is None:
                 raise rows.no_run(experiment_id, run.number)
@@ -131,6 +131,7 @@ class MemoryStore:
                 "status": status,
                 "result": text,
                 "stop_requested": False,
+                "kill_requested": False,
             }
 
     def _row(self, experiment_id: int) -> ExperimentRow:
@@ -138,6 +139,12 @@ class MemoryStore:
             return self._experiments[experiment_id]
         except KeyError:
             raise rows.no_experiment(experiment_id) from None
+
+    def _owned_row(self, experiment_id: int, owner: Owner | None) -> ExperimentRow:
+        row = self._row(experiment_id)
+        if owner is not None and rows.owner_from(row) != owner:
+            raise rows.not_owned(experiment_id, rows.owner_from(row))
+        return row
 
     def _place(self, experiment_id: int, what: str, order: int | None) -> None:
         """Take a place in the history, if it is free."""

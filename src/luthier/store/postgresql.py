@@ -7,7 +7,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from luthier.errors import InvalidInputError, LuthierError, StoreError
+from luthier.errors import InvalidInputError, LuthierError, StoreAwayError, StoreError
 from luthier.store.database import Backend
 from luthier.store.url import without_password
 
@@ -62,8 +62,13 @@ def explain(error: DBAPIError, where: str, lock_timeout_s: float) -> LuthierErro
         return InvalidInputError(f"{where}: the database does not exist; create it with createdb, or name another")
     code = getattr(error.orig, "sqlstate", None)
     if code is None:
-        return StoreError(f"{where}: the server does not answer ({said}); try again when it is there")
-    return StoreError(f"{where}: {_EXPLANATIONS.get(code, '{said}').format(said=said, lock_timeout_s=lock_timeout_s)}")
+        return StoreAwayError(f"{where}: the server does not answer ({said}); try again when it is there")
+    kind = StoreAwayError if code.startswith(_PASSING) else StoreError
+    return kind(f"{where}: {_EXPLANATIONS.get(code, '{said}').format(said=said, lock_timeout_s=lock_timeout_s)}")
+
+
+_PASSING = ("08", "40", "53", "55P03", "57P")
+"""What passes by itself: lost connections, conflicts, no room, locks, a server that restarts."""
 
 
 _EXPLANATIONS = {

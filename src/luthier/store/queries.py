@@ -9,17 +9,19 @@ from sqlalchemy import Connection, RowMapping, and_, bindparam, func, select
 
 from luthier.store import rows
 from luthier.store.base import Owner, Record
-from luthier.store.rows import ExperimentRow, StateRow
+from luthier.store.rows import ExperimentRow, OwnerColumns, StateRow
 from luthier.store.tables import experiments, runs
 
 IS_EXPERIMENT = experiments.c.id == bindparam("experiment")
 IS_OWNER = and_(
     *(
         column.is_not_distinct_from(bindparam(f"was_{column.name}", type_=column.type))
-        for column in (experiments.c.owner_host, experiments.c.owner_pid, experiments.c.owner_started)
+        for column in experiments.c
+        if column.name in OwnerColumns.__annotations__
     )
 )
 RUN_COUNT = select(func.count()).where(runs.c.experiment_id == experiments.c.id).scalar_subquery().label("runs")
+_OWNED = select(experiments.c.id).where(IS_EXPERIMENT, IS_OWNER).with_for_update(read=True)
 _STATE = select(*(experiments.c[name] for name in StateRow.__annotations__)).where(IS_EXPERIMENT)
 
 
@@ -41,6 +43,13 @@ def state(connection: Connection, experiment_id: int) -> StateRow:
     if row is None:
         raise rows.no_experiment(experiment_id)
     return cast("StateRow", row)
+
+
+def require_owner(connection: Connection, experiment_id: int, owner: Owner | None) -> None:
+    """Raise unless the experiment is theirs, and keep it so until the transaction ends; for None nothing is checked."""
+    if owner is None or connection.execute(_OWNED, {**key(experiment_id), **was(owner)}).first() is not None:
+        return
+    raise rows.not_owned(experiment_id, rows.owner_from(state(connection, experiment_id)))
 
 
 def record(row: RowMapping) -> Record:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypedDict, cast
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
-from luthier.store.base import Json, Origin, Owner, Record, Status
+from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
 from luthier.trial import NO_METRICS, Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Value
 
 LARGEST_ID = 2**31 - 1
@@ -19,11 +19,12 @@ LONGEST_NAME = 200
 
 
 class OwnerColumns(TypedDict):
-    """An owner; all three are None where there is none."""
+    """An owner; all are None where there is none."""
 
     owner_host: str | None
     owner_pid: int | None
     owner_started: str | None
+    owner_claim: str | None
 
 
 class StateRow(OwnerColumns):
@@ -31,6 +32,7 @@ class StateRow(OwnerColumns):
 
     status: str
     stop_requested: bool
+    kill_requested: bool
     seen_at: float | None
     result: str | None
 
@@ -64,6 +66,7 @@ class SubmissionRow(TypedDict):
     config: str
     submitted_at: float
     submit_order: int
+    uid: str
 
 
 class EndingRow(TypedDict):
@@ -109,6 +112,7 @@ def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: 
         settings=to_json(settings, "settings"),
         status="running" if origin is None else "queued",
         stop_requested=False,
+        kill_requested=False,
         seen_at=None,
         result=None,
         unattended=origin is not None,
@@ -123,18 +127,48 @@ def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: 
 def owner_columns(owner: Owner | None) -> OwnerColumns:
     """The columns of an owner, or of nobody."""
     if owner is None:
-        return OwnerColumns(owner_host=None, owner_pid=None, owner_started=None)
-    return OwnerColumns(owner_host=owner.host, owner_pid=owner.pid, owner_started=owner.started)
+        return OwnerColumns(owner_host=None, owner_pid=None, owner_started=None, owner_claim=None)
+    return OwnerColumns(
+        owner_host=owner.host, owner_pid=owner.pid, owner_started=owner.started, owner_claim=owner.claim
+    )
 
 
 def owner_from(row: OwnerColumns) -> Owner | None:
     """The owner in a row."""
     host, pid, started = row["owner_host"], row["owner_pid"], row["owner_started"]
-    return None if host is None or pid is None or started is None else Owner(host, pid, started)
+    return (
+        None if host is None or pid is None or started is None else Owner(host, pid, started, row["owner_claim"] or "")
+    )
+
+
+def stop_request_from(row: StateRow) -> StopRequest | None:
+    """How an experiment was asked to end, if it was."""
+    return "kill" if row["kill_requested"] else "drain" if row["stop_requested"] else None
 
 
 def record_from(row: ExperimentRow, runs: int) -> Record:
-    """The experiment in a row, with the number of its runs."""
+    """The experiment in a row, with the number of its runs.
+
+    A damaged row is a failed experiment without settings, so that the others can still be listed.
+    """
+    try:
+        return _record(row, runs)
+    except (ValueError, TypeError, RecursionError):
+        said: Json = f"the record of experiment {row['id']} is damaged; restore the store from a copy"
+        return Record(
+            id=row["id"],
+            uid=str(row["uid"]),
+            name=str(row["name"]),
+            created_at=0.0,
+            settings={},
+            status="failed",
+            result={"ending": said, "verdict": said},
+            runs=runs,
+        )
+
+
+def _record(row: ExperimentRow, runs: int) -> Record:
+    _check_types(row, ExperimentRow)
     return Record(
         id=row["id"],
         uid=row["uid"],
@@ -142,7 +176,7 @@ def record_from(row: ExperimentRow, runs: int) -> Record:
         created_at=row["created_at"],
         settings=cast("Mapping[str, Json]", json.loads(row["settings"])),
         status=cast("Status", row["status"]),
-        stop_requested=bool(row["stop_requested"]),
+        stop_requested=stop_request_from(row),
         owner=owner_from(row),
         seen_at=row["seen_at"],
         result=None if row["result"] is None else cast("Mapping[str, Json]", json.loads(row["result"])),
@@ -163,6 +197,7 @@ def submission_row(run: Run) -> SubmissionRow:
         config=to_json(run.config, f"run {run.number}: config"),
         submitted_at=finite(run.submitted_at, f"run {run.number}: submitted_at"),
         submit_order=run.submit_order,
+        uid=run.uid,
     )
 
 
@@ -198,7 +233,15 @@ def ending_row(run: Run) -> EndingRow:
 
 
 def run_from(row: RunRow) -> Run:
-    """The run in a row."""
+    """The run in a row; `StoreError` if it is damaged."""
+    try:
+        return _run(row)
+    except (ValueError, TypeError, RecursionError):
+        raise StoreError(f"run {row['number']} of this experiment is damaged; restore the store from a copy") from None
+
+
+def _run(row: RunRow) -> Run:
+    _check_types(row, RunRow)
     metrics = cast("dict[str, float]", json.loads(row["metrics"])) if row["metrics"] is not None else None
     return Run(
         number=row["number"],
@@ -213,19 +256,13 @@ def run_from(row: RunRow) -> Run:
         outcome=_outcome(row),
         metrics=NO_METRICS if metrics is None else MappingProxyType(metrics),
         logs=row["logs"],
+        uid=row["uid"],
     )
 
 
 def same_submission(row: RunRow, submission: SubmissionRow) -> bool:
     """Whether the run in a row was submitted as told."""
-    return (
-        row["number"] == submission["number"]
-        and row["trial"] == submission["trial"]
-        and row["purpose"] == submission["purpose"]
-        and row["config"] == submission["config"]
-        and row["submitted_at"] == submission["submitted_at"]
-        and row["submit_order"] == submission["submit_order"]
-    )
+    return all(row[name] == value for name, value in submission.items())  # type: ignore[literal-required]  # its keys
 
 
 def is_closed_so(row: StateRow, status: Status, result: str | None) -> bool:
@@ -295,6 +332,13 @@ def _outcome(row: EndingRow) -> Outcome | None:
     raise StoreError(
         f"a run in this store has the outcome {row['outcome']!r}, which this luthier does not know; upgrade it"
     )
+
+
+def _check_types(row: Mapping[str, object], columns: type[ExperimentRow | RunRow]) -> None:
+    """Raise `TypeError` unless every column holds what luthier writes there; SQLite takes anything."""
+    for name, kind in columns.__annotations__.items():
+        if not isinstance(row[name], kind) and not (isinstance(row[name], int) and isinstance(0.0, kind)):
+            raise TypeError(name)
 
 
 def finite(number: float, where: str) -> float:

@@ -14,7 +14,7 @@ NASTY = (
 
 def submitted(run: Run) -> Run:
     """The run as it was when it was submitted."""
-    return Run(run.number, run.trial, run.purpose, run.config, run.submitted_at, run.submit_order)
+    return Run(run.number, run.trial, run.purpose, run.config, run.submitted_at, run.submit_order, uid=run.uid)
 
 
 def a_run(number: int, **config: Value) -> Run:

@@ -3,11 +3,26 @@
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from sqlalchemy import Connection, RowMapping, Text, and_, bindparam, case, false, func, insert, select, union, update
+from sqlalchemy import (
+    Boolean,
+    Connection,
+    RowMapping,
+    Text,
+    and_,
+    bindparam,
+    case,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    union,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from luthier.store import queries, rows
-from luthier.store.base import Json, Origin, Owner, Record, Status
+from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.rows import ExperimentRow, RunRow
@@ -42,9 +57,11 @@ _CLAIM = (
         owner_host=bindparam("owner_host"),
         owner_pid=bindparam("owner_pid"),
         owner_started=bindparam("owner_started"),
+        owner_claim=bindparam("owner_claim"),
         seen_at=bindparam("now"),
         status="running",
         stop_requested=case((experiments.c.owner_host.is_(None), experiments.c.stop_requested), else_=false()),
+        kill_requested=case((experiments.c.owner_host.is_(None), experiments.c.kill_requested), else_=false()),
     )
 )
 _HEARTBEAT = update(experiments).where(IS_EXPERIMENT, IS_OWNER).values(seen_at=bindparam("now"))
@@ -53,6 +70,9 @@ _REQUEST_STOP = (
     .where(IS_EXPERIMENT)
     .values(
         stop_requested=experiments.c.status == "running",
+        kill_requested=and_(
+            experiments.c.status == "running", or_(experiments.c.kill_requested, bindparam("kill", type_=Boolean))
+        ),
         status=case((experiments.c.status == "queued", "stopped"), else_=experiments.c.status),
     )
 )
@@ -60,15 +80,14 @@ _CLOSE = (
     update(experiments)
     .where(IS_EXPERIMENT, IS_OWNER)
     .values(
-        owner_host=None,
-        owner_pid=None,
-        owner_started=None,
+        **rows.owner_columns(None),
         stop_requested=False,
+        kill_requested=False,
         status=bindparam("new_status"),
         result=bindparam("new_result"),
     )
 )
-_SUBMITTED = ("trial", "purpose", "config", "submitted_at", "submit_order")
+_SUBMITTED = [name for name in rows.SubmissionRow.__annotations__ if name != "number"]
 _FINISH = (
     update(runs)
     .where(
@@ -152,22 +171,22 @@ class SqlStore:
 
         return self._database.write(work, repeatable=False)
 
-    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> bool:
-        """Note that the owner lives; return whether somebody asked the experiment to stop."""
+    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
+        """Note that the owner lives; return how somebody asked the experiment to stop, if anybody did."""
         parameters = {**queries.key(experiment_id), **queries.was(owner), "now": rows.finite(now, "seen_at")}
 
-        def work(connection: Connection) -> bool:
+        def work(connection: Connection) -> StopRequest | None:
             changed = connection.execute(_HEARTBEAT, parameters).rowcount
             state = queries.state(connection, experiment_id)
             if changed == 0:
                 raise rows.not_owned(experiment_id, rows.owner_from(state))
-            return bool(state["stop_requested"])
+            return rows.stop_request_from(state)
 
         return self._database.write(work)
 
-    def request_stop(self, experiment_id: int) -> None:
+    def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
         """Ask whoever works on the experiment to end it; one that is queued is stopped."""
-        key = queries.key(experiment_id)
+        key = {**queries.key(experiment_id), "kill": how == "kill"}
 
         def work(connection: Connection) -> None:
             if connection.execute(_REQUEST_STOP, key).rowcount == 0:
@@ -175,14 +194,19 @@ class SqlStore:
 
         self._database.write(work)
 
-    def append(self, experiment_id: int, run: Run) -> None:
+    def append(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
         """Record a run that is about to be submitted; recording the very same run again changes nothing."""
         rows.refuse_ended(run)
         queries.key(experiment_id)
         new = rows.submission_row(run)
         parameters = {"experiment_id": experiment_id, **new}
+
+        def work(connection: Connection) -> None:
+            queries.require_owner(connection, experiment_id, owner)
+            connection.execute(_APPEND, parameters)
+
         try:
-            self._database.write(lambda connection: connection.execute(_APPEND, parameters))
+            self._database.write(work)
         except IntegrityError:
             row = self._run(experiment_id, run.number)
             if row is None:
@@ -190,13 +214,18 @@ class SqlStore:
             if not rows.same_submission(row, new):
                 raise rows.number_taken(experiment_id, run.number) from None
 
-    def finish(self, experiment_id: int, run: Run) -> None:
+    def finish(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
         """Record how a run ended; its first ending stays."""
         submission = rows.submission_row(run)
         was = {f"was_{name}": value for name, value in submission.items()}
         parameters = {**queries.key(experiment_id), **was, "run": run.number, **rows.ending_row(run)}
+
+        def work(connection: Connection) -> int:
+            queries.require_owner(connection, experiment_id, owner)
+            return connection.execute(_FINISH, parameters).rowcount
+
         try:
-            if self._database.write(lambda connection: connection.execute(_FINISH, parameters).rowcount) == 1:
+            if self._database.write(work) == 1:
                 return
         except IntegrityError:
             raise rows.order_taken(experiment_id, "finish_order", run.finish_order) from None

@@ -6,13 +6,14 @@ import re
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
-from luthier.errors import InvalidInputError, LuthierError, StoreError
+from luthier.errors import InvalidInputError, LuthierError, StoreAwayError, StoreError
 from luthier.store.database import Backend
 
 _logger = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ def sqlite_backend(path: Path, lock_timeout_s: float) -> Backend:
         if _identity(path) != connection.info["file"]:
             raise StoreError(f"{path}: the file was removed or replaced while in use; put it back, or start again")
 
+    event.listen(engine, "do_connect", lambda *_: _create_private(path))
     event.listen(engine, "connect", prepare)
     return Backend(
         where=str(path),
@@ -90,10 +92,10 @@ def explain(error: DBAPIError, path: Path, lock_timeout_s: float) -> LuthierErro
 _EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
     (
         "SQLITE_BUSY",
-        StoreError,
+        StoreAwayError,
         "locked by another process for more than {lock_timeout_s:g} s; try again when that process has ended",
     ),
-    ("SQLITE_FULL", StoreError, "the disk is full; make room and try again"),
+    ("SQLITE_FULL", StoreAwayError, "the disk is full; make room and try again"),
     ("SQLITE_NOTADB", InvalidInputError, "not an SQLite database; name another file"),
     ("SQLITE_CORRUPT", StoreError, "the database is damaged ({said}); restore it from a copy, or name another file"),
     (
@@ -101,10 +103,20 @@ _EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
         StoreError,
         "read-only for you; change its permissions and those of its folder, or name another file",
     ),
-    ("SQLITE_CANTOPEN", StoreError, "cannot be opened; check the permissions of the file and of its folder"),
+    ("SQLITE_CANTOPEN", StoreAwayError, "cannot be opened; check the permissions of the file and of its folder"),
     ("SQLITE_PERM", StoreError, "access denied; check the permissions of the file and of its folder"),
-    ("SQLITE_IOERR", StoreError, "the file system failed ({said}); check the free space, quota and health of the disk"),
+    (
+        "SQLITE_IOERR",
+        StoreAwayError,
+        "the file system failed ({said}); check the free space, quota and health of the disk",
+    ),
 )
+
+
+def _create_private(path: Path) -> None:
+    """Create a new file for its owner's eyes only: it may hold password hashes and other people's experiments."""
+    with suppress(OSError):  # it exists, or SQLite will say why it cannot be opened
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _absolute(path: Path) -> Path:

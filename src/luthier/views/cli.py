@@ -252,7 +252,11 @@ def show(
 
 
 @app.command()
-def stop(number: Number, store: StoreUrl = None) -> None:
+def stop(
+    number: Number,
+    now: Annotated[bool, typer.Option("--now", help="Kill what is running instead of waiting for it.")] = False,
+    store: StoreUrl = None,
+) -> None:
     """Ask an experiment to end: what is running finishes, nothing new begins.
 
     Example: luthier stop 3
@@ -264,8 +268,9 @@ def stop(number: Number, store: StoreUrl = None) -> None:
     record = history.experiment(number)
     if status_text(record) not in ("queued", "running"):
         raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
-    history.request_stop(number)
-    _print(f"experiment {number} will end when its current runs have; go on later with: luthier resume {number}")
+    history.request_stop(number, "kill" if now else "drain")
+    when = "now; its current runs are killed" if now else "when its current runs have"
+    _print(f"experiment {number} will end {when}; go on later with: luthier resume {number}")
 
 
 @app.command()

@@ -114,9 +114,9 @@ class Client:
         """Everything that is known about one experiment."""
         return cast("dict[str, Json]", self._ask("GET", f"/experiments/{number}"))
 
-    def stop(self, number: int) -> Summary:
-        """Ask an experiment to end: what is running ends, nothing new begins."""
-        return cast("Summary", self._ask("POST", f"/experiments/{number}/stop"))
+    def stop(self, number: int, *, now: bool = False) -> Summary:
+        """Ask an experiment to end: what is running ends, or is killed `now`; nothing new begins."""
+        return cast("Summary", self._ask("POST", f"/experiments/{number}/stop{'?now=true' if now else ''}"))
 
     def resume(self, number: int) -> Summary:
         """Let an experiment go on that was stopped, failed or was interrupted."""
@@ -126,9 +126,9 @@ class Client:
         """Launch a copy of an experiment, or another text in its place."""
         return cast("Summary", self._ask("POST", f"/experiments/{number}/clone", {"yaml": yaml}))
 
-    def delete(self, number: int) -> None:
-        """Forget an experiment and its runs."""
-        self._ask("DELETE", f"/experiments/{number}")
+    def delete(self, number: int, *, stop: bool = False) -> None:
+        """Delete an experiment and its runs; with `stop`, one that is running is stopped first and its runs are killed."""
+        self._ask("DELETE", f"/experiments/{number}{'?stop=true' if stop else ''}")
 
     def runs(self, number: int) -> Iterator[RunData]:
         """The runs of an experiment, in the order in which they were submitted."""

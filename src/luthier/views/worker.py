@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from luthier.engine.ownership import claim, is_alive
+from luthier.engine.ownership import DEAD_AFTER_S, claim, is_alive
 from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
 from luthier.runners.job_folder import last_line
 from luthier.store import data_directory
@@ -53,9 +53,10 @@ class Worker:
     store_url: str | None
     local: int = 1
     batch: int = 50
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = time.monotonic
     _children: dict[int, _Child] = field(default_factory=dict)
     _places: dict[str, str] = field(default_factory=dict)
+    _heartbeats: dict[int, tuple[float | None, float]] = field(default_factory=dict)
 
     def run(self, stopped: threading.Event) -> None:
         """Look after the store until told to stop; a store that is away is waited for."""
@@ -78,6 +79,7 @@ class Worker:
         }
         idle = [record for record in waiting if not self._is_worked_on(record, now)]
         room = {"local": self.local, "batch": self.batch}
+        self._heartbeats = {number: seen for number, seen in self._heartbeats.items() if number in numbers}
         for record in waiting:
             if record not in idle and (record.owner is None or record.owner.host == platform.node()):
                 room[self._place(record)] -= 1
@@ -98,7 +100,16 @@ class Worker:
 
     def _is_worked_on(self, record: Record, now: float) -> bool:
         child = self._children.get(record.id)
-        return (child is not None and child.process is not None) or is_alive(record, now)
+        if child is not None and child.process is not None:
+            return True
+        if record.owner is None or record.owner.host == platform.node():
+            return is_alive(record, time.time())
+        # The clocks of two machines differ, so what counts is whether the heartbeat changes while this worker looks.
+        seen_at, since = self._heartbeats.get(record.id, (None, now))
+        if seen_at != record.seen_at:
+            self._heartbeats[record.id] = (record.seen_at, now)
+            return True
+        return now - since < DEAD_AFTER_S
 
     def _place(self, record: Record) -> str:
         """Where its runs are made: `local`, on this machine, or `batch`."""

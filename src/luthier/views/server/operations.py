@@ -9,8 +9,9 @@ from luthier.engine.ownership import is_alive
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.spec.experiment_file import Declared
 from luthier.spec.yaml_lines import Document, parse_document
-from luthier.store.base import Json, Origin, Record
+from luthier.store.base import Json, Origin, Record, StopRequest
 from luthier.store.books import Books, Entry
+from luthier.views.files import discard_files
 from luthier.views.jobs import declared_by
 from luthier.views.listing import status_text
 from luthier.views.server.access import ForbiddenError, Principal
@@ -19,8 +20,15 @@ LONGEST_TEXT = 200_000
 """A second or two of reading YAML; scripts that are run with it may have 128 KiB."""
 
 
+STOP_WAIT_S = 20.0
+"""How long a request to delete waits until the runs of an experiment are killed."""
+
 SOURCE = "experiment.yaml"
 """What errors call the text of an experiment."""
+
+
+RUN_TIMEOUT_S = 24 * 3600.0
+"""How long a run may take where neither its experiment nor the site says anything."""
 
 
 class NotNowError(LuthierError):
@@ -31,12 +39,14 @@ class NotNowError(LuthierError):
 class Operations:
     """The experiments of one store, for people who may see some of them.
 
-    An experiment that somebody may not see is not there for them. `folder` is where runs are made.
+    An experiment that somebody may not see is not there for them. `folder` is where runs are made. Runs of experiments
+    that set no `timeout` may take `run_timeout_s`: nobody watches them, and one that hangs would block others.
     """
 
     books: Books
     folder: Path
     clock: Callable[[], float] = time.time
+    run_timeout_s: float | None = RUN_TIMEOUT_S
 
     def seen(self, who: Principal, experiment_id: int) -> Record:
         """An experiment that this person may see."""
@@ -67,13 +77,13 @@ class Operations:
         _require_command(record)
         return self._launched(who, record.name, record.settings, Origin(who.name, record.source), detail)[0]
 
-    def stop(self, who: Principal, experiment_id: int) -> Record:
-        """Ask an experiment to end: what is running finishes, nothing new begins."""
+    def stop(self, who: Principal, experiment_id: int, how: StopRequest = "drain") -> Record:
+        """Ask an experiment to end: what is running finishes or is killed, nothing new begins."""
         record = self._changeable(who, experiment_id)
         if status_text(record) not in ("queued", "running"):
             raise NotNowError(f"experiment {experiment_id} is not running: it is {status_text(record)}")
-        self.books.history.request_stop(experiment_id)
-        self._note(who, "stop", record)
+        self.books.history.request_stop(experiment_id, how)
+        self._note(who, "stop" if how == "drain" else "stop now", record)
         return self.books.history.experiment(experiment_id)
 
     def resume(self, who: Principal, experiment_id: int) -> Record:
@@ -96,18 +106,40 @@ class Operations:
         self._note(who, "share" if shared else "unshare", record)
         return replace(record, shared=shared)
 
-    def delete(self, who: Principal, experiment_id: int) -> None:
-        """Forget an experiment and its runs."""
+    def delete(self, who: Principal, experiment_id: int, *, stop: bool = False) -> None:
+        """Forget an experiment and its runs, with the files they left on this machine.
+
+        With `stop` one that is running is stopped first, and its runs are killed.
+        """
         record = self._changeable(who, experiment_id)
+        if stop:
+            record = self._stopped(who, record)
         self._require_idle(record)
+        runs = self.books.history.runs(experiment_id)
         if not self.books.desk.delete(experiment_id, record.owner):
             raise InUseError(f"experiment {experiment_id} was taken up by another process this very moment")
         self._note(who, "delete", record)
+        discard_files(record.uid, runs)
+
+    def _stopped(self, who: Principal, record: Record) -> Record:
+        """The experiment once nobody works on it any more; `InUseError` if that takes too long."""
+        give_up_at = time.monotonic() + STOP_WAIT_S
+        while status_text(record) in ("queued", "running"):
+            if record.stop_requested != "kill":
+                self.stop(who, record.id, "kill")
+            elif time.monotonic() > give_up_at:
+                raise InUseError(f"experiment {record.id} is being stopped; try again in a moment")
+            else:
+                time.sleep(0.1)
+            record = self.books.history.experiment(record.id)
+        return record
 
     def _launched(
         self, who: Principal, name: str, settings: Mapping[str, Json], origin: Origin, detail: str
     ) -> tuple[Record, bool]:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if settings.get("timeout_s") is None:
+            settings = {**settings, "timeout_s": self.run_timeout_s}
         now = self.clock()
         record = self.books.history.create(name, settings, now, origin)
         is_new = record.created_at == now

@@ -83,7 +83,7 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
                 "result": {**concluded, **record_json(record)},
                 "events": events,
                 "has_source": record.source is not None,
-                "stop_requested": record.stop_requested,
+                "stop_requested": record.stop_requested is not None,
             }
         )
 

@@ -123,9 +123,14 @@ def get_source(server: Server, who: Viewer, experiment_id: Id) -> Source:
 
 
 @router.post("/experiments/{experiment_id}/stop", summary="Stop an experiment")
-def stop_experiment(server: Server, who: Viewer, experiment_id: Id) -> Summary:
-    """What is running ends, nothing new begins."""
-    return _summary(server.operations.stop(who, experiment_id), who)
+def stop_experiment(
+    server: Server,
+    who: Viewer,
+    experiment_id: Id,
+    now: Annotated[bool, Query(description="Kill what is running instead of waiting for it.")] = False,
+) -> Summary:
+    """Nothing new begins; what is running ends by itself, or is killed."""
+    return _summary(server.operations.stop(who, experiment_id, "kill" if now else "drain"), who)
 
 
 @router.post("/experiments/{experiment_id}/resume", summary="Go on with an experiment")
@@ -151,9 +156,14 @@ def change_experiment(server: Server, who: Viewer, experiment_id: Id, given: Cha
 
 
 @router.delete("/experiments/{experiment_id}", summary="Forget an experiment", status_code=204)
-def delete_experiment(server: Server, who: Viewer, experiment_id: Id) -> None:
-    """With all its runs. One that is running has to be stopped first."""
-    server.operations.delete(who, experiment_id)
+def delete_experiment(
+    server: Server,
+    who: Viewer,
+    experiment_id: Id,
+    stop: Annotated[bool, Query(description="Stop it first if it is running, and kill its runs.")] = False,
+) -> None:
+    """With all its runs, and the files that they left on the server. One that is running has to be stopped first."""
+    server.operations.delete(who, experiment_id, stop=stop)
 
 
 def _records(

@@ -47,6 +47,7 @@ function buttons(detail, reload) {
   const then = (act) => () => act(path, detail).then(reload);
   return [
     mine && on && !detail.stop_requested && button("stop", "Stop", then(stop)),
+    mine && on && detail.stop_requested && button("stop", "Stop now", then(kill), "danger"),
     mine && !on && detail.status !== "finished" && button("play", "Resume", then(resume), "primary"),
     mayLaunch && cloneButton(path, detail),
     h(
@@ -63,7 +64,7 @@ function buttons(detail, reload) {
       ),
     ),
     mine && button(detail.shared ? "lock" : "share", detail.shared ? "Unshare" : "Share", then(share)),
-    mine && !on && button("trash", "Delete", () => erase(path, detail), "danger"),
+    mine && button("trash", "Delete", () => erase(path, detail, on), "danger"),
   ];
 }
 
@@ -87,6 +88,11 @@ async function stop(path) {
   say("It will stop: what is running finishes, nothing new begins.");
 }
 
+async function kill(path) {
+  await post(`${path}/stop?now=true`);
+  say("It stops now: what is running is killed.");
+}
+
 async function resume(path) {
   await post(`${path}/resume`);
   say("It goes on as soon as a worker is free.");
@@ -101,13 +107,14 @@ async function share(path, detail) {
   await patch(path, { shared: !detail.shared });
 }
 
-async function erase(path, detail) {
+async function erase(path, detail, on) {
   const sure = await ask(
     `Delete ${detail.name}?`,
-    `Experiment ${detail.id} and its ${count(detail.runs)} runs are forgotten for good.`,
+    (on ? "It is running: it is stopped first, and what is running is killed. " : "") +
+      `Experiment ${detail.id} and its ${count(detail.runs)} runs are deleted for good.`,
     "Delete",
   );
   if (!sure) return;
-  await remove(path);
+  await remove(on ? `${path}?stop=true` : path);
   location.assign("/");
 }

@@ -1,0 +1,109 @@
+"""One experiment in the store while this process works on it: its history, and the sign that the process is alive."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import TypeVar
+
+from luthier.errors import InUseError, LuthierError, StoreAwayError
+from luthier.store.base import Json, Owner, Record, Status, StopRequest, Store
+from luthier.trial import Run
+
+log = logging.getLogger(__name__)
+
+HEARTBEAT_S = 1.0
+"""How often the store is told that this process is alive, and asked whether the experiment is to stop."""
+
+_SILENT_S = 5.0  # without a heartbeat from the loop for so long, the thread sends one
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0  # between two calls of a store that is away
+
+Answer = TypeVar("Answer")
+
+
+class Ledger:
+    """Reads and writes one experiment's history for its owner.
+
+    While it is entered, a thread keeps the claim alive whatever the loop is busy with: reading a long history, or a
+    slow suggestion. A store that is away is waited for, until `gave_up` says that the user no longer wants to wait.
+    Once another process has claimed the experiment, every call raises `InUseError`.
+    """
+
+    def __init__(self, store: Store, record: Record, owner: Owner, *, gave_up: Callable[[], bool] = lambda: False):
+        self.uid = record.uid
+        self._store = store
+        self._id = record.id
+        self._owner = owner
+        self._gave_up = gave_up
+        self._seen = time.monotonic()
+        self._lost: InUseError | None = None
+        self._left = threading.Event()
+        self._thread = threading.Thread(target=self._keep_alive, name=f"heartbeat-{record.id}", daemon=True)
+
+    def __enter__(self) -> "Ledger":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._left.set()
+        self._thread.join()
+
+    def runs(self) -> Sequence[Run]:
+        """The history so far."""
+        return self._insist(lambda: self._store.runs(self._id))
+
+    def append(self, run: Run) -> None:
+        """Record a run that is about to be submitted."""
+        self._insist(lambda: self._store.append(self._id, run, self._owner))
+
+    def finish(self, run: Run) -> None:
+        """Record how a run ended."""
+        self._insist(lambda: self._store.finish(self._id, run, self._owner))
+
+    def stop_request(self) -> StopRequest | None:
+        """How somebody asked the experiment to stop, if anybody did; tells the store that this process is alive."""
+        return self._insist(self._beat)
+
+    def close(self, status: Status, result: Mapping[str, Json]) -> None:
+        """Give the experiment up, and note what was concluded."""
+        self._insist(lambda: self._store.close(self._id, self._owner, status, result))
+
+    def _beat(self) -> StopRequest | None:
+        request = self._store.heartbeat(self._id, self._owner, time.time())
+        self._seen = time.monotonic()
+        return request
+
+    def _insist(self, call: Callable[[], Answer]) -> Answer:
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            if self._lost is not None:
+                raise self._lost
+            try:
+                return call()
+            except StoreAwayError as error:
+                if self._gave_up():
+                    raise
+                log.warning("waiting for the store: %s", error)
+            self._pause(pause_s)
+            pause_s = min(2.0 * pause_s, _LONGEST_PAUSE_S)
+
+    def _pause(self, pause_s: float) -> None:
+        """Wait in short steps, so that an interrupt by the user is seen soon."""
+        until = time.monotonic() + pause_s
+        while not self._gave_up() and (left_s := until - time.monotonic()) > 0:
+            time.sleep(min(left_s, 0.1))
+
+    def _keep_alive(self) -> None:
+        while not self._left.wait(HEARTBEAT_S):
+            if time.monotonic() - self._seen < _SILENT_S:
+                continue
+            try:
+                self._beat()
+            except InUseError as error:
+                self._lost = error
+                return
+            except LuthierError as error:
+                log.debug("heartbeat: %s", error)
