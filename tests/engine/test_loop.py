@@ -6,13 +6,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from luthier.engine.interrupts import Interrupts
+from luthier.engine.ledger import Ledger
+from luthier.engine.loop import Loop, Machinery
 from luthier.engine.ownership import claim, this_process
 from luthier.engine.result import Result
-from luthier.engine.session import carry_on
+from luthier.engine.session import carry_on, plan_of
 from luthier.errors import InUseError, UnavailableError
+from luthier.measures.registry import measures_from
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
-from luthier.spec import Experiment
+from luthier.spec import Experiment, prune_from
 from luthier.store import open_store
 from luthier.store.base import Record, Store
 from luthier.trial import Completed, Config, Execution, Job, Lost, Pruned, TimedOut
@@ -317,3 +321,56 @@ def test_values_of_extreme_ratio_can_be_stored() -> None:
     _, record, result = work(Experiment(space=SPACE, budget=20, measure="returned"), answers)
     assert record.status == "finished"
     assert result.best.config != SPACE.default
+
+
+def test_a_request_to_kill_ends_what_is_running() -> None:
+    store = open_store("memory:")
+    experiment = Experiment(space=SPACE, budget=30, measure="returned", workers=2, seed=4)
+    record = store.create("test", experiment.to_json(), 0.0)
+
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        if now_s > 100.0 and not store.experiment(record.id).result:
+            store.request_stop(record.id, "kill")
+            return Answer(1e9, 1.0)  # it hangs
+        return steady(config, repeat, now_s)
+
+    runner = ReplayRunner(answers, slots=2)
+    stopped, before = carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)
+    assert stopped.status == "stopped"
+    assert stopped.stop_requested is None
+    killed = [run for run in before.runs if isinstance(run.outcome, Lost)]
+    assert 1 <= len(killed) <= 2
+    assert all((run.duration_s or 0.0) < 60.0 for run in killed)
+
+
+@dataclass
+class SteppedClock:
+    """A wall clock that somebody sets forward or back by an hour while runs are under way."""
+
+    runner: ReplayRunner
+    step_s: float
+
+    def __call__(self) -> float:
+        now = self.runner.clock()
+        return now + (self.step_s if now > 45.0 else 0.0)
+
+
+@pytest.mark.parametrize("step_s", [3600.0, -3600.0])
+def test_a_clock_that_is_set_changes_nothing(step_s: float) -> None:
+    """Neither pruning nor the time limit nor a request to stop goes by it."""
+    experiment = Experiment(
+        space=SPACE, budget=12, prune="default", time_limit_s=1000.0, optimizer="random", verify_pairs=0
+    )
+    histories = []
+    for step in (0.0, step_s):
+        store = open_store("memory:")
+        record = store.create("test", experiment.to_json(), 0.0)
+        runner = ReplayRunner(steady)
+        plan = plan_of(experiment)
+        prune = prune_from(experiment.prune)
+        machinery = Machinery(runner, measures_from(["wall"]), prune, SteppedClock(runner, step), runner.clock)
+        with Ledger(store, record, claim(store, record)) as ledger:
+            assert Loop(plan, machinery, ledger).run(Interrupts())
+        histories.append([(run.config, run.outcome) for run in plan.runs])
+    assert histories[0] == histories[1]
+    assert len(histories[0]) == 12

@@ -16,8 +16,9 @@ from sqlalchemy import event
 from luthier.errors import InvalidInputError, StoreError
 from luthier.store import open_store, sqlite
 from luthier.store.base import Store
-from luthier.store.samples import a_run
+from luthier.store.samples import a_run, ended
 from luthier.store.sql import SqlStore
+from luthier.trial import Completed
 
 Opener = Callable[[str], Store]
 
@@ -290,7 +291,7 @@ def test_fork_does_not_share_the_connection(store: Store, path: Path) -> None:
     program = f"""
 import os
 from luthier.store import open_store
-from luthier.store.samples import a_run
+from luthier.store.samples import ME, a_run, ended
 store = open_store({str(path)!r})
 store.append({key}, a_run(0))
 child = os.fork()
@@ -330,3 +331,58 @@ if __name__ == "__main__":
     count, said = _fill(limited, experiment)
     assert [run.number for run in limited.runs(experiment)] == list(range(count))
     sys.stdout.write(f"{count} {said}\n")
+
+
+def test_new_store_is_for_its_owner_only(tmp_path: Path) -> None:
+    """It may hold password hashes and what others may not see, wherever it is."""
+    before = os.umask(0o022)
+    try:
+        store = open_store(str(tmp_path / "x.db"))
+        store.create("x", {}, 0.0)
+        assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
+            "x.db": 0o600,
+            "x.db-wal": 0o600,
+            "x.db-shm": 0o600,
+        }
+    finally:
+        os.umask(before)
+    assert isinstance(store, SqlStore)
+    store.dispose()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "settings = '{'",
+        "settings = '" + "[" * 100_000 + "'",
+        "created_at = 'yesterday'",
+        "owner_pid = 'x', owner_host = 'h', owner_started = 's'",
+        "result = x'ff'",
+    ],
+)
+def test_damaged_experiment_does_not_hide_the_others(tmp_path: Path, damage: str) -> None:
+    store = open_store(str(tmp_path / "x.db"))
+    assert isinstance(store, SqlStore)
+    for name in ("damaged", "intact"):
+        store.create(name, {}, 0.0)
+    store._database.write(lambda connection: connection.exec_driver_sql(f"UPDATE experiments SET {damage} WHERE id=1"))
+    first, second = store.experiments()
+    assert (first.name, first.status, second.name, second.status) == ("damaged", "failed", "intact", "running")
+    assert "experiment 1 is damaged" in str((first.result or {})["verdict"])
+    store.dispose()
+
+
+@pytest.mark.parametrize(
+    "damage", ["config = '['", "config = '3'", "outcome = 'odd'", "value = 'abc'", "metrics = 'x'", "trial = 'one'"]
+)
+def test_damaged_run_is_told_in_one_line(tmp_path: Path, damage: str) -> None:
+    store = open_store(str(tmp_path / "x.db"))
+    assert isinstance(store, SqlStore)
+    key = store.create("x", {}, 0.0).id
+    store.append(key, a_run(0))
+    store.finish(key, ended(a_run(0), Completed(1.0)))
+    store._database.write(lambda connection: connection.exec_driver_sql(f"UPDATE runs SET {damage}"))
+    with pytest.raises(StoreError) as caught:
+        store.runs(key)
+    assert "\n" not in str(caught.value)
+    store.dispose()

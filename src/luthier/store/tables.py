@@ -47,7 +47,7 @@ class AnyText(TypeDecorator[str]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 SQLAlchemy's signature
         """Unescape on the way out."""
-        return None if value is None else unescape(value)
+        return unescape(value) if isinstance(value, str) else value  # a damaged row may hold anything
 
 
 metadata = MetaData(

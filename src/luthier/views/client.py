@@ -127,7 +127,7 @@ class Client:
         return cast("Summary", self._ask("POST", f"/experiments/{number}/clone", {"yaml": yaml}))
 
     def delete(self, number: int, *, stop: bool = False) -> None:
-        """Delete an experiment and its runs; with `stop`, one that is running is stopped first and its runs are killed."""
+        """Delete an experiment and its runs; with `stop`, one that is running is killed first."""
         self._ask("DELETE", f"/experiments/{number}{'?stop=true' if stop else ''}")
 
     def runs(self, number: int) -> Iterator[RunData]:
