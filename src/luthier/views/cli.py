@@ -10,6 +10,7 @@ import typer
 from typer.exceptions import TyperException
 
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.store.url import without_password
 from luthier.views import components, reporting, serving
 from luthier.views.components import After
 
@@ -44,6 +45,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 def main() -> None:
     """Run the command line; anything that goes wrong is one line and exit code 2."""
+    _hide_password()
     logging.basicConfig(format="luthier: %(message)s", level=logging.WARNING)
     try:
         code = app(standalone_mode=False, prog_name="luthier")
@@ -353,6 +355,23 @@ def _print_json(value: "Json") -> None:
     import json
 
     print(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _hide_password() -> None:
+    """Start again with the store in the environment if its URL holds a password: `ps` shows command lines to all."""
+    words = sys.argv[1:]
+    if not words or sys.orig_argv[-len(words) :] != words:
+        return  # called by a program, not from a command line
+    end = words.index("--") if "--" in words else len(words)
+    for place, word in enumerate(words[:end]):
+        name, equals, url = word.partition("=")
+        if name == "--store":
+            last = place + (1 if equals else 2)
+            url = url if equals else " ".join(words[place + 1 : last])
+            if without_password(url) != url:
+                before = sys.orig_argv[1 : len(sys.orig_argv) - len(words)]
+                arguments = [sys.executable, *before, *words[:place], *words[last:]]
+                os.execve(sys.executable, arguments, {**os.environ, "LUTHIER_STORE": url})  # noqa: S606 itself, once more
 
 
 def _usage(error: TyperException) -> str:
