@@ -12,7 +12,7 @@ import pytest
 from luthier.space import Integer, Space
 from luthier.spec import Experiment, Template
 from luthier.store import open_books
-from luthier.store.base import Json, Origin, Record
+from luthier.store.base import Json, Origin, Owner, Record
 from luthier.store.books import Books
 from luthier.trial import Completed
 from luthier.views.worker import Worker
@@ -149,3 +149,25 @@ def test_experiments_of_the_command_line_are_left_alone(scene: Scene) -> None:
     worker = scene.worker()
     worker.look()
     assert worker.working == 0
+
+
+@pytest.mark.parametrize("skew_s", [-7200.0, 0.0, 30.0, 7200.0])
+def test_owner_on_another_machine_counts_as_dead_when_its_heartbeat_stands_still(scene: Scene, skew_s: float) -> None:
+    """Whatever time it is on that machine."""
+    number, there, now = scene.queue("one"), Owner("another-machine", 1, "1"), [0.0]
+    worker = Worker(scene.books, scene.url, clock=lambda: now[0])
+    scene.workers.append(worker)
+    assert scene.books.history.claim(number, there, time.time() + skew_s, None)
+    for step in range(1, 8):
+        now[0] += 50.0
+        scene.books.history.heartbeat(number, there, time.time() + skew_s + step)
+        worker.look()
+        assert worker.working == 0
+    now[0] += 55.0
+    worker.look()
+    assert worker.working == 0
+    now[0] += 10.0
+    worker.look()
+    assert worker.working == 1
+    scene.let_go()
+    look_until(lambda: scene.record(number).status == "finished", worker)
