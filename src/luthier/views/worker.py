@@ -123,7 +123,7 @@ class Worker:
         if record.owner is not None and record.owner.host != platform.node():
             self.books.desk.enqueue(
                 record.id, record.owner
-            )  # seen dead from here; the new process need not judge again
+            )  # the new process need not judge again
         child.tries += 1
         child.not_before = self.clock() + min(2.0**child.tries, _LONGEST_PAUSE_S)
         environment = dict(os.environ)
