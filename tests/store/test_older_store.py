@@ -1,0 +1,60 @@
+"""A store that an earlier version wrote (version 0.1, schema 0002) stays readable and can be worked on."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from luthier.engine.result import conclude
+from luthier.engine.session import carry_on, resumable
+from luthier.runners.replay import Answer, ReplayRunner
+from luthier.spec import Experiment
+from luthier.store import open_store
+from luthier.store.sql import SqlStore
+from luthier.trial import Config
+
+WRITTEN = Path(__file__).with_name("written_by_schema_0002.sql")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SqlStore:
+    path = tmp_path / "old.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(WRITTEN.read_text())
+    store = open_store(str(path))
+    assert isinstance(store, SqlStore)
+    return store
+
+
+def test_every_result_is_what_it_was(store: SqlStore) -> None:
+    found = {}
+    for record in store.experiments():
+        result = conclude(Experiment.from_json(record.settings), store.runs(record.id))
+        assert result.winner is not None
+        assert record.result is not None
+        assert record.result["verdict"] == result.verdict
+        found[record.id] = (record.status, len(result.runs), dict(result.winner.config))
+    assert found == {
+        1: ("finished", 8, {"x": 1, "mode": "a"}),
+        2: ("finished", 9, {"x": 1}),
+        3: ("finished", 6, {"x": 0, "y": 0}),
+        4: ("finished", 6, found[4][2]),
+        5: ("stopped", found[5][1], found[5][2]),
+    }
+    store.dispose()
+
+
+def test_what_was_stopped_goes_on(store: SqlStore) -> None:
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        return Answer(float(config["x"]) / 100.0, float(config["x"]) / 100.0)
+
+    record = store.experiment(5)
+    before = store.runs(5)
+    finished, result = carry_on(
+        store, record, resumable(record), lambda *_: ReplayRunner(answers), watch=lambda *_: None
+    )
+    assert finished.status == "finished"
+    assert list(result.runs[: len(before)]) == list(before)
+    assert len(result.runs) > len(before)
+    store.dispose()
