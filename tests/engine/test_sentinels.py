@@ -101,10 +101,12 @@ def test_a_history_played_back_leads_to_the_same_state() -> None:
 
 def test_an_outlier_is_named_with_its_reason() -> None:
     result = tuned(EXPERIMENT, lambda now_s: 3.0 if 130.0 < now_s < 135.0 or 205 < now_s < 215 else 1.0)
-    odd = [outlier for outlier in result.outliers if result.runs[outlier.run].trial == 0]
-    for outlier in odd:
-        assert outlier.factor == pytest.approx(3.0, rel=0.1)
-        assert any(f"run {outlier.run} gave" in line for line in trouble_lines(result)) or len(odd) > 1
+    (outlier,) = result.outliers
+    assert result.runs[outlier.run].trial == 0
+    assert outlier.factor == pytest.approx(3.0, rel=0.1)
+    (line,) = (line for line in trouble_lines(result) if line.startswith("outliers"))
+    assert f"run {outlier.run} gave 3.01x" in line
+    assert outlier.reason in line
 
 
 @pytest.mark.parametrize("sentinels", [-1, True, 2.5])
