@@ -123,10 +123,10 @@ def test_arguments_arrive_verbatim(tmp_path: Path) -> None:
 
 
 def test_environment_is_added_verbatim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LUTHIER_OURS", "kept")
-    execution = run(tmp_path, "env", "-0", LUTHIER_NEW="line\n= $(x)", LUTHIER_EMPTY="")
+    monkeypatch.setenv("OURS", "kept")
+    execution = run(tmp_path, "env", "-0", NEW="line\n= $(x)", EMPTY="")
     variables = output(execution).split(b"\0")
-    assert {b"LUTHIER_OURS=kept", b"LUTHIER_NEW=line\n= $(x)", b"LUTHIER_EMPTY="} <= set(variables)
+    assert {b"OURS=kept", b"NEW=line\n= $(x)", b"EMPTY="} <= set(variables)
 
 
 def test_programs_are_found_in_the_path_the_command_sees(tmp_path: Path) -> None:
@@ -333,7 +333,10 @@ FREE_OF_NUL = st.binary(max_size=20).map(lambda text: text.replace(b"\0", b""))
     FREE_OF_NUL,
     st.lists(FREE_OF_NUL, min_size=1),
     st.lists(FREE_OF_NUL),
+    st.booleans(),
 )
-def test_job_files_read_back(timeout_s: float | None, cwd: bytes, argv: list[bytes], environment: list[bytes]) -> None:
-    job = decoded(JobFile(timeout_s, 2.0, cwd, argv, environment).encoded())
-    assert (job.timeout_s, job.grace_s, job.cwd, job.argv, job.environment) == (timeout_s, 2.0, cwd, argv, environment)
+def test_job_files_read_back(
+    timeout_s: float | None, cwd: bytes, argv: list[bytes], environment: list[bytes], is_marked: bool
+) -> None:
+    written = JobFile(timeout_s, 2.0, cwd, argv, environment, identity=b"a1", is_marked=is_marked)
+    assert vars(decoded(written.encoded())) == vars(written)

@@ -9,7 +9,6 @@ from pathlib import Path
 from luthier.engine.session import optimizer_of
 from luthier.errors import InvalidInputError
 from luthier.measures.registry import measures_from
-from luthier.runners.application import ApplicationRunner
 from luthier.runners.base import Runner
 from luthier.runners.command import Command, CommandRunner
 from luthier.space import Space
@@ -18,7 +17,7 @@ from luthier.spec.component import components_in
 from luthier.spec.experiment_file import Declared, ExperimentFile, declared
 from luthier.spec.library import Library
 from luthier.spec.open_mpi import ignored_settings
-from luthier.spec.script import BEGAN, JobScript
+from luthier.spec.script import JobScript
 from luthier.spec.yaml_lines import Document, parse_plain, read_document
 from luthier.store import data_directory
 from luthier.trial import Config, Value
@@ -101,17 +100,14 @@ def config_from(space: Space, texts: Sequence[str]) -> Config:
 def job_runner(experiment: Experiment, job: JobScript) -> Runner:
     """The runner that an experiment with a job script asks for."""
     folder = data_directory() / "runs"
-    runner: Runner
     if job.executor is not None:
-        runner = _psij(experiment, job, job.executor, folder)
-    else:
-        runner = _slurm(experiment, job, folder) if job.where == "slurm" else _local(experiment, job, folder)
-    return ApplicationRunner(runner, folder, BEGAN) if job.is_timed_apart else runner
+        return _psij(experiment, job, job.executor, folder)
+    return _slurm(experiment, job, folder) if job.where == "slurm" else _local(experiment, job, folder)
 
 
 def _local(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
     def render(config: Config) -> Command:
-        return Command(*job.render(experiment.space, config), cwd=experiment.cwd)
+        return Command(*job.render(experiment.space, config), experiment.cwd, job.is_timed_apart)
 
     return CommandRunner(render, folder, slots=experiment.workers)
 
@@ -120,7 +116,7 @@ def _psij(experiment: Experiment, job: JobScript, executor: str, folder: Path) -
     from luthier.runners.psij import PsijRunner
 
     def render(config: Config) -> Command:
-        return Command(*job.render(experiment.space, config), cwd=experiment.cwd)
+        return Command(*job.render(experiment.space, config), experiment.cwd, job.is_timed_apart)
 
     return PsijRunner(render, executor, folder, slots=experiment.workers, allocation=job.allocation)
 
