@@ -53,6 +53,21 @@ def test_metrics_a_runner_does_not_give() -> None:
     assert measure_from("cpu")(Execution("k", 0.0, 4.0, TimedOut("late"))) == TimedOut("late")
 
 
+@pytest.mark.parametrize("value", [0.0, -0.0, -1.0, math.nan, math.inf])
+def test_no_run_takes_no_time(value: float) -> None:
+    run = Execution("k", 0.0, 4.0, metrics={**METRICS, "wall_s": value})
+    assert "measured wall = " in reason(measure_from("wall")(run))
+    assert "measured wall = " in reason(measures_from(["memory", "wall"])(run))
+
+
+@pytest.mark.parametrize("name", ["user", "system", "cpu", "memory"])
+def test_processor_time_may_be_nothing_but_never_less(name: str) -> None:
+    for value in (-1.0, math.nan, math.inf):
+        run = Execution("k", 0.0, 4.0, metrics=dict.fromkeys(METRICS, value))
+        assert f"measured {name} = " in reason(measure_from(name)(run))
+    assert measure_from(name)(Execution("k", 0.0, 4.0, metrics=dict.fromkeys(METRICS, 0.0))) == Completed(0.0)
+
+
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("text", ["returned", "regex:([0-9]+)", "json:$.a"])
 def test_runs_with_a_problem_have_no_number(text: str, problem: Problem, tmp_path: Path) -> None:
@@ -296,6 +311,14 @@ def nothing(run: Execution) -> None:
     pass
 
 
+def huge(_: Execution) -> float:
+    return 10**5000
+
+
+def no_number(_: Execution) -> float:
+    return math.nan
+
+
 not_a_function = 3
 
 
@@ -320,6 +343,9 @@ def test_plugins(plugin: Callable[[str], None]) -> None:
     assert reason(measure_from("mine")(execution())) == "measure 'mine' raised KeyError: 'x'"
     plugin("nothing")
     assert reason(measure_from("mine")(execution())) == "measure 'mine' returned None, expected a finite number"
+    for name in ("huge", "no_number"):
+        plugin(name)
+        assert "expected a finite number" in reason(measure_from("mine")(execution()))
 
 
 @pytest.mark.parametrize("value", ["absent", "not_a_function"])

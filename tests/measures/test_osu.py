@@ -21,6 +21,13 @@ def test_latencies_are_weighed_by_size(tmp_path: Path, rows: str, value: float) 
     assert measured(tmp_path, TABLE.format(rows)) == Completed(value)
 
 
+@pytest.mark.parametrize("rows", ["0 3.0", "8 0.00\n16 0", f"{10**300} {10**300}", f"1 {10**308}.0\n1 {10**308}.0"])
+def test_latencies_that_are_no_time_are_a_failed_run(tmp_path: Path, rows: str) -> None:
+    outcome = measured(tmp_path, TABLE.format(rows))
+    assert isinstance(outcome, Failed)
+    assert "expected a time above 0" in outcome.reason
+
+
 def test_no_table_is_a_failed_run(tmp_path: Path) -> None:
     outcome = measured(tmp_path, "mpirun: not found\n")
     assert isinstance(outcome, Failed)

@@ -2,6 +2,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -165,6 +166,18 @@ def test_metrics(tmp_path: Path) -> None:
     assert metrics["user_s"] + metrics["system_s"] >= 0.09
     assert metrics["wall_s"] == execution.duration_s >= 0.09
     assert metrics["exit_code"] == 0
+
+
+def test_the_time_of_a_command_is_its_own(tmp_path: Path) -> None:
+    """To start the smallest program takes little longer here than where nothing else is done."""
+    runner, counted, plain = runner_of(tmp_path, "/bin/true"), [], []
+    for number in range(30):
+        runner.submit(Job(f"k{number}", Config({})))
+        counted.append(collect(runner, [f"k{number}"])[f"k{number}"].metrics["wall_s"])
+        began = time.perf_counter()
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0)
+        plain.append(time.perf_counter() - began)
+    assert 0 < min(counted) < 2.5 * min(plain)
 
 
 def test_no_output_and_much_output(tmp_path: Path) -> None:

@@ -29,4 +29,7 @@ class OsuLatency:
         rows = _ROW.findall(text)
         if not rows:
             return Failed(f"no table of sizes and latencies in its output ({quote_last_line(text)})")
-        return Completed(math.fsum(float(size) * float(latency) for size, latency in rows))
+        total = sum(float(size) * float(latency) for size, latency in rows)
+        if not 0 < total < math.inf:
+            return Failed(f"the latencies in its output add up to {total:g}, expected a time above 0")
+        return Completed(total)
