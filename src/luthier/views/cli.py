@@ -89,8 +89,8 @@ def tune(
         typer.Option(
             "-m",
             "--measure",
-            help="wall (if nothing is said), user, system, cpu, memory, regex:PATTERN, json:PATH, or a plug-in's name; "
-            "max: before it makes higher better. Two or three of them give a Pareto front.",
+            help="wall (if nothing is said), user, system, cpu, memory (peak of the largest process), regex:PATTERN, "
+            "json:PATH, or a plug-in's name; max: before it makes higher better. Two or three give a Pareto front.",
             metavar="[max:]MEASURE",
         ),
     ] = None,
