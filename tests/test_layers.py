@@ -11,6 +11,7 @@ ROOT = Path(luthier.__file__).parent
 LEVELS = {
     "errors": 0,
     "trial": 0,
+    "texts": 0,
     "space": 1,
     "learn": 1,
     "designs": 2,

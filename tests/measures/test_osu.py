@@ -34,6 +34,17 @@ def test_no_table_is_a_failed_run(tmp_path: Path) -> None:
     assert "mpirun: not found" in outcome.reason
 
 
+@pytest.mark.parametrize("row", ["4 1,234.5", "4 2.x", "4 nan", "4", "4 -", "4 1_0", f"{'9' * 400} 1"])
+def test_a_row_that_cannot_be_read_is_a_failed_run(tmp_path: Path, row: str) -> None:
+    outcome = measured(tmp_path, TABLE.format(f"1 2.5\n{row}\n8 4.0"))
+    assert isinstance(outcome, Failed)
+    assert "this row of the table" in outcome.reason
+
+
+def test_exponents_count_and_other_lines_do_not(tmp_path: Path) -> None:
+    assert measured(tmp_path, TABLE.format("2 processes\n1 2.5e1\n2 4.0")) == Completed(33.0)
+
+
 def test_problems_stay_what_they_are() -> None:
     assert measure_from("osu")(Execution("k", 0.0, 1.0, Lost("gone"))) == Lost("gone")
     assert isinstance(measure_from("osu")(Execution("k", 0.0, 1.0)), Failed)
