@@ -3,6 +3,7 @@
 Everything here takes time in proportion to the length of the text, whatever it holds.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
@@ -80,6 +81,12 @@ def visible_lines(text: str) -> str:
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
+def visible_json(text: str) -> str:
+    """JSON that is safe to print and means the same: what is not printable is written as JSON writes it."""
+    lines = text.split("\n")
+    return "\n".join(line if line.isprintable() else "".join(map(_in_json, line)) for line in lines)
+
+
 def shown(value: object) -> str:
     """How a value looks in a message: quoted if it is a text, printable, and short."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS_SHOWN:
@@ -119,6 +126,10 @@ def check_nesting(text: str, what: str) -> str:
         if depth > DEEPEST:
             raise InvalidInputError(f"{what}: is nested more than {DEEPEST} levels deep; make it flatter")
     return text
+
+
+def _in_json(sign: str) -> str:
+    return sign if sign.isprintable() else json.dumps(sign)[1:-1]
 
 
 def _escaped(sign: str) -> str:

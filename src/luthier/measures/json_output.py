@@ -79,14 +79,15 @@ def look_up(document: Json, steps: tuple[Step, ...]) -> Json:
     for step in steps:
         if isinstance(here, dict) and isinstance(step, str) and step in here:
             here = here[step]
-        elif isinstance(here, list) and _is_index(step) and -len(here) <= int(step) < len(here):
+        elif isinstance(here, list) and is_index(step) and -len(here) <= int(step) < len(here):
             here = here[int(step)]
         else:
             raise LookupError(f"{step!r} is not in {_describe(here)}")
     return here
 
 
-def _is_index(step: Step) -> bool:
+def is_index(step: Step) -> bool:
+    """Whether a step of a path can be a position in a list."""
     return isinstance(step, int) or re.fullmatch(r"-?[0-9]{1,18}", step) is not None
 
 

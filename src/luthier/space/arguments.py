@@ -35,7 +35,7 @@ def check_name(name: str) -> None:
     """Refuse a name that could not be written in a constraint or on a command line."""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
         raise SpaceError(
-            f"{shown(name)} is not a parameter name; write up to {LONGEST_NAME} letters, digits, _ . -, and begin with "
+            f"{shown(name)} is no parameter name; write up to {LONGEST_NAME} letters, digits, _ . -, and begin with "
             "a letter or _"
         )
 

@@ -226,6 +226,11 @@ def _directive(line: str) -> str:
     return line
 
 
+def comment(text: str) -> str:
+    """The text as comment lines of a shell script; whatever it holds, no line of it is run."""
+    return "\n".join(f"# {line}" for line in text.split("\n"))
+
+
 def _write(file: "ConfigFile", values: Mapping[str, str], native: Mapping[str, Value]) -> str:
     """A line of shell that writes a file; what it holds is data."""
     from luthier.spec.config_files import edited

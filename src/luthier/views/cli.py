@@ -1,8 +1,8 @@
 """The command line. Commands are thin: they read words, call one function, show what came back."""
 
-import logging
 import os
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +11,14 @@ from typer.exceptions import TyperException
 
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.store.url import without_password
+from luthier.texts import LONGEST_NAME, check_name, visible
 from luthier.views import components, reporting, serving
 from luthier.views.components import After
+from luthier.views.terminal import prepare_streams, print_data, print_json, print_view, say, warn
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from luthier.engine.result import Result
-    from luthier.store.base import Json, Record
+    from luthier.store.base import Record
 
 app = typer.Typer(
     help="Find good settings for expensive, noisy programs in few runs, and prove that they are better.",
@@ -46,7 +46,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 def main() -> None:
     """Run the command line; anything that goes wrong is one line and exit code 2."""
     _hide_password()
-    logging.basicConfig(format="luthier: %(message)s", level=logging.WARNING)
+    prepare_streams()
     try:
         code = app(standalone_mode=False, prog_name="luthier")
     except LuthierError as error:
@@ -54,7 +54,7 @@ def main() -> None:
     except TyperException as error:
         _fail(_usage(error))
     except KeyboardInterrupt:
-        print("luthier: interrupted", file=sys.stderr)
+        warn("interrupted")
         sys.exit(130)
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -188,7 +188,8 @@ def tune(
         sentinels=sentinels,
     )
     note = launch.default_note(parameters or [], experiment.space)
-    name, note = name or Path(template.argv[0]).name, "" if quiet else note
+    name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
+    note = "" if quiet else note
     record, result = launch.launch(experiment, name, store, note=note, after=after or ())
     return show_result(record, result, as_json=as_json)
 
@@ -215,11 +216,11 @@ def list_experiments(store: StoreUrl = None, as_json: AsJson = False) -> None:
 
     records = open_store(store).experiments()
     if as_json:
-        _print_json([listing.record_json(record) for record in records])
+        print_json([listing.record_json(record) for record in records])
     elif records:
-        _print(listing.experiments_view(records))
+        print_view(listing.experiments_view(records))
     else:
-        _print("no experiments yet; begin with: luthier tune --help")
+        say("no experiments yet; begin with: luthier tune --help")
 
 
 @app.command()
@@ -242,15 +243,16 @@ def show(
     if as_json:
         trials = [summary.trial_json(trial) for trial in result.trials]
         matter = summary.importance_json(matters)
-        _print_json({**summary.result_json(record, result), "importance": matter, "trials": trials})
+        print_json({**summary.result_json(record, result), "importance": matter, "trials": trials})
         return
-    _print(f"experiment {record.id}: {record.name}, {status_text(record)}\n")
-    _print(summary.result_view(record, result))
-    _print("")
-    _print(summary.trials_view(result, everything=everything))
+    say(f"experiment {record.id}: {record.name}, {status_text(record)}")
+    say("")
+    print_view(summary.result_view(record, result))
+    say("")
+    print_view(summary.trials_view(result, everything=everything))
     if matters:
-        _print("")
-        _print(summary.importance_view(matters, result.experiment))
+        say("")
+        print_view(summary.importance_view(matters, result.experiment))
 
 
 @app.command()
@@ -272,7 +274,7 @@ def stop(
         raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
     history.request_stop(number, "kill" if now else "drain")
     when = "now; its current runs are killed" if now else "when its current runs have"
-    _print(f"experiment {number} will end {when}; go on later with: luthier resume {number}")
+    say(f"experiment {number} will end {when}; go on later with: luthier resume {number}")
 
 
 @app.command()
@@ -289,7 +291,12 @@ def export(
     from luthier.views.export import write_runs
 
     _, result = _read(number, store)
-    write_runs(result.experiment, result.runs, form, output or sys.stdout)
+    if output is not None or not sys.stdout.isatty():
+        write_runs(result.experiment, result.runs, form, output or sys.stdout)
+        return
+    text = StringIO()
+    write_runs(result.experiment, result.runs, form, text)
+    print_data(text.getvalue())
 
 
 @app.command()
@@ -313,11 +320,11 @@ def apply(
     record, result = _read(number, store)
     answer = applied(result, best=best)
     if not (best or result.improved):
-        print(f"luthier: experiment {record.id}: {result.verdict}", file=sys.stderr)
+        warn(f"experiment {record.id}: {result.verdict}")
     if as_json:
-        _print_json(dict(answer.config))
+        print_json(dict(answer.config))
     else:
-        _print_plain(answer.variables if as_env else answer.line)
+        print_data(f"{answer.variables if as_env else answer.line}\n")
 
 
 def _read(number: int, store: str | None) -> "tuple[Record, Result]":
@@ -335,26 +342,10 @@ def show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
     from luthier.views import summary
 
     if as_json:
-        _print_json(summary.result_json(record, result))
+        print_json(summary.result_json(record, result))
     else:
-        _print(summary.result_view(record, result))
+        print_view(summary.result_view(record, result))
     return 0 if result.winner is not None or record.status != "finished" else 1
-
-
-def _print(what: "RenderableType") -> None:
-    from rich.console import Console
-
-    Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(what, crop=False)
-
-
-def _print_plain(text: str) -> None:
-    print(text)
-
-
-def _print_json(value: "Json") -> None:
-    import json
-
-    print(json.dumps(value, indent=1, ensure_ascii=False))
 
 
 def _hide_password() -> None:
@@ -387,7 +378,7 @@ def _usage(error: TyperException) -> str:
 
 
 def _fail(message: str) -> None:
-    print(f"luthier: {' '.join(message.splitlines())}", file=sys.stderr)
+    warn(" ".join(message.splitlines()))
     sys.exit(2)
 
 

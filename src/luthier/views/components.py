@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from luthier.errors import InvalidInputError
+from luthier.views.terminal import print_data, print_json, say, warn
 
 if TYPE_CHECKING:
     from luthier.engine.result import Result
@@ -68,7 +68,7 @@ def add_component(
 
     described = read_components(file)
     library().add(described, replace=replace)
-    print(f"registered: {', '.join(described)}")
+    say(f"registered: {', '.join(described)}")
 
 
 @component.command("list")
@@ -81,15 +81,13 @@ def list_components(as_json: AsJson = False) -> None:
 
     shelf = library()
     if as_json:
-        print(json.dumps(shelf.names(), ensure_ascii=False))
+        print_json(shelf.names(), indent=None)
         return
     for name in shelf.names():
         described = shelf.get(name)
-        print(
-            f"{name}  {', '.join(described.parameters)}" + (f"  {described.description}" * bool(described.description))
-        )
+        say(f"{name}  {', '.join(described.parameters)}" + (f"  {described.description}" * bool(described.description)))
     if not shelf.names():
-        print("no components yet; begin with: luthier component add FILE")
+        say("no components yet; begin with: luthier component add FILE")
 
 
 @component.command("show")
@@ -103,9 +101,9 @@ def show_component(name: Name, as_json: AsJson = False) -> None:
 
     described = library().get(name)
     if as_json:
-        print(described.model_dump_json(indent=1, exclude_defaults=True))
+        print_json(described.model_dump(mode="json", exclude_defaults=True))
     else:
-        print(component_text(name, described), end="")
+        print_data(component_text(name, described))
 
 
 @component.command("remove")
@@ -117,7 +115,7 @@ def remove_component(name: Name) -> None:
     from luthier.views.jobs import library
 
     library().remove(name)
-    print(f"removed: {name}")
+    say(f"removed: {name}")
 
 
 def run(
@@ -152,9 +150,9 @@ def validate(
     if schema is None and not files:
         raise InvalidInputError("nothing to check; name a file, or --schema component|experiment")
     if schema is not None:
-        print(json.dumps(_schema(schema), indent=1))
+        print_json(_schema(schema))
     for file in files or ():
-        print(f"{file}: {check(file)}")
+        say(f"{file}: {check(file)}")
 
 
 def render(
@@ -170,7 +168,7 @@ def render(
 
     Example: luthier render examples/dd/experiment.yaml -p bs=4
     """
-    from luthier.spec.script import JobScript, interpreter
+    from luthier.spec.script import JobScript, comment, interpreter
     from luthier.views.jobs import config_from, declared_in
 
     experiment = declared_in(file, settings or []).experiment
@@ -182,10 +180,10 @@ def render(
     variables = [f"{name}={shlex.quote(text)}" for name, text in batch.environment.items()]
     if as_json:
         plain = {"script": batch.script, "environment": dict(batch.environment), "options": batch.options}
-        print(json.dumps(plain, indent=1, ensure_ascii=False))
+        print_json(plain)
         return
-    print(batch.script, end="")
-    print(f"\n# run as: {' '.join([*variables, shlex.join([*program, 'SCRIPT'])])}")
+    how = comment(f"run as: {' '.join([*variables, shlex.join([*program, 'SCRIPT'])])}")
+    print_data(f"{batch.script}\n{how}\n")
 
 
 @shaman.command("install")
@@ -218,7 +216,7 @@ def optimize(
     from luthier.views.jobs import declared_in
 
     if slurm_dir is not None:
-        print("luthier: --slurm-dir is passed over: output is kept with each run; see luthier export", file=sys.stderr)
+        warn("--slurm-dir is passed over: output is kept with each run; see luthier export")
     settings = {
         "component": component_name,
         "budget": nbr_iteration,
@@ -246,7 +244,7 @@ def _run(
 
     space = found.experiment.space
     for note in found.notes:
-        print(f"luthier: {note}", file=sys.stderr)
+        warn(note)
     note = f"default: {config_text(space.default, space)}"
     record, result = launch.launch(found.experiment, found.name, store, note="" if quiet else note, after=after)
     _keep(record, result, script_folder, result_file)
@@ -262,7 +260,9 @@ def _keep(record: "Record", result: "Result", script_folder: Path | None, result
     line = summary.command_line(result)
     if script_folder is not None and line is not None:
         script_folder.mkdir(parents=True, exist_ok=True)
-        (script_folder / f"{Path(record.name).name}_best.sbatch").write_text(line + "\n", encoding="utf-8")
+        (script_folder / f"{Path(record.name).name}_best.sbatch").write_text(
+            line + "\n", encoding="utf-8", errors="surrogateescape"
+        )
 
 
 def _schema(kind: str) -> dict[str, object]:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from luthier.engine.session import optimizer_of
@@ -20,6 +19,7 @@ from luthier.spec.open_mpi import ignored_settings
 from luthier.spec.script import JobScript
 from luthier.spec.yaml_lines import Document, parse_plain, read_document
 from luthier.store import data_directory
+from luthier.texts import closest
 from luthier.trial import Config, Value
 
 
@@ -90,8 +90,8 @@ def config_from(space: Space, texts: Sequence[str]) -> Config:
         if not equals:
             raise InvalidInputError(f"-p {text}: write NAME=VALUE, for example {space.names[0]}=1")
         if name not in parameters:
-            near = get_close_matches(name, parameters, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(parameters)}"
+            near = closest(name, parameters)
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(parameters)}"
             raise InvalidInputError(f"-p {text}: no parameter {name!r} is tuned; {hint}")
         values[name] = parameters[name].parse(value)
     return space.check(values)

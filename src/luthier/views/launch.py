@@ -31,6 +31,7 @@ from luthier.store import data_directory, open_store
 from luthier.store.base import Record, Store
 from luthier.trial import Config, Value
 from luthier.views.progress import progress_view
+from luthier.views.terminal import say
 from luthier.views.text import config_text
 
 
@@ -103,7 +104,7 @@ def launch(
     if note:
         count = len(experiment.first)
         more = f"; tried right after it: {count} configuration{'' if count == 1 else 's'}" if count else ""
-        print(note + more, file=sys.stderr, flush=True)
+        say(note + more, sys.stderr)
     return _work(store, record, experiment, quiet=not note)
 
 

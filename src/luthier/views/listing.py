@@ -21,7 +21,8 @@ def status_text(record: Record) -> str:
 def experiments_view(records: Sequence[Record]) -> "Table":
     """One line an experiment."""
     from rich.table import Table
-    from rich.text import Text
+
+    from luthier.views.terminal import cell
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("number", "name", "begun", "status", "runs", "what came out"):
@@ -29,7 +30,7 @@ def experiments_view(records: Sequence[Record]) -> "Table":
     for record in records:
         begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.created_at))
         verdict = str((record.result or {}).get("verdict") or "")
-        table.add_row(str(record.id), Text(record.name), begun, status_text(record), str(record.runs), Text(verdict))
+        table.add_row(str(record.id), cell(record.name), begun, status_text(record), str(record.runs), cell(verdict))
     return table
 
 

@@ -10,6 +10,7 @@ from luthier.engine.recommendation import is_reliable
 from luthier.optimizers.front import front_of
 from luthier.spec import Experiment
 from luthier.trial import Completed
+from luthier.views.terminal import cell, say
 from luthier.views.text import config_text, duration_text, outcome_text, sparkline, value_text
 
 WIDTH = 60
@@ -68,7 +69,7 @@ class PlainLines:
         self._said_ending = False
 
     def __enter__(self) -> "PlainLines":
-        print(f"{self._title}, up to {self._experiment.budget} runs", file=self._stream, flush=True)
+        say(f"{self._title}, up to {self._experiment.budget} runs", self._stream)
         return self
 
     def __exit__(
@@ -86,12 +87,12 @@ class PlainLines:
                 self._ended += 1
                 count = f"run {self._ended:>3}/{self._experiment.budget}"
                 line = f"{count}  {what}  {config_text(run.config, self._experiment.space)}"
-                print(f"{line}  [best {best_text(plan)}]", file=self._stream, flush=True)
+                say(f"{line}  [best {best_text(plan)}]", self._stream)
         self._under_way.update(run.number for run in plan.running)
         self._ended = len(plan.runs) - len(plan.running)
         if ending and plan.running and not self._said_ending:
             self._said_ending = True
-            print(ENDING, file=self._stream, flush=True)
+            say(ENDING, self._stream)
 
 
 class LivePanel:
@@ -122,7 +123,6 @@ class LivePanel:
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
-        from rich.text import Text
 
         ended = len(plan.runs) - len(plan.running)
         if self._before is None:
@@ -130,16 +130,16 @@ class LivePanel:
         budget = self._experiment.budget
         rows = Table.grid(padding=(0, 2))
         rows.add_row("", ProgressBar(total=budget, completed=ended, width=WIDTH))
-        rows.add_row("runs", Text(f"{ended} of {budget}, {plan.phase}"))
-        rows.add_row("best", Text(best_text(plan), style="bold"))
+        rows.add_row("runs", cell(f"{ended} of {budget}, {plan.phase}"))
+        rows.add_row("best", cell(best_text(plan), style="bold"))
         if plan.best is not None:
-            rows.add_row("", Text(config_text(plan.trials[plan.best].config, self._experiment.space)))
-        rows.add_row("now", Text("; ".join(config_text(run.config, self._experiment.space) for run in plan.running)))
+            rows.add_row("", cell(config_text(plan.trials[plan.best].config, self._experiment.space)))
+        rows.add_row("now", cell("; ".join(config_text(run.config, self._experiment.space) for run in plan.running)))
         values = [run.outcome.value for run in plan.runs[-WIDTH:] if isinstance(run.outcome, Completed)]
-        rows.add_row("values", Text(sparkline(values), style="cyan"))
-        rows.add_row("time", Text(self._time_text(ended)))
+        rows.add_row("values", cell(sparkline(values), style="cyan"))
+        rows.add_row("time", cell(self._time_text(ended)))
         hint = ENDING if ending else "Ctrl-C ends it cleanly"
-        self._live.update(Group(Text(f"{self._title}  ({hint})", style="dim"), rows))
+        self._live.update(Group(cell(f"{self._title}  ({hint})", style="dim"), rows))
 
     def _time_text(self, ended: int) -> str:
         spent = time.monotonic() - self._began

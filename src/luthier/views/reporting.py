@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from luthier.errors import LuthierError, UnavailableError
+from luthier.views.terminal import say
 
 if TYPE_CHECKING:
     from luthier.engine.result import Result
@@ -67,7 +68,7 @@ def _write(path: Path, record: "Record", result: "Result", figures: "Mapping[str
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
-    print(f"wrote {path}")
+    say(f"wrote {path}")
 
 
 def _draw(folder: Path, suffix: str, figures: "Mapping[str, Figure]") -> None:
@@ -78,4 +79,4 @@ def _draw(folder: Path, suffix: str, figures: "Mapping[str, Figure]") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
         draw(figure, folder / f"{name}{suffix}")
-    print(f"wrote {folder}: {', '.join(f'{name}{suffix}' for name in figures)}")
+    say(f"wrote {folder}: {', '.join(f'{name}{suffix}' for name in figures)}")

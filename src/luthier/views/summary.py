@@ -6,7 +6,6 @@ from dataclasses import asdict
 
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from luthier.engine.insight import Importance
 from luthier.engine.result import Result
@@ -14,6 +13,7 @@ from luthier.spec import Experiment
 from luthier.store.base import Json, Record
 from luthier.trial import Completed, Estimate, Outcome, Run, Trial
 from luthier.views.listing import record_json, status_text
+from luthier.views.terminal import cell
 from luthier.views.text import config_text, duration_text, estimate_text, estimates_text, measure_names, value_text
 
 SHOWN_TRIALS = 10
@@ -24,12 +24,12 @@ def result_view(record: Record, result: Result) -> RenderableType:
     """Default and best side by side, or the default and the Pareto front; the verdict, and what to type next."""
     several = bool(result.experiment.further)
     table = _front_table(result) if several else _comparison_table(result)
-    parts: list[RenderableType] = [table, Text(result.verdict, style="bold")]
+    parts: list[RenderableType] = [table, cell(result.verdict, style="bold")]
     runs = len(result.runs)
-    parts.append(Text(f"{runs} of {result.experiment.budget} runs, {duration_text(result.cost_s)} of run time"))
+    parts.append(cell(f"{runs} of {result.experiment.budget} runs, {duration_text(result.cost_s)} of run time"))
     if noise := noise_text(result):
-        parts.append(Text(noise))
-    parts += [Text(line) for line in trouble_lines(result)]
+        parts.append(cell(noise))
+    parts += [cell(line) for line in trouble_lines(result)]
     command = command_line(result)
     if command is not None and "\n" in command:
         command = f"luthier apply {record.id} > tuned.sh"
@@ -37,10 +37,17 @@ def result_view(record: Record, result: Result) -> RenderableType:
         use = "use it:" if result.improved else "the default is still the command to use:"
         if several:
             use = _why(result)
-        parts += [Text(use, style="dim"), Text(f"  {command}", overflow="ignore", no_wrap=True)]
+        parts += [cell(use, style="dim"), _one_line(f"  {command}")]
     if record.status != "finished":
-        parts.append(Text(f"{status_text(record)}; go on with: luthier resume {record.id}"))
+        parts.append(cell(f"{status_text(record)}; go on with: luthier resume {record.id}"))
     return Group(*parts)
+
+
+def _one_line(text: str) -> RenderableType:
+    """A line to copy: it is never broken."""
+    line = cell(text)
+    line.overflow, line.no_wrap = "ignore", True
+    return line
 
 
 def noise_text(result: Result) -> str:
@@ -101,14 +108,14 @@ def trials_view(result: Result, *, everything: bool) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="dim")
     noisy = ["noise"] if any(_spread_text(trial.estimate) for _, trial in shown) else []
     for heading in ("trial", "runs", *measure_names(experiment), *noisy, *experiment.space.names):
-        table.add_column(heading)
+        table.add_column(cell(heading))
     for number, trial in shown:
-        values = [Text(text) for text in estimates_text(trial, experiment)]
-        values += [Text(_spread_text(trial.estimate)) for _ in noisy]
-        settings = [Text(parameter.format(trial.config[parameter.name])) for parameter in experiment.space.parameters]
+        values = [cell(text) for text in estimates_text(trial, experiment)]
+        values += [cell(_spread_text(trial.estimate)) for _ in noisy]
+        settings = [cell(parameter.format(trial.config[parameter.name])) for parameter in experiment.space.parameters]
         table.add_row(str(number), str(len(trial.outcomes)), *values, *settings)
     rest = len(numbered) - len(shown)
-    return Group(table, Text(f"... and {rest} more (--all shows them)", style="dim")) if rest else table
+    return Group(table, cell(f"... and {rest} more (--all shows them)", style="dim")) if rest else table
 
 
 def _spread_text(estimate: Estimate | None) -> str:
@@ -125,9 +132,9 @@ def importance_view(importances: Sequence[Importance], experiment: Experiment) -
         table.add_column()
     for one in importances:
         text = f"{one.share:.0%} ({100 * one.low:.0f} to {100 * one.high:.0f})".replace("%", " %")
-        table.add_row(Text(one.parameter), Text("█" * round(BAR_WIDTH * one.share) or "▏", style="cyan"), Text(text))
+        table.add_row(cell(one.parameter), cell("█" * round(BAR_WIDTH * one.share) or "▏", style="cyan"), cell(text))
     what = f"what matters for {measure_names(experiment)[0]}" if experiment.further else "what matters"
-    return Group(Text(f"{what}: the share of all variation that each parameter has a part in", style="dim"), table)
+    return Group(cell(f"{what}: the share of all variation that each parameter has a part in", style="dim"), table)
 
 
 def importance_json(importances: Sequence[Importance]) -> list[Json]:
@@ -215,12 +222,12 @@ def _front_table(result: Result) -> Table:
     experiment = result.experiment
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("", *measure_names(experiment), "with"):
-        table.add_column(heading)
+        table.add_column(cell(heading))
     first = [] if result.default is None else [("default", result.default)]
     labels = ["front", *[""] * len(result.front)]
     for label, trial in [*first, *zip(labels, result.front, strict=False)]:
-        values = [Text(text) for text in estimates_text(trial, experiment)]
-        table.add_row(label, *values, Text(config_text(trial.config, experiment.space)))
+        values = [cell(text) for text in estimates_text(trial, experiment)]
+        table.add_row(label, *values, cell(config_text(trial.config, experiment.space)))
     return table
 
 
@@ -228,9 +235,9 @@ def _comparison_table(result: Result) -> Table:
     experiment: Experiment = result.experiment
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in ("", experiment.measure.partition(":")[0], "with"):
-        table.add_column(heading)
+        table.add_column(cell(heading))
     for label, trial in (("default", result.default), ("best", result.winner)):
         if trial is not None:
             value = estimate_text(trial.estimate, experiment.measure)
-            table.add_row(label, Text(value), Text(config_text(trial.config, experiment.space)))
+            table.add_row(label, cell(value), cell(config_text(trial.config, experiment.space)))
     return table

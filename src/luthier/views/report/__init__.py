@@ -9,6 +9,7 @@ from pathlib import Path
 from luthier.engine.result import Result
 from luthier.errors import InvalidInputError
 from luthier.store.base import Json, Record
+from luthier.texts import visible_json, visible_lines
 from luthier.views.figures import DARK, FIGURES, LIGHT, SCRIPT, Figure, plotly_js, to_plotly
 from luthier.views.listing import status_text
 from luthier.views.report import facts
@@ -24,6 +25,7 @@ def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_finalized,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -33,7 +35,7 @@ def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -
         result=result,
         facts=facts,
         status=status_text(record),
-        settings_json=json.dumps(result.experiment.to_json(), indent=1, ensure_ascii=False),
+        settings_json=visible_json(json.dumps(result.experiment.to_json(), indent=1, ensure_ascii=False)),
         drawings=FIGURES,
         figures=figures,
         data={name: inline_json(to_plotly(figure)) for name, figure in figures.items()},
@@ -41,6 +43,11 @@ def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -
         scripts=scripts,
         hashes=[base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts],
     )
+
+
+def _finalized(value: object) -> object:
+    """What a placeholder shows: control characters and what turns the direction of a line are written as escapes."""
+    return visible_lines(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def inline_json(value: Json) -> str:
