@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from luthier.views.cli import main
 
@@ -154,6 +155,44 @@ def test_only_the_application_is_timed(user: User) -> None:
     assert all(run["duration_s"] > 0.2 for run in runs)
     assert all(run["value"] < run["duration_s"] - 0.19 for run in runs)
     assert (user.home / "cleaned").read_text().splitlines() == ["cleaned"] * 2
+
+
+def test_render_shows_no_value_that_a_shell_would_run(user: User) -> None:
+    value = "a'\ntouch hacked\n'b"
+    text = yaml.safe_dump(
+        {
+            "experiment": {"runner": "local"},
+            "definitions": {
+                "one": {"command": "true", "parameters": {"V": {"env_var": True, "type": "str", "default": value}}}
+            },
+            "components": {"one": {"V": [value, "c"]}},
+        }
+    )
+    script = user("render", user.write("e.yaml", text))
+    assert "touch hacked" in script
+    subprocess.run(["sh", "-c", script], check=True, timeout=60)
+    assert not (user.home / "hacked").exists()
+    assert all(line.startswith("#") for line in script.splitlines() if "hacked" in line)
+
+
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [
+        ('name="\\ud800"', "holds U+D800, half of a character"),
+        ('name="\\e[31mred"', r"holds \x1b, which is not printable"),
+        ('name="a\\nb"', r"holds \n, which is not printable"),
+        ('definitions.square.description="\\ud800"', "holds U+D800"),
+        ('definitions.square.ld_preload="a\\nb"', "not printable"),
+        ("timeout=" + "1:" * 9999 + "1", "a number has 19999 characters"),
+        ("stop=target " + "1" * 9999 + "x", "2000 are the most"),
+        ("resample=auto:least=" + "1" * 9999 + "x", "2000 are the most"),
+        ("prune=default:factor=" + "1" * 9999 + "x", "2000 are the most"),
+    ],
+)
+def test_texts_are_checked_where_they_come_in(user: User, setting: str, told: str) -> None:
+    told_back = user("render", user.write("e.yaml", EXPERIMENT), "--set", setting, code=2)
+    assert told in told_back
+    assert told_back.rstrip("\n").isprintable()
 
 
 def test_render_shows_the_script_and_the_command_line(user: User) -> None:
