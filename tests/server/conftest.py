@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from fastapi import FastAPI
 
 from luthier.engine.ownership import claim
 from luthier.store import open_books
@@ -60,6 +61,7 @@ class Running:
     context: Context
     store_url: str
     token: str
+    app: FastAPI = field(repr=False)
     stop: Callable[[], None] = field(repr=False)
 
     def ask(
@@ -184,7 +186,7 @@ def running_server(
         context: Context = app.state.context
         token = context.door.issue_token(LOCAL, "test", None)[0]
         try:
-            yield Running(f"http://127.0.0.1:{port}", books, context, store_url, token, stop)
+            yield Running(f"http://127.0.0.1:{port}", books, context, store_url, token, app, stop)
         finally:
             stop()
             if isinstance(books.history, SqlStore):

@@ -11,6 +11,7 @@ from argon2 import PasswordHasher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.server.conftest import EXPERIMENT, PASSWORD, Running, Starter, server_of_its_own
+from tests.server.described import API, example_of, operations, part_of
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store import open_books
@@ -27,7 +28,6 @@ from luthier.views.server.access import (
 )
 from luthier.views.server.app import Place
 
-API = "/api/v1"
 FOR_EVERYBODY = {"get_health", "log_in"}
 FOR_USERS = {"add_components", "put_component", "delete_component", "create_experiment", "clone_experiment"}
 FOR_ADMINS = {"list_users", "put_user", "delete_user", "invite_user", "list_audit"}
@@ -206,56 +206,6 @@ def test_any_name_and_password_works_or_is_refused(name: str, password: str) -> 
 # Over the whole API --------------------------------------------------------------------------------------------------
 
 
-class Operation:
-    """One operation of the OpenAPI document, with an example of everything that it takes."""
-
-    def __init__(self, path: str, method: str, described: dict[str, object], schemas: dict[str, object]) -> None:
-        self.described = described
-        self.method = method.upper()
-        self.name = str(described["operationId"])
-        self.has_experiment = "{experiment_id}" in path
-        self.path = path
-        query = []
-        for parameter in cast("list[dict[str, object]]", described.get("parameters", [])):
-            example = cast("list[object]", parameter.get("examples") or _of(parameter, "schema").get("examples") or [])
-            if parameter["in"] == "path":
-                self.path = self.path.replace(f"{{{parameter['name']}}}", str(example[0]))
-            elif parameter.get("required"):
-                query.append(f"{parameter['name']}={example[0]}")
-        self.path += f"?{'&'.join(query)}" if query else ""
-        body = _of(_of(_of(described, "requestBody"), "content"), "application/json")
-        self.body = _example(_of(body, "schema"), schemas) if body else None
-
-    def ask(self, server: Running, token: str | None, headers: dict[str, str] | None = None) -> int:
-        return server.ask(self.method, self.path, self.body, token=token, headers=headers).status
-
-
-def _of(described: dict[str, object], name: str) -> dict[str, object]:
-    return cast("dict[str, object]", described.get(name, {}))
-
-
-def _example(schema: dict[str, object], schemas: dict[str, object]) -> object:
-    """The first example in a schema, or in what it is made of."""
-    if "examples" in schema:
-        return cast("list[object]", schema["examples"])[0]
-    if "$ref" in schema:
-        return _example(cast("dict[str, object]", schemas[str(schema["$ref"]).rpartition("/")[2]]), schemas)
-    parts = [*cast("list[object]", schema.get("anyOf", [])), schema.get("items"), *_of(schema, "properties").values()]
-    found = [_example(part, schemas) for part in parts if isinstance(part, dict)]
-    return next((example for example in found if example is not None), None)
-
-
-def operations(server: Running) -> list[Operation]:
-    document = cast("dict[str, object]", server.ask("GET", f"{API}/openapi.json", token=None).json)
-    schemas = _of(_of(document, "components"), "schemas")
-    paths = cast("dict[str, dict[str, dict[str, object]]]", document["paths"])
-    return [
-        Operation(path, method, described, schemas)
-        for path, each in paths.items()
-        for method, described in each.items()
-    ]
-
-
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """A server with an administrator, two users and a viewer; the experiment is ada's."""
@@ -274,7 +224,7 @@ def token_of(server: Running, name: str) -> str:
 
 def test_every_operation_is_described_with_an_example(people: Running) -> None:
     document = cast("dict[str, object]", people.ask("GET", f"{API}/openapi.json", token=None).json)
-    schemas = _of(_of(document, "components"), "schemas")
+    schemas = part_of(part_of(document, "components"), "schemas")
     found = operations(people)
     assert len(found) > 45
     assert len({operation.name for operation in found}) == len(found)
@@ -282,11 +232,11 @@ def test_every_operation_is_described_with_an_example(people: Running) -> None:
         assert operation.described["summary"], operation.name
         assert operation.described["description"], operation.name
         assert operation.described["tags"], operation.name
-        answers = _of(operation.described, "responses")
+        answers = part_of(operation.described, "responses")
         assert {"401", "403", "404", "422"} <= set(answers), operation.name
         good = cast("dict[str, object]", next(answers[code] for code in answers if code.startswith("2")))
         shown = [
-            media.get("example") or _example(_of(media, "schema"), schemas)
+            media.get("example") or example_of(part_of(media, "schema"), schemas)
             for media in cast("dict[str, dict[str, object]]", good.get("content", {})).values()
         ]
         assert any(shown) or operation.body is not None or "204" in answers, operation.name

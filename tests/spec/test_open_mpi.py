@@ -1,5 +1,6 @@
 """Rules files for Open MPI, and the check of its environment variables."""
 
+import os
 import re
 from pathlib import Path
 
@@ -155,8 +156,8 @@ def test_settings_that_are_obeyed(tmp_path: Path) -> None:
     for on in ("1", "true", "yes", "Enabled"):
         assert ignored_settings({SWITCH: on, **RING}) == []
     assert ignored_settings({**ON, f"{PREFIX}allreduce_algorithm": "ring"}) == []
-    assert ignored_settings({**ON, **RING, RULES_FILE: str(path)}) == []
-    assert ignored_settings({**ON, RULES_FILE: str(path), f"{PREFIX}bcast_algorithm": "0"}) == []
+    assert ignored_settings({**ON, **RING, RULES_FILE: str(path)}, reads_rules=True) == []
+    assert ignored_settings({**ON, RULES_FILE: str(path), f"{PREFIX}bcast_algorithm": "0"}, reads_rules=True) == []
 
 
 @pytest.mark.parametrize("off", [{}, {SWITCH: "0"}, {SWITCH: "no"}, {SWITCH: ""}])
@@ -173,14 +174,35 @@ def test_an_unknown_algorithm_is_named(text: str) -> None:
 
 def test_what_is_wrong_with_the_rules_file(tmp_path: Path) -> None:
     path = tmp_path / "rules"
-    [line] = ignored_settings({**ON, RULES_FILE: str(path)})
+    [line] = ignored_settings({**ON, RULES_FILE: str(path)}, reads_rules=True)
     assert line == f"{RULES_FILE}={path} is passed over: No such file or directory"
     path.write_text("1\n2\n")
-    [line] = ignored_settings({**ON, RULES_FILE: str(path)})
+    [line] = ignored_settings({**ON, RULES_FILE: str(path)}, reads_rules=True)
     assert f"{path} is not obeyed: rules file, line 2: it ends" in line
     path.write_text(rules_text([Rule("allreduce", 4, 0, 1), Rule("bcast", 4, 0, 1)]))
-    [line] = ignored_settings({**ON, **RING, RULES_FILE: str(path)})
+    [line] = ignored_settings({**ON, **RING, RULES_FILE: str(path)}, reads_rules=True)
     assert line == f"{PREFIX}allreduce_algorithm=4 is passed over where {path} has a rule for allreduce"
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/", "a\0b"])
+def test_a_rules_file_that_is_no_regular_file_is_not_read(path: str) -> None:
+    [line] = ignored_settings({**ON, RULES_FILE: path}, reads_rules=True)
+    assert line.startswith(f"{RULES_FILE}={path} is ")
+
+
+def test_a_rules_file_that_never_begins_or_is_too_long_is_not_read(tmp_path: Path) -> None:
+    pipe, long = tmp_path / "pipe", tmp_path / "long"
+    os.mkfifo(pipe)
+    long.write_bytes(b"0\n" * 600_000)
+    for path, problem in ((pipe, "it is not a regular file"), (long, "it is longer than 1000000 bytes")):
+        [line] = ignored_settings({**ON, RULES_FILE: str(path)}, reads_rules=True)
+        assert line == f"{RULES_FILE}={path} is not obeyed: {problem}"
+
+
+def test_no_rules_file_is_read_unless_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "rules"
+    path.write_text("secret")
+    assert ignored_settings({**ON, RULES_FILE: str(path)}) == []
 
 
 @pytest.mark.parametrize("collective", sorted(ALGORITHMS))

@@ -3,11 +3,12 @@
 What is said here about Open MPI was seen with 4.1, by counting messages (`tests/native/test_collectives.py`).
 """
 
+import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from pathlib import Path
 
 from luthier.errors import InvalidInputError
 from luthier.trial import Value
@@ -54,6 +55,7 @@ SWITCH, RULES_FILE = f"{PREFIX}use_dynamic_rules", f"{PREFIX}dynamic_rules_filen
 _NUMBERS = {"allreduce": 2, "bcast": 7, "gather": 9, "reduce": 11}
 _COLLECTIVES = 22  # the numbers that a rules file may name are 0 to 21
 _LARGEST = 2**31 - 1  # Open MPI reads a C int
+_MOST_BYTES = 1_000_000  # of a rules file
 _ON = re.compile(r"t|true|enabled|yes|y|0*[1-9]\d*", re.IGNORECASE)
 
 
@@ -218,10 +220,11 @@ class _Reader:
         return InvalidInputError(f"rules file, line {self._line}: {what}")
 
 
-def ignored_settings(environment: Mapping[str, str]) -> list[str]:
+def ignored_settings(environment: Mapping[str, str], *, reads_rules: bool = False) -> list[str]:
     """What these environment variables say to Open MPI's collectives without being obeyed, a line each.
 
-    The rules file that they name is read. What mpirun is given as `--mca`, and what stands in Open MPI's own
+    The rules file that they name is read only with `reads_rules`: say so where the variables come from somebody who
+    may read the files of this process. What mpirun is given as `--mca`, and what stands in Open MPI's own
     configuration files, is not looked at.
     """
     given = {name: text for name, text in environment.items() if name.startswith(PREFIX)}
@@ -237,22 +240,34 @@ def ignored_settings(environment: Mapping[str, str]) -> list[str]:
             found.append(
                 f"{PREFIX}{name}_algorithm={text} is passed over: there is no such algorithm; give 0 to {known}"
             )
-    if path:
+    if path and reads_rules:
         found += _ignored_by_rules(path, forced)
     return found
 
 
 def _ignored_by_rules(path: str, forced: Mapping[str, str]) -> Iterator[str]:
     try:
-        rules = parse_rules(Path(path).read_text(encoding="utf-8", errors="replace"))
-    except OSError as error:
-        yield f"{RULES_FILE}={path} is passed over: {error.strerror or error}"
+        rules = parse_rules(_rules_file(path))
     except InvalidInputError as error:
         yield f"{RULES_FILE}={path} is not obeyed: {error}"
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+        yield f"{RULES_FILE}={path} is passed over: {getattr(error, 'strerror', None) or error}"
     else:
         ruled = {rule.collective for rule in rules if rule.algorithm != 0}
         for name in sorted(ruled & {name for name, text in forced.items() if _algorithm(name, text)}):
             yield f"{PREFIX}{name}_algorithm={forced[name]} is passed over where {path} has a rule for {name}"
+
+
+def _rules_file(path: str) -> str:
+    """The text of a rules file; a device or a pipe, which may never end or never begin, is not read."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise InvalidInputError("it is not a regular file")
+        text = stream.read(_MOST_BYTES + 1)
+    if len(text) > _MOST_BYTES:
+        raise InvalidInputError(f"it is longer than {_MOST_BYTES} bytes")
+    return text.decode("utf-8", "replace")
 
 
 def _algorithm(collective: str, text: str) -> int | None:

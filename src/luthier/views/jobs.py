@@ -37,7 +37,11 @@ def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
 
 
 def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
-    """The experiment that a document describes, all of it checked; without a `folder` it may name no files."""
+    """The experiment that a document describes, all of it checked.
+
+    Without a `folder` it comes from somebody else: it may name no files, and nothing is told of this process's own
+    files and environment.
+    """
     found = declared(document, folder, cwd, library().get)
     place = ("experiment", "measure")
     try:
@@ -48,7 +52,7 @@ def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
         _check_executor(found.experiment)
     except InvalidInputError as error:
         raise document.error(place, str(error)) from None
-    return replace(found, notes=(*found.notes, *_ignored(found.experiment)))
+    return replace(found, notes=(*found.notes, *_ignored(found.experiment, is_own=folder is not None)))
 
 
 def _check_executor(experiment: Experiment) -> None:
@@ -61,13 +65,16 @@ def _check_executor(experiment: Experiment) -> None:
             raise InvalidInputError("psij:local loses sight of runs that luthier left behind; write local")
 
 
-def _ignored(experiment: Experiment) -> list[str]:
-    """Settings for Open MPI that would be passed over in silence."""
+def _ignored(experiment: Experiment, *, is_own: bool) -> list[str]:
+    """Settings for Open MPI that would be ignored without a message.
+
+    Only for a person's own experiment are their environment and the rules file that it names looked at.
+    """
     job = experiment.command
     if not isinstance(job, JobScript):
         return []
     added = job.batch(experiment.space, experiment.space.default).environment
-    return list(ignored_settings({**os.environ, **added}))
+    return ignored_settings({**(os.environ if is_own else {}), **added}, reads_rules=is_own)
 
 
 def check(path: Path) -> str:
