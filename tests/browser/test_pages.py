@@ -38,6 +38,8 @@ def played(site: Running) -> int:
 
 def enter(visit: Visit) -> None:
     visit.go(f"/enter?token={visit.site.context.door.invite(LOCAL)}")
+    visit.page.get_by_role("button", name="Enter").click()
+    visit.page.wait_for_url(visit.site.url + "/")
 
 
 def begin_new(visit: Visit, path: str = "/new") -> Page:

@@ -24,6 +24,7 @@ from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut
 from luthier.views.server.access import LOCAL
 from luthier.views.server.app import Place, create_app
+from luthier.views.server.connections import Limits
 from luthier.views.server.context import CSRF_HEADER, Context
 from luthier.views.server.oidc import Provider
 from luthier.views.server.serve import server_of
@@ -168,14 +169,19 @@ def server_of_its_own(folder: Path) -> Iterator[Running]:
 
 @contextmanager
 def running_server(
-    store_url: str, *, port: int = 0, place: Callable[[int], Place] = Place, provider: Provider | None = None
+    store_url: str,
+    *,
+    port: int = 0,
+    place: Callable[[int], Place] = Place,
+    provider: Provider | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[Running]:
     """A server over this store, until the block ends."""
     books = open_books(store_url)
     with socket.create_server(("127.0.0.1", port), backlog=256) as listening:
         port = listening.getsockname()[1]
         app = create_app(books, place(port), provider=provider)
-        uvicorn = server_of(app)
+        uvicorn = server_of(app, limits)
         thread = threading.Thread(target=uvicorn.run, args=([listening],), name="server")
         thread.start()
 
@@ -208,8 +214,11 @@ def _reply(answer: HTTPResponse) -> Reply:
 
 
 def _headers(message: Message) -> dict[str, str]:
-    """By name in small letters; several of one name are joined."""
-    return {name.lower(): ", ".join(message.get_all(name, [])) for name in message}
+    """By name in small letters; several of one name are joined, cookies so that `SimpleCookie` reads them."""
+    return {
+        name.lower(): ("; " if name.lower() == "set-cookie" else ", ").join(message.get_all(name, []))
+        for name in message
+    }
 
 
 def _refuse(constant: str) -> float:

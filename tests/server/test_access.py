@@ -17,18 +17,18 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store import open_books
 from luthier.store.books import Accounts
 from luthier.store.sql import SqlStore
-from luthier.views.server import access
+from luthier.views.server import access, login_limits, passwords
 from luthier.views.server.access import (
     INVITATION_S,
     LOCAL,
     SESSION_S,
     AccessError,
     Doorkeeper,
-    TooManyError,
 )
 from luthier.views.server.app import Place
+from luthier.views.server.login_limits import FREE_PER_ADDRESS, TooManyError
 
-FOR_EVERYBODY = {"get_health", "log_in"}
+FOR_EVERYBODY = {"get_health", "log_in", "accept_invitation"}
 FOR_USERS = {"add_components", "put_component", "delete_component", "create_experiment", "clone_experiment"}
 FOR_ADMINS = {"list_users", "put_user", "delete_user", "invite_user", "list_audit"}
 STREAM = "watch_experiments"
@@ -63,8 +63,8 @@ def accounts(tmp_path: Path) -> Iterator[Accounts]:
 @pytest.fixture
 def door(accounts: Accounts, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Doorkeeper:
     """A doorkeeper whose hashes are cheap, because tests make many of them."""
-    monkeypatch.setattr(access, "_hasher", cheap_hasher)
-    return Doorkeeper(accounts, clock)
+    monkeypatch.setattr(passwords, "_hasher", cheap_hasher)
+    return Doorkeeper(accounts, clock, clock)
 
 
 def test_an_invitation_lets_in_once_and_for_a_day(door: Doorkeeper, clock: Clock) -> None:
@@ -94,38 +94,70 @@ def test_the_local_user_is_gone_as_soon_as_there_are_accounts(door: Doorkeeper) 
 
 def test_wrong_passwords_have_to_wait_longer_every_time(door: Doorkeeper, clock: Clock) -> None:
     door.add_user("ada", "admin", PASSWORD)
-    for _ in range(5):
-        with pytest.raises(AccessError, match="wrong name or password"):
-            door.log_in("ada", "wrong", "here")
+    fail(door, "ada", "here", times=5)
     for wait in (1, 2, 4, 8):
         with pytest.raises(TooManyError) as refused:
-            door.log_in("ada", PASSWORD, "elsewhere")
+            door.log_in("ada", PASSWORD, "here")
         assert refused.value.after_s == pytest.approx(wait)
         clock.now += wait
-        with pytest.raises(AccessError):
-            door.log_in("ada", "wrong", "here")
+        fail(door, "ada", "here")
     clock.now += 1000
     assert door.log_in("ada", PASSWORD, "here")
-    with pytest.raises(AccessError):
-        door.log_in("ada", "wrong", "here")
+    fail(door, "ada", "here")
+
+
+def fail(door: Doorkeeper, name: str, address: str, *, times: int = 1) -> None:
+    for _ in range(times):
+        with pytest.raises(AccessError, match="wrong name or password"):
+            door.log_in(name, "wrong", address)
+
+
+def test_nobody_is_locked_out_by_others_who_try_their_name(door: Doorkeeper) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    for number in range(30):
+        fail(door, "ada", f"10.0.0.{number}", times=5)
+    assert door.log_in("ada", PASSWORD, "10.0.1.1")
+
+
+def test_a_browser_that_was_let_in_before_is_not_locked_out_from_its_own_address(door: Doorkeeper) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    door.log_in("ada", PASSWORD, "here")
+    device = door.device_of("ada")
+    assert device is not None
+    fail(door, "ada", "here", times=5)
+    for forged in ("", "x", device[:-1], "\ud800"):
+        with pytest.raises(TooManyError):
+            door.log_in("ada", PASSWORD, "here", forged)
+    assert door.log_in("ada", PASSWORD, "here", device)
+    for _ in range(5):
+        with pytest.raises(AccessError):
+            door.log_in("ada", "wrong", "here", device)
+    with pytest.raises(TooManyError):  # a stolen one does not help to guess
+        door.log_in("ada", PASSWORD, "here", device)
+    door.add_user("ada", "admin", "another long one")
+    assert door.device_of("ada") != device
+    assert door.device_of("bob") is None
 
 
 def test_one_address_cannot_try_many_names(door: Doorkeeper) -> None:
     door.add_user("ada", "admin", PASSWORD)
-    for name in "abcde":
-        with pytest.raises(AccessError):
-            door.log_in(name, "wrong", "here")
-    with pytest.raises(TooManyError):
-        door.log_in("f", "wrong", "here")
-    assert door.log_in("ada", PASSWORD, "elsewhere")
+    door.add_user("eve", "user", PASSWORD)
+    for number in range(FREE_PER_ADDRESS):
+        fail(door, f"user {number}", "2001:db8::1")
+        if number < FREE_PER_ADDRESS - 1:
+            door.log_in("eve", PASSWORD, "2001:db8::1")  # an account of one's own does not wipe the slate clean
+    for address in ("2001:db8::1", "2001:db8::2:2"):
+        with pytest.raises(TooManyError):
+            door.log_in("f", "wrong", address)
+    assert door.log_in("ada", PASSWORD, "2001:db8:0:1::1")
 
 
 def test_what_is_remembered_of_failures_is_bounded(door: Doorkeeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_MOST_REMEMBERED", 10)
+    monkeypatch.setattr(login_limits, "_MOST_REMEMBERED", 10)
     for number in range(30):
         with pytest.raises(AccessError):
             door.log_in(f"user {number}", "wrong", f"address {number}")
-    assert len(door._failures) == 10
+    assert len(door.limits._failures) == 10
 
 
 def test_somebody_stays_an_administrator(door: Doorkeeper) -> None:
@@ -192,15 +224,15 @@ def test_secrets_cannot_be_read_from_the_store(door: Doorkeeper, tmp_path: Path)
 @given(name=st.text(max_size=70), password=st.text(max_size=20))
 def test_any_name_and_password_works_or_is_refused(name: str, password: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(access, "_hasher", cheap_hasher)
+        patched.setattr(passwords, "_hasher", cheap_hasher)
         with suppress(InvalidInputError):
             access._check_name(name)
             assert name.isprintable()
             assert not set(name) & set("/\\?#%")
         with suppress(InvalidInputError):
-            hashed = access.hash_of(password)
-            assert access._is_password(hashed, password)
-            assert not access._is_password(hashed, password + "x")
+            hashed = passwords.hash_of(password)
+            assert passwords.is_password(hashed, password)
+            assert not passwords.is_password(hashed, password + "x")
 
 
 # Over the whole API --------------------------------------------------------------------------------------------------
@@ -258,7 +290,7 @@ def test_every_operation_knows_its_role(people: Running) -> None:
     names = {operation.name for operation in operations(people)}
     assert names >= FOR_USERS | FOR_ADMINS | FOR_EVERYBODY
     for operation in operations(people):
-        if operation.name in (STREAM, "log_in"):
+        if operation.name in (STREAM, "log_in", "accept_invitation"):
             continue
         refused = operation.name in FOR_USERS | FOR_ADMINS
         assert (operation.ask(people, viewer) == 403) == refused, operation.name
@@ -285,7 +317,7 @@ def test_sessions_need_their_own_csrf_text_for_every_change(people: Running) -> 
     good, other = people.session("ada"), people.session("ada")
     cookie = {"Cookie": good["Cookie"]}
     for operation in operations(people):
-        if operation.method == "GET" or operation.name == "log_in":
+        if operation.method == "GET" or operation.name in ("log_in", "accept_invitation"):
             continue
         for sent in (cookie, {**cookie, "X-Luthier-CSRF": ""}, {**cookie, "X-Luthier-CSRF": other["X-Luthier-CSRF"]}):
             assert operation.ask(people, None, sent) == 403, operation.name
@@ -330,7 +362,7 @@ def test_logging_in_and_out(server: Running) -> None:
 
 def test_too_many_logins_are_told_when_to_come_back(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     server.add_user("ada", "admin")
-    monkeypatch.setattr(server.context.door, "_clock", lambda: 1e9)
+    monkeypatch.setattr(server.context.door.limits, "_clock", lambda: 1e9)
     login, headers = {"name": "ada", "password": "no"}, {"X-Luthier-CSRF": "1"}
     statuses = [server.ask("POST", f"{API}/session", login, token=None, headers=headers) for _ in range(6)]
     assert [reply.status for reply in statuses] == [401] * 5 + [429]

@@ -12,6 +12,8 @@ Role: TypeAlias = Literal["viewer", "user", "admin"]
 PassKind: TypeAlias = Literal["session", "token", "once"]
 """A browser's session, a token for programs, or an invitation that works a single time."""
 
+_REMOVED = "/removed"
+
 
 class Desk(Protocol):
     """Where experiments are asked for; the history itself is a `Store`. Every method is one transaction."""
@@ -61,6 +63,16 @@ class Desk(Protocol):
     def changes(self, experiment_id: int) -> tuple[str, int, bool]:
         """What tells whether there is something new: status, the number of events so far, whether to stop."""
         ...
+
+
+def author_after_removal(name: str) -> str:
+    """The author of experiments whose user was removed; no account can have this name, because of the `/`."""
+    return f"{name}{_REMOVED}"
+
+
+def shown_author(author: str) -> str:
+    """An author as people read it."""
+    return f"{author.removesuffix(_REMOVED)} (removed)" if author.endswith(_REMOVED) else author
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +127,10 @@ class Accounts(Protocol):
         ...
 
     def remove_user(self, name: str) -> None:
-        """Forget a user and their passes; their experiments and the audit log stay.
+        """Forget a user and their passes; the audit log stays.
 
-        `NotFoundError` if there is none of that name.
+        Their experiments stay too, with `author_after_removal` as their author: somebody who gets an account of the
+        same name later does not get them. `NotFoundError` if there is none of that name.
         """
         ...
 

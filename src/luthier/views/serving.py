@@ -52,6 +52,14 @@ def serve(
     https: Annotated[
         bool, typer.Option("--https", help="Browsers reach it through HTTPS, by a proxy in front of it.")
     ] = False,
+    proxies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--proxy",
+            help="A proxy in front of it, whose X-Forwarded-For is believed; nobody's is by default.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     local: Local = 1,
     batch: Batch = 50,
     no_worker: Annotated[
@@ -64,6 +72,10 @@ def serve(
     Example: luthier serve --port 8080
     """
     _require_packages()
+    from luthier.views.server.addresses import Proxies
+    from luthier.views.server.connections import Limits
+
+    limits = Limits(Proxies.parse(proxies or ()))
     books = _books(store)
     door = _doorkeeper(books)
     working = _worker(books, store, local, batch)
@@ -89,7 +101,7 @@ def serve(
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)
         try:
-            serve_on(create_app(books, place), listening)
+            serve_on(create_app(books, place), listening, limits)
         finally:
             stopped.set()
         if looking is not None:
@@ -158,7 +170,7 @@ def list_users(store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--
 
 @user.command("remove")
 def remove_user(name: Name, store: StoreUrl = None) -> None:
-    """Remove an account; what its user launched stays.
+    """Remove an account; what its user launched stays, for administrators to see.
 
     Example: luthier user remove ada
     """

@@ -3,34 +3,24 @@
 import hashlib
 import hmac
 import secrets
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 from luthier.store.base import Record
 from luthier.store.books import Accounts, Pass, PassKind, Role, User
-
-if TYPE_CHECKING:
-    from argon2 import PasswordHasher
+from luthier.views.server.login_limits import Attempt, LoginLimits
+from luthier.views.server.passwords import hash_of, hash_of_anything, is_password
 
 LOCAL = "local"
 """The one user of a server without accounts; whoever holds its invitation."""
 
 SESSION_S = 14 * 24 * 3600.0
 INVITATION_S = 24 * 3600.0
-SHORTEST_PASSWORD = 10
-LONGEST_PASSWORD = 1000
 _LONGEST_NAME = 64
 _UNFIT = "/\\?#%"  # they mean something in the address of a page
-_FREE_FAILURES = 5
-_FORGIVEN_AFTER_S = 900.0
-_MOST_REMEMBERED = 10_000
 _RANKS: dict[Role, int] = {"viewer": 0, "user": 1, "admin": 2}
-
-_hashing = threading.Semaphore(2)  # each password takes 64 MiB while it is hashed
 
 
 class AccessError(LuthierError):
@@ -39,14 +29,6 @@ class AccessError(LuthierError):
 
 class ForbiddenError(LuthierError):
     """Somebody known, who may not do this."""
-
-
-class TooManyError(LuthierError):
-    """Too many wrong passwords; `after_s` tells when to try again."""
-
-    def __init__(self, after_s: float) -> None:
-        super().__init__(f"too many wrong passwords; try again in {after_s:.0f} s")
-        self.after_s = after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +62,16 @@ class Doorkeeper:
     are kept as Argon2 hashes.
     """
 
-    def __init__(self, accounts: Accounts, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        accounts: Accounts,
+        clock: Callable[[], float] = time.time,
+        stopwatch: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._accounts = accounts
         self._clock = clock
-        self._failures: dict[str, tuple[int, float]] = {}
-        self._lock = threading.Lock()
-        self._stand_in = _hasher().hash(secrets.token_urlsafe())
+        self.limits = LoginLimits(stopwatch)
+        self._stand_in = hash_of_anything(secrets.token_urlsafe())
 
     @property
     def has_accounts(self) -> bool:
@@ -103,19 +89,39 @@ class Doorkeeper:
             return None
         return self._issue(found.user, "session", "browser", SESSION_S)
 
-    def log_in(self, name: str, password: str, address: str) -> str:
-        """The secret of a new session; `AccessError` if name or password are wrong, and it does not say which.
+    def begin_login(self, name: str, address: str, device: str = "") -> Attempt:
+        """Somebody who may be checked now; `TooManyError` if they have to wait after too many wrong passwords.
 
-        After some failures, of this user or from this address, one has to wait, longer every time.
+        `device` is what `device_of` gave their browser earlier, if it did.
         """
-        user = self._checked(name, password, address)
+        known = self.device_of(name) if device else None
+        is_known = known is not None and hmac.compare_digest(known.encode(), device.encode("utf-8", "replace"))
+        return self.limits.begin(name, address, is_known=is_known)
+
+    def finish_login(self, attempt: Attempt, name: str, password: str) -> str:
+        """The secret of a new session; `AccessError` if name or password are wrong, and it does not say which."""
+        user = self._checked(attempt, name, password)
         return self._issue(user.name, "session", "browser", SESSION_S)
+
+    def log_in(self, name: str, password: str, address: str, device: str = "") -> str:
+        """Both in one step."""
+        return self.finish_login(self.begin_login(name, address, device), name, password)
+
+    def device_of(self, name: str) -> str | None:
+        """What a browser keeps to show that it has logged in as this user before; None without a password.
+
+        It lets nobody in. It follows from the hash of the password, so a new password makes it worthless.
+        """
+        user = self._user(name)
+        if user is None or user.password_hash is None:
+            return None
+        return hmac.new(user.password_hash.encode(), b"device", hashlib.sha256).hexdigest()
 
     def change_password(self, who: Principal, old: str, new: str, address: str) -> None:
         """Give somebody a new password; their other sessions end. `AccessError` if the old one is wrong."""
         if self._user(who.name) is None:
             raise InvalidInputError(f"{who.name} has no account, so there is no password to change")
-        user = self._checked(who.name, old, address)
+        user = self._checked(self.begin_login(who.name, address), who.name, old)
         self._accounts.put_user(replace(user, password_hash=hash_of(new)))
         self._end_sessions(who.name, but=who.pass_id)
 
@@ -167,18 +173,14 @@ class Doorkeeper:
             return
         raise InvalidInputError(f"user {changed.name}: somebody has to be an administrator; make another one first")
 
-    def _checked(self, name: str, password: str, address: str) -> User:
-        """The user of this name and password; what is tried counts as wrong until it has turned out to be right."""
-        keys = (f"user {name[:_LONGEST_NAME]}", f"address {address}")
-        self._count(keys)
+    def _checked(self, attempt: Attempt, name: str, password: str) -> User:
+        """The user of this name and password; the attempt counts as wrong until it has turned out to be right."""
         user = self._user(name)
         known = user.password_hash if user is not None and not user.disabled else None
-        right = _is_password(known or self._stand_in, password)  # the same work for a user who is not there
+        right = is_password(known or self._stand_in, password)  # the same work for a user who is not there
         if user is None or known is None or not right:
             raise AccessError("wrong name or password")
-        with self._lock:
-            for key in keys:
-                self._failures.pop(key, None)
+        self.limits.succeed(attempt)
         return user
 
     def _end_sessions(self, name: str, but: int | None = None) -> None:
@@ -209,25 +211,6 @@ class Doorkeeper:
         except NotFoundError:
             return None
 
-    def _count(self, keys: tuple[str, ...]) -> None:
-        """Note one more try, or raise if it comes too soon after too many."""
-        now = self._clock()
-        with self._lock:
-            wait_s = max(self._wait_s(key, now) for key in keys)
-            if wait_s > 0:
-                raise TooManyError(wait_s)
-            for key in keys:
-                count, last = self._failures.pop(key, (0, 0.0))
-                self._failures[key] = (1 if now - last > _FORGIVEN_AFTER_S else count + 1, now)
-            while len(self._failures) > _MOST_REMEMBERED:  # the oldest goes, so that memory stays bounded
-                self._failures.pop(next(iter(self._failures)))
-
-    def _wait_s(self, key: str, now: float) -> float:
-        count, last = self._failures.get(key, (0, 0.0))
-        if count < _FREE_FAILURES or now - last > _FORGIVEN_AFTER_S:
-            return 0.0
-        return last + min(2.0 ** (count - _FREE_FAILURES), _FORGIVEN_AFTER_S) - now
-
 
 def digest_of(secret: str) -> str:
     """What is kept of a secret: it is random and long, so a plain hash is enough."""
@@ -239,30 +222,6 @@ def csrf_of(secret: str) -> str:
     return hmac.new(secret.encode("utf-8", "surrogatepass"), b"csrf", hashlib.sha256).hexdigest()
 
 
-def hash_of(password: str) -> str:
-    """What is kept of a password."""
-    if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-        raise InvalidInputError(f"password: give {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
-    with _hashing:
-        return _hasher().hash(_encoded(password))
-
-
-def _is_password(hashed: str, password: str) -> bool:
-    from argon2.exceptions import VerificationError
-
-    if len(password) > LONGEST_PASSWORD:
-        return False
-    try:
-        with _hashing:
-            return _hasher().verify(hashed, _encoded(password))
-    except VerificationError:
-        return False
-
-
-def _encoded(password: str) -> bytes:
-    return password.encode("utf-8", "surrogatepass")
-
-
 def _check_name(name: str) -> None:
     plain = name.isprintable() and name == name.strip() and not any(character in _UNFIT for character in name)
     if not plain or not 0 < len(name) <= _LONGEST_NAME or name in (LOCAL, ".", ".."):
@@ -270,9 +229,3 @@ def _check_name(name: str) -> None:
             f"user: {name[:_LONGEST_NAME]!r} is no name; give up to {_LONGEST_NAME} printable characters without "
             f"{' '.join(_UNFIT)}, and not {LOCAL!r}"
         )
-
-
-def _hasher() -> "PasswordHasher":
-    from argon2 import PasswordHasher
-
-    return PasswordHasher()

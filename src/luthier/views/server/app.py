@@ -18,18 +18,23 @@ from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableE
 from luthier.store import data_directory
 from luthier.store.books import Books
 from luthier.views.jobs import library
-from luthier.views.server.access import AccessError, Doorkeeper, ForbiddenError, TooManyError
-from luthier.views.server.context import Context
+from luthier.views.server.access import AccessError, Doorkeeper, ForbiddenError
+from luthier.views.server.context import Context, known_visitor
 from luthier.views.server.feed import Feed
 from luthier.views.server.live import Live
+from luthier.views.server.login_limits import TooManyError
 from luthier.views.server.metrics import Metrics
 from luthier.views.server.middleware import LimitedBody, SafeHeaders, Timed
 from luthier.views.server.operations import NotNowError, Operations
+from luthier.views.server.passwords import PasswordQueue
 from luthier.views.server.plain import Answer
 from luthier.views.server.results import Results
+from luthier.views.server.store_errors import STORE_AWAY, StoreLog, is_about_the_store
 
 if TYPE_CHECKING:
     from luthier.views.server.oidc import Provider
+
+_store_log = StoreLog()
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SMALLEST_PACKED_BYTES = 1024
@@ -86,17 +91,19 @@ def create_app(
         live=Live(books),
         feed=Feed(books),
         metrics=Metrics(),
+        passwords=PasswordQueue(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports
         is_https=place.is_https,
     )
     app.add_exception_handler(LuthierError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(RecursionError, _too_deep)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _broken)
     app.add_middleware(LimitedBody)
     app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_PACKED_BYTES)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK_NAMES, *place.hosts], www_redirect=False)
-    app.add_middleware(SafeHeaders)
+    app.add_middleware(SafeHeaders, is_https=place.is_https)
     app.add_middleware(Timed, report=context.metrics.request)
     add_api(app)
     if (provider := provider or provider_in(os.environ)) is not None:
@@ -109,12 +116,26 @@ def _operation_id(route: APIRoute) -> str:
     return route.name
 
 
-async def _problem(_: Request, error: Exception) -> Response:
+async def _problem(request: Request, error: Exception) -> Response:
+    if is_about_the_store(error):
+        return Answer({"error": _said_of_store(request, error)}, 503)
     status = next(status for kind, status in _STATUS if isinstance(error, kind))
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     if isinstance(error, TooManyError):
         headers["Retry-After"] = str(int(error.after_s) + 1)
     return Answer({"error": str(error)}, status, headers)
+
+
+def _said_of_store(request: Request, error: Exception) -> str:
+    """For administrators what is wrong; others learn neither where the store is nor who uses it."""
+    _store_log.note(error)
+    who = known_visitor(request)
+    return str(error) if who is not None and who.role == "admin" else STORE_AWAY
+
+
+async def _too_deep(_: Request, __: Exception) -> Response:
+    """What the check at the entrance did not foresee: whatever exhausts the stack was sent so."""
+    return Answer({"error": "what was sent is nested too deeply; make it flatter"}, 422)
 
 
 async def _invalid(_: Request, error: Exception) -> Response:

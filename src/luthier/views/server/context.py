@@ -14,9 +14,11 @@ from luthier.views.server.feed import Feed
 from luthier.views.server.live import Live
 from luthier.views.server.metrics import Metrics
 from luthier.views.server.operations import Operations
+from luthier.views.server.passwords import PasswordQueue
 from luthier.views.server.results import Results
 
 CSRF_HEADER = "X-Luthier-CSRF"
+_DEVICE_S = 365 * 24 * 3600.0
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _BEARER = HTTPBearer(auto_error=False, description="A token made on the page of your account, or by POST /me/tokens.")
 
@@ -33,6 +35,7 @@ class Context:
     live: Live
     feed: Feed
     metrics: Metrics
+    passwords: PasswordQueue
     cookie: str
     is_https: bool = False
 
@@ -48,9 +51,18 @@ def visitor(request: Request) -> Principal | None:
     context = context_of(request)
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
-        return context.door.recognise(secret.strip(), "token")
-    session = request.cookies.get(context.cookie)
-    return None if session is None else context.door.recognise(session, "session")
+        who = context.door.recognise(secret.strip(), "token")
+    else:
+        session = request.cookies.get(context.cookie)
+        who = None if session is None else context.door.recognise(session, "session")
+    request.state.who = who
+    return who
+
+
+def known_visitor(request: Request) -> Principal | None:
+    """Who was recognised earlier in this request; the store is not asked again."""
+    who: Principal | None = getattr(request.state, "who", None)
+    return who
 
 
 def require_own_page(request: Request, csrf: str | None) -> None:
@@ -91,6 +103,28 @@ def set_session(response: Response, context: Context, secret: str) -> None:
         httponly=True,
         samesite="lax",
     )
+
+
+def device_in(request: Request) -> str:
+    """What the browser keeps of an earlier log-in; empty if nothing."""
+    return request.cookies.get(_device_cookie(context_of(request)), "")
+
+
+def set_device(response: Response, context: Context, device: str) -> None:
+    """Let a browser show later that somebody has logged in with it; it lets nobody in."""
+    response.set_cookie(
+        _device_cookie(context),
+        device,
+        max_age=int(_DEVICE_S),
+        path="/api/v1/session",
+        secure=context.is_https,
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def _device_cookie(context: Context) -> str:
+    return f"{context.cookie}-device"
 
 
 def clear_session(response: Response, context: Context) -> None:

@@ -10,6 +10,10 @@ from luthier.views.listing import status_text
 MOST_COUNTED = 1000
 """How many of the newest experiments are counted; every look at the store has an end."""
 
+OTHER = "other"
+"""What an HTTP method counts as that is none of the usual ones: a label that clients could choose has no bound."""
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _STATUSES = ("queued", "running", "interrupted", "stopped", "finished", "failed")
 _BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
 
@@ -35,8 +39,8 @@ class Metrics:
         )
 
     def request(self, method: str, operation: str, status: int, seconds: float) -> None:
-        """Note a request that was answered."""
-        self._seconds.labels(method, operation, str(status)).observe(seconds)
+        """Note a request that was answered; `operation` names a part of this program, never what a client sent."""
+        self._seconds.labels(method if method in _METHODS else OTHER, operation, str(status)).observe(seconds)
 
     def text(self, books: Books, streams: int) -> str:
         """Everything, in Prometheus's own format."""

@@ -26,13 +26,15 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_ONLY_HTTPS = "max-age=31536000"  # a year
 
 
 class SafeHeaders:
-    """Adds what every answer says to browsers."""
+    """Adds what every answer says to browsers; with HTTPS, that they never come without it again."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, is_https: bool = False) -> None:
         self._app = app
+        self._headers = {**_HEADERS, **({"Strict-Transport-Security": _ONLY_HTTPS} if is_https else {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -43,7 +45,7 @@ class SafeHeaders:
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
                 if scope["path"].startswith("/api/"):
                     headers.setdefault("Cache-Control", "no-store")

@@ -23,8 +23,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
 from luthier.store.books import Role
 from luthier.views.server.access import AccessError, ForbiddenError
-from luthier.views.server.context import Context, Server, set_session
+from luthier.views.server.context import Context, Server, set_session, visitor
 from luthier.views.server.pages import safe_next
+from luthier.views.server.store_errors import STORE_AWAY, is_about_the_store
 
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
 _COOKIE_S = 600
@@ -86,6 +87,8 @@ def add_oidc(app: FastAPI, provider: Provider) -> None:
 
     def log_in(request: Request, server: Server) -> Response:
         try:
+            if visitor(request) is not None:  # a link on another site must not replace a session
+                return RedirectResponse(safe_next(request.query_params.get("next", "/")), 303)
             return _sent_away(provider, request, server)
         except LuthierError as error:
             return _sorry(error)
@@ -258,7 +261,14 @@ def _require_web(url: str) -> None:
 
 
 def _sorry(error: LuthierError) -> Response:
-    status = 503 if isinstance(error, UnavailableError) else 401 if isinstance(error, AccessError) else 403
-    text = escape(str(error).encode("utf-8", "replace").decode())
+    status = (
+        503
+        if isinstance(error, UnavailableError) or is_about_the_store(error)
+        else 401
+        if isinstance(error, AccessError)
+        else 403
+    )
+    said = STORE_AWAY if is_about_the_store(error) else str(error)
+    text = escape(said.encode("utf-8", "replace").decode())
     page = f'<!doctype html><html lang="en"><title>luthier</title><p>{text}.</p><p><a href="/login">Back</a></p></html>'
     return HTMLResponse(page, status)

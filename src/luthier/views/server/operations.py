@@ -10,7 +10,7 @@ from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFound
 from luthier.spec.experiment_file import Declared
 from luthier.spec.yaml_lines import Document, parse_document
 from luthier.store.base import Json, Origin, Record, StopRequest
-from luthier.store.books import Books, Entry
+from luthier.store.books import Books, Entry, shown_author
 from luthier.views.files import discard_files
 from luthier.views.jobs import declared_by
 from luthier.views.listing import status_text
@@ -150,7 +150,9 @@ class Operations:
     def _changeable(self, who: Principal, experiment_id: int) -> Record:
         record = self.seen(who, experiment_id)
         if not who.may_change(record):
-            raise ForbiddenError(f"experiment {experiment_id} belongs to {record.author or 'the command line'}")
+            raise ForbiddenError(
+                f"experiment {experiment_id} belongs to {shown_author(record.author) or 'the command line'}"
+            )
         return record
 
     def _require_idle(self, record: Record) -> None:

@@ -6,6 +6,7 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
+from luthier.views.server.connections import Limits, protocol_with
 from luthier.views.server.context import Context
 
 GRACE_S = 10
@@ -27,17 +28,29 @@ class LuthierServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def server_of(app: FastAPI) -> LuthierServer:
-    """The server of an application; its method `run` takes the sockets to listen on."""
+def server_of(app: FastAPI, limits: Limits | None = None) -> LuthierServer:
+    """The server of an application; its method `run` takes the sockets to listen on.
+
+    What a request says about where it came from is believed only if it comes from one of the proxies of `limits`.
+    """
+    limits = limits or Limits()
     return LuthierServer(
         uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_S, server_header=False
+            app,
+            http=protocol_with(limits),
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            proxy_headers=bool(limits.proxies.networks),
+            forwarded_allow_ips=limits.proxies.texts,
+            timeout_graceful_shutdown=GRACE_S,
+            server_header=False,
         )
     )
 
 
-def serve(app: FastAPI, listening: socket.socket) -> None:
+def serve(app: FastAPI, listening: socket.socket, limits: Limits | None = None) -> None:
     """Answer requests until SIGINT or SIGTERM; a second SIGINT waits for nothing."""
     gc.freeze()
     gc.set_threshold(*_COLLECT)
-    server_of(app).run(sockets=[listening])
+    server_of(app, limits).run(sockets=[listening])

@@ -1,6 +1,7 @@
 """One experiment in a listing, as one particular person sees it."""
 
 from luthier.store.base import Json, Record
+from luthier.store.books import shown_author
 from luthier.views.listing import status_text
 from luthier.views.server.access import Principal
 
@@ -14,7 +15,7 @@ def summary_of(record: Record, who: Principal) -> dict[str, Json]:
         "id": record.id,
         "name": record.name,
         "status": status_text(record),
-        "author": record.author,
+        "author": shown_author(record.author),
         "shared": record.shared,
         "created_at": record.created_at,
         "runs": record.runs,

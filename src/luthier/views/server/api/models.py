@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from luthier.views.plain import plain
 from luthier.views.server.operations import LONGEST_TEXT
+from luthier.views.server.texts import check_body, check_line
 
 LARGEST_NUMBER = 2**31 - 1
 T = TypeVar("T")
@@ -19,17 +20,11 @@ def _is_finite(value: JsonValue) -> JsonValue:
     return value
 
 
-def _without_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("holds a NUL character")
-    return text
-
-
 Id = Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="The number of the experiment.", examples=[1])]
 Limit = Annotated[int, Query(ge=1, le=500, description="How many to list at most.")]
 Before = Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER, description="`next` of the page before.")]
 After = Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER, description="`next` of the page before.")]
-Short = Annotated[str, Field(max_length=200), AfterValidator(_without_nul)]
+Short = Annotated[str, Field(max_length=200), AfterValidator(check_line)]
 Yaml = Annotated[str, Field(max_length=LONGEST_TEXT, description="The text of a YAML file.")]
 Document = Annotated[dict[str, JsonValue], AfterValidator(_is_finite)]
 Outcome = Literal["running", "completed", "failed", "timedout", "pruned", "lost"]
@@ -40,6 +35,12 @@ class Given(BaseModel):
     """Something that comes in: what nobody knows is an error."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_sound(cls, values: object) -> object:
+        check_body(values)
+        return values
 
 
 class Told(BaseModel):

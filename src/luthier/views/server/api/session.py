@@ -1,13 +1,15 @@
 """Coming in and going out, and what somebody has of their own: tokens, a password."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 from pydantic import ConfigDict, Field
+from starlette.concurrency import run_in_threadpool
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store.books import Entry, Pass, Role
-from luthier.views.server.access import Principal
+from luthier.views.server.access import AccessError, ForbiddenError, Principal
 from luthier.views.server.api.models import ERRORS, LARGEST_NUMBER, Given, Problem, Short, Told
 from luthier.views.server.context import (
     Context,
@@ -15,12 +17,17 @@ from luthier.views.server.context import (
     Viewer,
     address_of,
     clear_session,
+    device_in,
     require_own_page,
+    set_device,
     set_session,
+    visitor,
 )
+from luthier.views.server.login_limits import TooManyError
 
 router = APIRouter(tags=["session"], responses=ERRORS)
 
+_LONGEST_SHOWN = 64  # of what strangers typed
 _DAY_S = 24 * 3600.0
 _TOO_MANY: dict[int | str, dict[str, object]] = {429: {"model": Problem, "description": "Too many wrong passwords."}}
 
@@ -53,6 +60,15 @@ class Welcome(Told):
     )
 
     user: Me
+
+
+class GivenInvitation(Given):
+    """An invitation."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"token": "q3vJ..."}]})
+
+    token: Annotated[str, Field(max_length=200)]
+    """What stands after `token=` in the link."""
 
 
 class NewToken(Given):
@@ -116,19 +132,37 @@ class NewPassword(Given):
 
 
 @router.post("/session", summary="Log in with name and password", responses=_TOO_MANY)
-def log_in(request: Request, response: Response, server: Server, given: Login) -> Welcome:
+async def log_in(request: Request, response: Response, server: Server, given: Login) -> Welcome:
     """Sets the cookie of a session. The header `X-Luthier-CSRF` must be there, with any text.
 
     After some wrong passwords the answer is 429, and `Retry-After` says for how many seconds.
     """
     require_own_page(request, None)
-    secret = server.door.log_in(given.name, given.password, address_of(request))
-    who = server.door.recognise(secret, "session")
-    if who is None:
-        raise NotFoundError(f"user {given.name} was removed this very moment")
-    set_session(response, server, secret)
-    note(server, who, "log in", f"user {who.name}")
-    return Welcome(user=_me(who))
+    door, address = server.door, address_of(request)
+    try:
+        attempt = await run_in_threadpool(door.begin_login, given.name, address, device_in(request))
+        check = partial(door.finish_login, attempt, given.name, given.password)
+        secret = await server.passwords.run(check, is_known=attempt.is_known)
+    except (AccessError, TooManyError):
+        await run_in_threadpool(_note_failure, server, given.name, address)
+        raise
+    return await run_in_threadpool(_welcomed, response, server, secret, "log in")
+
+
+@router.post("/session/invitation", summary="Come in by invitation")
+def accept_invitation(request: Request, response: Response, server: Server, given: GivenInvitation) -> Welcome:
+    """Sets the cookie of a session, as logging in does; an invitation works once. Another session of the browser ends.
+
+    The header `X-Luthier-CSRF` must be there, with any text; in a browser that has a session, with its own.
+    """
+    earlier = visitor(request)
+    require_own_page(request, None if earlier is None else earlier.csrf)
+    secret = server.door.enter(given.token)
+    if secret is None:
+        raise ForbiddenError("this link no longer works: it was used before, is too old or is not complete")
+    if earlier is not None and earlier.csrf is not None:
+        server.books.accounts.revoke(earlier.pass_id)
+    return _welcomed(response, server, secret, "enter by invitation")
 
 
 @router.delete("/session", summary="Log out", status_code=204)
@@ -174,15 +208,39 @@ def delete_token(
 
 
 @router.put("/me/password", summary="Change your password", status_code=204, responses=_TOO_MANY)
-def change_password(request: Request, server: Server, who: Viewer, given: NewPassword) -> None:
+async def change_password(request: Request, server: Server, who: Viewer, given: NewPassword) -> None:
     """Your other sessions end; tokens stay."""
-    server.door.change_password(who, given.old, given.new, address_of(request))
-    note(server, who, "change password", f"user {who.name}")
+    change = partial(server.door.change_password, who, given.old, given.new, address_of(request))
+    await server.passwords.run(change)
+    await run_in_threadpool(note, server, who, "change password", f"user {who.name}")
 
 
 def note(server: Context, who: Principal, action: str, target: str, detail: str = "") -> None:
     """Write to the audit log."""
     server.books.accounts.note(Entry(0, server.operations.clock(), who.name, action, target, detail))
+
+
+def _note_failure(server: Context, name: str, address: str) -> None:
+    """Write a failed log-in to the audit log, within bounds: strangers cause it, and choose the name."""
+    left_out = server.door.limits.may_note()
+    if left_out is None:
+        return
+    typed = name[:_LONGEST_SHOWN] if name.isprintable() else ascii(name[:_LONGEST_SHOWN])[1:-1][:_LONGEST_SHOWN]
+    more = f"; {left_out} more since the entry before" if left_out else ""
+    detail = f"from {address[:_LONGEST_SHOWN]}{more}"
+    server.books.accounts.note(Entry(0, server.operations.clock(), "", "failed log-in", f"user {typed}", detail))
+
+
+def _welcomed(response: Response, server: Context, secret: str, action: str) -> Welcome:
+    """Give a browser its new session."""
+    who = server.door.recognise(secret, "session")
+    if who is None:
+        raise NotFoundError("this user was removed a moment ago")
+    set_session(response, server, secret)
+    if (device := server.door.device_of(who.name)) is not None:
+        set_device(response, server, device)
+    note(server, who, action, f"user {who.name}")
+    return Welcome(user=_me(who))
 
 
 def _me(who: Principal) -> Me:

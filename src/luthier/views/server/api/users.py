@@ -85,7 +85,7 @@ def put_user(server: Server, who: Admin, name: Name, given: ChangedAccount) -> A
 
 @router.delete("/users/{name}", summary="Forget an account", status_code=204)
 def delete_user(server: Server, who: Admin, name: Name) -> None:
-    """What the user launched stays."""
+    """What the user launched stays; a new account of the same name does not get it."""
     server.door.remove_user(name)
     note(server, who, "remove user", f"user {name}")
 
