@@ -48,6 +48,8 @@ def test_half_a_character_is_refused_wherever_it_stands(server: Running, text: s
         reply = server.ask("POST", f"{API}{path}", body)
         assert reply.status == 422, (path, reply)
         assert b"half a character" in reply.body
+    escaped = f'a: "{json.dumps(text)[1:-1]}"'  # in YAML's own way
+    assert b"half a character" in server.ask("POST", f"{API}/experiments/document", {"yaml": escaped}).body
     assert not server.books.history.experiments()
 
 
@@ -134,3 +136,12 @@ def test_a_new_account_does_not_get_what_an_old_one_of_its_name_had(server: Runn
     assert seen["author"] == "ada (removed)"
     assert server.ask("PUT", f"{API}/users/ada%2Fremoved", {"role": "admin"}, token=root).status in (404, 405, 422)
     assert server.books.history.create("x", {}, 1.0, Origin("ada/removed", None, "k")).author == "ada/removed"
+
+
+@pytest.mark.parametrize("depth", [100, 400, 800])
+def test_deep_yaml_is_refused_in_one_line(server: Running, depth: int) -> None:
+    for text in ("a: " + "[" * depth + "]" * depth, "a: " + "{b: " * depth + "1" + "}" * depth):
+        for path in ("/experiments", "/experiments/check", "/experiments/document", "/components", "/components/check"):
+            reply = server.ask("POST", f"{API}{path}", {"yaml": text})
+            assert reply.status < 500, (depth, path, reply)
+            assert b"error" in reply.body

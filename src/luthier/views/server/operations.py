@@ -15,6 +15,7 @@ from luthier.views.files import discard_files
 from luthier.views.jobs import declared_by
 from luthier.views.listing import status_text
 from luthier.views.server.access import ForbiddenError, Principal
+from luthier.views.server.texts import check_body
 
 LONGEST_TEXT = 200_000
 """A second or two of reading YAML; scripts that are run with it may have 128 KiB."""
@@ -168,7 +169,12 @@ def parsed(text: str, source: str) -> Document:
     """The document that a text from outside describes; `source` is what errors call it."""
     if len(text) > LONGEST_TEXT:
         raise InvalidInputError(f"{source}: it has {len(text)} characters; {LONGEST_TEXT} are the most")
-    return parse_document(text, source)
+    document = parse_document(text, source)
+    try:
+        check_body(document.values)  # YAML has escapes for half a character, too
+    except ValueError as error:
+        raise InvalidInputError(f"{source}: {error}") from None
+    return document
 
 
 def _require_command(record: Record) -> None:
