@@ -11,9 +11,9 @@ import pytest
 from tests.server.conftest import EXPERIMENT, Running, Starter
 
 from luthier.store.base import Origin
+from luthier.texts import DEEPEST
 from luthier.views.server.app import Place
 from luthier.views.server.store_errors import STORE_AWAY
-from luthier.views.server.texts import MOST_NESTED
 
 API = "/api/v1"
 
@@ -23,7 +23,7 @@ def nested(depth: int, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["list", "mapping"])
-@pytest.mark.parametrize("depth", [MOST_NESTED, 200, 400, 900, 5_000, 100_000])
+@pytest.mark.parametrize("depth", [DEEPEST, 200, 400, 900, 5_000, 100_000])
 def test_deep_json_is_refused_in_one_line(server: Running, depth: int, kind: str) -> None:
     for path, field in (("/experiments/yaml", "document"), ("/experiments", "components"), ("/me/tokens", "label")):
         raw = f'{{"{field}": {{"a": {nested(depth, kind)}}}}}'.encode()

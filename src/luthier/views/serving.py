@@ -60,6 +60,14 @@ def serve(
             metavar="ADDRESS",
         ),
     ] = None,
+    run_timeout: Annotated[
+        str,
+        typer.Option(
+            "--run-timeout",
+            help="Kill a run after this long if its experiment sets no timeout; 0 for no limit.",
+            metavar="TIME",
+        ),
+    ] = "24h",
     local: Local = 1,
     batch: Batch = 50,
     no_worker: Annotated[
@@ -76,6 +84,7 @@ def serve(
     from luthier.views.server.connections import Limits
 
     limits = Limits(Proxies.parse(proxies or ()))
+    run_timeout_s = _run_timeout(run_timeout)
     books = _books(store)
     door = _doorkeeper(books)
     working = _worker(books, store, local, batch)
@@ -101,7 +110,7 @@ def serve(
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)
         try:
-            serve_on(create_app(books, place), listening, limits)
+            serve_on(create_app(books, place, run_timeout_s=run_timeout_s), listening, limits)
         finally:
             stopped.set()
         if looking is not None:
@@ -197,6 +206,12 @@ def _require_packages() -> None:
     for name in ("argon2", "fastapi", "fastapi_offline", "jinja2", "plotly", "prometheus_client", "uvicorn"):
         if find_spec(name) is None:
             raise NotFoundError(f"the server needs {name}: pip install 'luthier[serve]'")
+
+
+def _run_timeout(text: str) -> float | None:
+    from luthier.spec import parse_duration
+
+    return None if text == "0" else parse_duration(text)
 
 
 def _books(store: str | None) -> "Books":

@@ -25,7 +25,7 @@ from luthier.views.server.live import Live
 from luthier.views.server.login_limits import TooManyError
 from luthier.views.server.metrics import Metrics
 from luthier.views.server.middleware import LimitedBody, SafeHeaders, Timed
-from luthier.views.server.operations import NotNowError, Operations
+from luthier.views.server.operations import RUN_TIMEOUT_S, NotNowError, Operations
 from luthier.views.server.passwords import PasswordQueue
 from luthier.views.server.plain import Answer
 from luthier.views.server.results import Results
@@ -62,7 +62,12 @@ class Place:
 
 
 def create_app(
-    books: Books, place: Place, *, folder: Path | None = None, provider: "Provider | None" = None
+    books: Books,
+    place: Place,
+    *,
+    folder: Path | None = None,
+    provider: "Provider | None" = None,
+    run_timeout_s: float | None = RUN_TIMEOUT_S,
 ) -> FastAPI:
     """The server over one store; runs are made below `folder`, the data directory of this user if there is none.
 
@@ -86,7 +91,7 @@ def create_app(
         books=books,
         library=library(),
         door=Doorkeeper(books.accounts),
-        operations=Operations(books, home / "work"),
+        operations=Operations(books, home / "work", run_timeout_s=run_timeout_s),
         results=Results(books),
         live=Live(books),
         feed=Feed(books),
