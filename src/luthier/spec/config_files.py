@@ -21,6 +21,8 @@ _INI_SECTION = re.compile(r"\s*+\[(?P<name>[^\]]*+)\]")
 _TOML_TABLE = re.compile(r"\s*+\[(?P<name>[^\[\]]++)\]\s*+(?:#.*+)?$")
 _SEPARATOR = re.compile(r"[ \t]*+[=:][ \t]*+")
 _QUOTED = re.compile(r"\"(?:[^\"\\]++|\\.)*+\"|'[^']*+'")
+_TEXT_OR_COMMENT = re.compile(r"\"(?:[^\"\\\n]++|\\.)*+\"?+|'[^'\n]*+'?+|#[^\n]*+")
+_ENDS_KEY = re.compile(r"[=,\[\]{}\n]")
 _COMMENT = re.compile(r"(?<!\s)\s++[#;]")
 _TAG = re.compile(r"""<(?:[^"'>]++|"[^"]*+"|'[^']*+')*+>""")
 _ATTRIBUTE = re.compile(r"""\s(?P<name>[^\s=<>"'/]++)\s*+=\s*+(?P<value>"[^"]*+"|'[^']*+')""")
@@ -114,16 +116,27 @@ def _toml(text: str, steps: _Steps, value: Value) -> str:
     import tomllib
 
     try:
-        before = tomllib.loads(check_nesting(text, "the file"))
+        before = tomllib.loads(_checked_toml(text))
         after = _line_edit(text, steps, _TOML_TABLE, _literal(value))
         expected = _with(before, steps, value)
         if tomllib.loads(after) == expected:
             return after
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # so it also tells of a number with thousands of digits
         raise InvalidInputError(f"this is not TOML, or the value takes several lines: {error}") from None
     except RecursionError:
         raise InvalidInputError("the file is nested too deeply; make it flatter") from None
     raise LookupError("is not a value on a line of its own")
+
+
+def _checked_toml(text: str) -> str:
+    """The text, unless it is nested so deeply that reading it takes time by the square of its length."""
+    check_nesting(text, "the file")
+    depth = 0
+    for part in _TEXT_OR_COMMENT.sub("", text).split("."):
+        depth = 0 if _ENDS_KEY.search(part) else depth + 1
+        if depth > DEEPEST:
+            raise InvalidInputError(f"the file: a key has more than {DEEPEST} parts; make it flatter")
+    return text
 
 
 def _with(tree: object, steps: _Steps, value: Value) -> object:

@@ -20,7 +20,7 @@ from luthier.views.server.context import Viewer
 router = APIRouter(tags=["drafts"], responses=ERRORS)
 
 _NOT_OPTIONS = ("self", "space", "seed", "budget")
-_PATTERNS = {"regex": "regex:time: ([0-9.]+)", "json": "json:jobs.0.read.iops"}
+_PATTERNS = {"regex": r"regex:time: (\S+)", "json": "json:jobs.0.read.iops"}
 _RESAMPLES = {
     "static:3": "Every configuration runs three times.",
     "sedr:10%": "Until the 95 % interval of the mean is no wider than 10 % of it.",

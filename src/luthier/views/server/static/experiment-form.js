@@ -112,7 +112,7 @@ export class ExperimentForm {
           }),
           field("Workers", input("experiment.workers", "int", { placeholder: "1" }), { hint: "Runs at a time." }),
           field("Measure", input("experiment.measure", "list", { placeholder: "wall" }), {
-            hint: `One a line, such as wall, memory or max:regex:rate=(.*).`,
+            hint: `One a line, such as wall, memory or max:regex:rate=(\\S+).`,
           }),
           field("Runner", input("experiment.runner", "text", { placeholder: "auto", suggestions: options.runners }), {
             hint: "Slurm if the script has #SBATCH lines, else this machine.",
