@@ -12,6 +12,7 @@ from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
 from luthier.spec import Experiment, Goal, Objective
 from luthier.store import open_store
+from luthier.texts import check_name
 from luthier.trial import Config, Value
 
 
@@ -71,7 +72,8 @@ def tune(
         **settings,
     )
     history = open_store(store)
-    record = history.create(name or getattr(measure, "__name__", "function"), experiment.to_json(), time.time())
+    name = check_name(name or getattr(measure, "__name__", "function"), "name")
+    record = history.create(name, experiment.to_json(), time.time())
     return carry_on(history, record, experiment, _runner_of(measure), watch=lambda *_: None)[1]
 
 

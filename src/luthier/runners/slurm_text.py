@@ -43,7 +43,7 @@ _LOST_STATES = {
     "REQUEUED": "it was requeued after it had begun",
     "REVOKED": "its start was revoked",
 }
-_OUT_OF_MEMORY = re.compile(r"oom.kill|exceeded\b.*\bmemory limit|out of memory", re.IGNORECASE)
+_OUT_OF_MEMORY = re.compile(r"oom.kill|exceeded\b.{0,200}\bmemory limit|out of memory", re.IGNORECASE)
 _TRY_LATER = re.compile(
     r"connect|contact|controller|timed out|temporarily|communicat|transmi|authenti|I/O error|"
     r"partition not available|maintenance|disabled",

@@ -149,7 +149,7 @@ async def _invalid(_: Request, error: Exception) -> Response:
         raise error
     first = error.errors()[0]
     where = ".".join(str(step) for step in first["loc"])
-    return Answer({"error": f"{where}: {first['msg']}"}, 422)
+    return Answer({"error": f"{where}: {first['msg'].removeprefix('Value error, ')}"}, 422)
 
 
 async def _refused(_: Request, error: Exception) -> Response:
