@@ -1,0 +1,61 @@
+"""Each kind of process alone, then all of them together; a table in the end."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.kill.audit import BREACHES, Kind
+from benchmarks.kill.torture import KINDS, Report, Torture
+
+_ALL_TOGETHER = "all together"
+
+
+def main() -> int:
+    """Kill, print the table, and return 1 if anything happened that must not."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kill", description=__doc__)
+    parser.add_argument("--kills", type=int, default=200, help="how many in all (default 200)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default=",".join(KINDS), help="kinds of processes, separated by commas")
+    parser.add_argument("--store", help="an empty store for everything, such as postgresql://...; default SQLite")
+    options = parser.parse_args()
+    kinds = options.only.split(",")
+    if unknown := set(kinds) - set(KINDS):
+        parser.error(f"--only {','.join(unknown)}: there are {', '.join(KINDS)}")
+    reports: dict[str, Report] = {}
+    for number, (name, chosen, kills) in enumerate(_rows(cast("list[Kind]", kinds), options.kills)):
+        with tempfile.TemporaryDirectory(prefix="luthier-kill-") as folder:
+            torture = Torture(Path(folder), chosen, seed=1000 * options.seed + number, store=options.store)
+            reports[name] = torture.run(kills)
+        print(f"{name}: {reports[name]}", flush=True)
+    Console(width=160).print(_table(reports))
+    return 1 if any(report.findings for report in reports.values()) else 0
+
+
+def _rows(kinds: Sequence[Kind], kills: int) -> Iterator[tuple[str, Sequence[Kind], int]]:
+    """An equal share of the kills for every kind alone and, if there are several, for all together."""
+    parts = len(kinds) + (len(kinds) > 1)
+    for kind in kinds:
+        yield kind, [kind], kills // parts
+    if len(kinds) > 1:
+        yield _ALL_TOGETHER, kinds, kills - len(kinds) * (kills // parts)
+
+
+def _table(reports: dict[str, Report]) -> Table:
+    table = Table("killed", "kills", "experiments", "executions", *BREACHES, "given up", "seconds")
+    for name, report in reports.items():
+        breaches = [str(report.count(breach)) for breach in BREACHES]
+        kills, took = str(sum(report.kills.values())), f"{report.took_s:.0f}"
+        table.add_row(
+            name, kills, str(report.experiments), str(report.executions), *breaches, str(report.given_up), took
+        )
+    return table
+
+
+if __name__ == "__main__":
+    sys.exit(main())
