@@ -22,7 +22,6 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200, help="how many in all (default 200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default=",".join(KINDS), help="kinds of processes, separated by commas")
-    parser.add_argument("--store", help="an empty store for everything, such as postgresql://...; default SQLite")
     options = parser.parse_args()
     kinds = options.only.split(",")
     if unknown := set(kinds) - set(KINDS):
@@ -30,7 +29,7 @@ def main() -> int:
     reports: dict[str, Report] = {}
     for number, (name, chosen, kills) in enumerate(_rows(cast("list[Kind]", kinds), options.kills)):
         with tempfile.TemporaryDirectory(prefix="luthier-kill-") as folder:
-            torture = Torture(Path(folder), chosen, seed=1000 * options.seed + number, store=options.store)
+            torture = Torture(Path(folder), chosen, seed=1000 * options.seed + number)
             reports[name] = torture.run(kills)
         print(f"{name}: {reports[name]}", flush=True)
     Console(width=160).print(_table(reports))

@@ -66,7 +66,7 @@ def audit(evidence: Evidence) -> list[Finding]:
     for key in started.keys() | finished.keys() | runs.keys():
         findings += _executions(key, runs.get(key), started[key], finished[key])
     for key, run in runs.items():
-        findings += _outcome(key, run, kills[key], was_finished=bool(finished[key]))
+        findings += _outcome(key, run, kills[key], _Done(bool(started[key]), bool(finished[key])))
     findings += [("lost", f"{key}: {run.outcome} is no longer so") for key, run in evidence.seen.items()
                  if key not in runs or runs[key].outcome != run.outcome]  # fmt: skip
     findings += [("left alive", key) for key in evidence.alive]
@@ -101,20 +101,28 @@ def _executions(key: str, run: Run | None, started: Sequence[str], finished: Seq
         yield "mismatched", f"{key}: recorded with {config}, executed with {started} {finished}"
 
 
-def _outcome(key: str, run: Run, kills: Sequence[Kill], *, was_finished: bool) -> Iterator[Finding]:
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """How far the program came."""
+
+    started: bool
+    finished: bool
+
+
+def _outcome(key: str, run: Run, kills: Sequence[Kill], done: _Done) -> Iterator[Finding]:
     """Whether a run is recorded as what became of it."""
     outcome, kinds = run.outcome, {kill.kind for kill in kills}
     must_be_lost = any(kill.is_fatal for kill in kills)
     if isinstance(outcome, Completed):
-        if must_be_lost or not was_finished:
+        if must_be_lost or not done.finished:
             yield "invented", f"{key}: completed, but it was never carried out to its end"
         elif outcome.value != expected_value(run.config):
             yield "mismatched", f"{key}: {outcome.value} recorded for {run.config}"
     elif isinstance(outcome, Failed) and not must_be_lost:
         if "program" not in kinds or outcome.reason != "killed by SIGKILL":
             yield "lost", f"{key}: failed for no reason: {outcome.reason}"
-    elif not isinstance(outcome, Lost) or "supervisor" not in kinds:
-        yield "lost", f"{key}: recorded as {outcome}, killed were {sorted(kinds)}"
+    elif not isinstance(outcome, Lost) or not (must_be_lost or ("supervisor" in kinds and not done.started)):
+        yield "lost", f"{key}: recorded as {outcome}, {done}, killed were {sorted(kinds)}"
 
 
 def _experiments(evidence: Evidence) -> Iterator[Finding]:

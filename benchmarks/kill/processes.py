@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.kill.audit import Kill, Kind
 from luthier.runners.job_folder import JobFolder
 
-MARK = "LUTHIER_KILL_BENCHMARK"
+MARK = "KILL_BENCHMARK_SITE"
 """The environment variable by which the processes of a site are known; its value is the site's folder."""
 
 _DEATH_MS = 30_000

@@ -16,7 +16,7 @@ from luthier.store import open_store
 from luthier.store.base import Record, Store
 
 PROGRAM = Path(__file__).with_name("program.sh")
-BUDGET = 12
+BUDGET = 8
 _ENDING_S = 30.0
 _MEASURE = "regex:value: ([0-9]+)$"
 _DOCUMENT = """

@@ -21,6 +21,7 @@ _BRIEF: tuple[Kind, ...] = ("supervisor", "program")
 _BRIEF_S = 0.6  # how long to wait at most before a process of a run is killed
 _BESIDE_START_S = 1.5  # and before the others, beyond the time that luthier takes to start
 _LAUNCHED = 2  # experiments that wait or run on the server all the time
+_MOST_LAUNCHED = 4  # with those that are launched while a server is killed
 _LOOK_EVERY_S = 0.05
 _IN_FLIGHT_S = 0.05  # a server is killed at most so long after a launch was sent
 _PATIENCE_S = 300.0
@@ -96,8 +97,8 @@ class Torture:
         if self._worker is None or self._worker.has_ended():
             self._worker = self._site.start("worker", "--local", "2")
         unfinished = [record for record in self._site.records() if record.status != "finished"]
-        if begin and self._launches.open + sum(record.unattended for record in unfinished) < _LAUNCHED:
-            self._launch()
+        if begin:
+            self._launch_up_to(_LAUNCHED)
         if self._tuner is None or self._tuner.has_ended():
             mine = [record.id for record in unfinished if record.status == "failed" or not record.unattended]
             self._given_up |= {record.id for record in unfinished if record.status == "failed"}
@@ -107,9 +108,12 @@ class Torture:
                 self._tuner = self._site.tune(f"tuned-{self._asked}", self._asked)
         return not unfinished and not self._launches.open and self._tuner is None
 
-    def _launch(self) -> None:
-        self._asked += 1
-        self._launches.ask(f"launched-{self._asked}", self._asked)
+    def _launch_up_to(self, most: int) -> None:
+        """Launch an experiment unless so many wait or run already."""
+        going_on = sum(record.unattended and record.status != "finished" for record in self._site.records())
+        if self._launches.open + going_on < most:
+            self._asked += 1
+            self._launches.ask(f"launched-{self._asked}", self._asked)
 
     def _kill_one_of(self, kind: Kind) -> None:
         """Kill one as soon as there is one."""
@@ -117,7 +121,7 @@ class Torture:
         while time.monotonic() < give_up_at:
             victims = self._victims(kind)
             if kind == "server":
-                self._launch()
+                self._launch_up_to(_MOST_LAUNCHED)
                 time.sleep(self._luck.uniform(0.0, _IN_FLIGHT_S))
             dead = processes.kill(self._luck.choice(victims)) if victims else None
             if dead is not None:
@@ -145,9 +149,12 @@ class Torture:
                 self._seen |= {run.key(record.uid): run for run in runs if isinstance(run.outcome, Completed)}
 
     def _settle(self) -> None:
-        """Let everything end."""
-        give_up_at = time.monotonic() + _PATIENCE_S
-        while not self._tend(begin=False) and time.monotonic() < give_up_at:
+        """Let everything end, however long that takes as long as there is progress."""
+        progress, since = -1, time.monotonic()
+        while not self._tend(begin=False) and time.monotonic() - since < _PATIENCE_S:
+            runs = sum(record.runs for record in self._site.records())
+            if runs > progress:
+                progress, since = runs, time.monotonic()
             time.sleep(_LOOK_EVERY_S)
 
     def _report(self, took_s: float) -> Report:

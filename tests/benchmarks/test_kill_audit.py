@@ -68,6 +68,9 @@ CASES = {
         "lost", [run(0, Failed("no match"))], lines("e-0-r", *BOTH), [Kill("program", "e-0-r")]
     ),
     "done, but lost": Case("lost", [run(0, DEAD)], lines("e-0-r", *BOTH), [Kill("program", "e-0-r")]),
+    "done for another supervisor, but lost": Case(
+        "lost", [run(0, DEAD)], lines("e-0-r", *BOTH), [Kill("supervisor", "e-0-r")]
+    ),
     "done, but timed out": Case(
         "lost", [run(0, TimedOut("long"))], lines("e-0-r", *BOTH), [Kill("supervisor", "e-0-r")]
     ),

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from benchmarks.kill.torture import KINDS, Torture
 
-KILLS = 20
+KILLS = 15
 
 
 def test_killed_at_random_moments_no_run_is_lost_doubled_or_invented(tmp_path: Path) -> None:
