@@ -1,6 +1,7 @@
 """Each kind of process alone, then all of them together; a table in the end."""
 
 import argparse
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -28,10 +29,13 @@ def main() -> int:
         parser.error(f"--only {','.join(unknown)}: there are {', '.join(KINDS)}")
     reports: dict[str, Report] = {}
     for number, (name, chosen, kills) in enumerate(_rows(cast("list[Kind]", kinds), options.kills)):
-        with tempfile.TemporaryDirectory(prefix="luthier-kill-") as folder:
-            torture = Torture(Path(folder), chosen, seed=1000 * options.seed + number)
-            reports[name] = torture.run(kills)
+        folder = Path(tempfile.mkdtemp(prefix="luthier-kill-"))
+        reports[name] = Torture(folder, chosen, seed=1000 * options.seed + number).run(kills)
         print(f"{name}: {reports[name]}", flush=True)
+        if reports[name].findings:
+            print(f"{name}: store, run folders and messages are in {folder}", flush=True)
+        else:
+            shutil.rmtree(folder)
     Console(width=160).print(_table(reports))
     return 1 if any(report.findings for report in reports.values()) else 0
 

@@ -84,7 +84,6 @@ class Site:
             process = subprocess.Popen(
                 [sys.executable, "-m", "luthier", *words],
                 env=self._environment,
-                cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
