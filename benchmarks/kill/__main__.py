@@ -50,13 +50,11 @@ def _rows(kinds: Sequence[Kind], kills: int) -> Iterator[tuple[str, Sequence[Kin
 
 
 def _table(reports: dict[str, Report]) -> Table:
-    table = Table("killed", "kills", "experiments", "executions", *BREACHES, "given up", "seconds")
+    table = Table("killed", "kills", "experiments", "executions", *BREACHES, "repeated", "given up", "seconds")
     for name, report in reports.items():
-        breaches = [str(report.count(breach)) for breach in BREACHES]
-        kills, took = str(sum(report.kills.values())), f"{report.took_s:.0f}"
-        table.add_row(
-            name, kills, str(report.experiments), str(report.executions), *breaches, str(report.given_up), took
-        )
+        made = (sum(report.kills.values()), report.experiments, report.executions)
+        counts = (*made, *map(report.count, BREACHES), report.repeated, report.given_up, round(report.took_s))
+        table.add_row(name, *map(str, counts))
     return table
 
 

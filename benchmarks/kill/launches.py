@@ -3,6 +3,7 @@
 import json
 import secrets
 import threading
+import time
 import urllib.request
 from collections.abc import Callable
 from queue import Empty, Queue
@@ -19,11 +20,14 @@ _TIMEOUT_S = 20.0
 class Launches:
     """A thread that launches what is asked for; a launch whose answer did not arrive is repeated with the same key.
 
-    `address` tells where the server is at the moment, or None while there is none.
+    `address` tells where the server is at the moment, or None while there is none. `takes_s` is how long the last
+    launch took; `repeated` counts the launches that were in the store already when they were repeated.
     """
 
     def __init__(self, site: Site, address: Callable[[], str | None]) -> None:
         self.names: list[str] = []
+        self.takes_s = 0.05
+        self.repeated = 0
         self.problem: BaseException | None = None
         self._site = site
         self._address = address
@@ -71,14 +75,19 @@ class Launches:
             self.problem = error
 
     def _launch(self, name: str, seed: int) -> None:
+        was_stored = False
         while not self._ended.is_set():
             address = self._address()
             if address is not None:
+                began = time.monotonic()
                 try:
                     self._create(address, name, seed)
                 except (UnavailableError, OSError):
-                    pass  # killed meanwhile: whether it was launched is unknown, so the same again
+                    # Killed meanwhile: it does not know whether the experiment was launched, and asks for it again.
+                    was_stored = any(record.name == name for record in self._site.records())
                 else:
+                    self.takes_s = time.monotonic() - began
+                    self.repeated += was_stored
                     return
             self._ended.wait(_RETRY_S)
 

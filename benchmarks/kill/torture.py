@@ -19,21 +19,25 @@ from luthier.trial import Completed, Run
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _BRIEF: tuple[Kind, ...] = ("supervisor", "program")
 _BRIEF_S = 0.6  # how long to wait at most before a process of a run is killed
-_BESIDE_START_S = 1.5  # and before the others, beyond the time that luthier takes to start
+_BESIDE_START_S = 1.5  # and before the others, beyond twice the time that luthier takes to start
 _LAUNCHED = 2  # experiments that wait or run on the server all the time
-_MOST_LAUNCHED = 4  # with those that are launched while a server is killed
 _LOOK_EVERY_S = 0.05
-_IN_FLIGHT_S = 0.05  # a server is killed at most so long after a launch was sent
+_GLANCE_S = 0.001
 _PATIENCE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of the runs; `given_up` counts experiments that workers gave up and that were resumed by hand."""
+    """What became of the runs.
+
+    `repeated` counts launches that were repeated although they had been stored, because the answer was lost; `given_up`
+    experiments that the workers gave up and that were resumed on the command line.
+    """
 
     kills: Mapping[Kind, int]
     experiments: int
     executions: int
+    repeated: int
     given_up: int
     findings: Sequence[Finding]
     took_s: float
@@ -65,7 +69,7 @@ class Torture:
         began = time.monotonic()
         try:
             self._launches.start()
-            self._longest_s = time.monotonic() - began + _BESIDE_START_S
+            self._longest_s = 2.0 * (time.monotonic() - began) + _BESIDE_START_S
             for kind in self._in_random_order(kills):
                 longest_s = _BRIEF_S if kind in _BRIEF else self._longest_s / len(self._kinds)
                 self._work_for(self._luck.uniform(0.0, longest_s))
@@ -97,8 +101,8 @@ class Torture:
         if self._worker is None or self._worker.has_ended():
             self._worker = self._site.start("worker", "--local", "2")
         unfinished = [record for record in self._site.records() if record.status != "finished"]
-        if begin:
-            self._launch_up_to(_LAUNCHED)
+        if begin and self._launches.open + sum(record.unattended for record in unfinished) < _LAUNCHED:
+            self._launch()
         if self._tuner is None or self._tuner.has_ended():
             mine = [record.id for record in unfinished if record.status == "failed" or not record.unattended]
             self._given_up |= {record.id for record in unfinished if record.status == "failed"}
@@ -108,12 +112,20 @@ class Torture:
                 self._tuner = self._site.tune(f"tuned-{self._asked}", self._asked)
         return not unfinished and not self._launches.open and self._tuner is None
 
-    def _launch_up_to(self, most: int) -> None:
-        """Launch an experiment unless so many wait or run already."""
-        going_on = sum(record.unattended and record.status != "finished" for record in self._site.records())
-        if self._launches.open + going_on < most:
-            self._asked += 1
-            self._launches.ask(f"launched-{self._asked}", self._asked)
+    def _launch(self) -> None:
+        self._asked += 1
+        self._launches.ask(f"launched-{self._asked}", self._asked)
+
+    def _wait_for_a_launch(self) -> None:
+        """Launch an experiment and return while the server is at it: at random, or as soon as it is in the store."""
+        known = len(self._site.records())
+        self._launch()
+        if self._luck.random() < 0.5:
+            time.sleep(self._luck.uniform(0.0, 1.5 * self._launches.takes_s))
+            return
+        give_up_at = time.monotonic() + self._longest_s
+        while len(self._site.records()) == known and time.monotonic() < give_up_at:
+            time.sleep(_GLANCE_S)
 
     def _kill_one_of(self, kind: Kind) -> None:
         """Kill one as soon as there is one."""
@@ -121,8 +133,7 @@ class Torture:
         while time.monotonic() < give_up_at:
             victims = self._victims(kind)
             if kind == "server":
-                self._launch_up_to(_MOST_LAUNCHED)
-                time.sleep(self._luck.uniform(0.0, _IN_FLIGHT_S))
+                self._wait_for_a_launch()
             dead = processes.kill(self._luck.choice(victims)) if victims else None
             if dead is not None:
                 self._kills.append(dead)
@@ -167,6 +178,7 @@ class Torture:
             kills=Counter(kill.kind for kill in self._kills),
             experiments=len(experiments),
             executions=sum(line.startswith("started ") for line in trace),
+            repeated=self._launches.repeated,
             given_up=len(self._given_up),
             findings=audit(evidence),
             took_s=took_s,
