@@ -20,9 +20,9 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _BRIEF: tuple[Kind, ...] = ("supervisor", "program")
 _BRIEF_S = 0.6  # how long to wait at most before a process of a run is killed
 _BESIDE_START_S = 1.5  # and before the others, beyond twice the time that luthier takes to start
-_LAUNCHED = 2  # experiments that wait or run on the server all the time
-_LOOK_EVERY_S = 0.05
-_GLANCE_S = 0.001
+_LAUNCHED = 1  # experiments that wait or run on the server all the time
+_LOOK_EVERY_S = 0.1
+_GLANCE_S = 0.004
 _PATIENCE_S = 300.0
 
 
