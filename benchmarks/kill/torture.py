@@ -20,6 +20,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _BRIEF: tuple[Kind, ...] = ("supervisor", "program")
 _BRIEF_S = 0.6  # how long to wait at most before a process of a run is killed
 _BESIDE_START_S = 1.5  # and before the others, beyond twice the time that luthier takes to start
+_LONGEST_S = 10.0  # however slow the machine is
 _LAUNCHED = 1  # experiments that wait or run on the server all the time
 _LOOK_EVERY_S = 0.1
 _GLANCE_S = 0.004
@@ -69,7 +70,7 @@ class Torture:
         began = time.monotonic()
         try:
             self._launches.start()
-            self._longest_s = 2.0 * (time.monotonic() - began) + _BESIDE_START_S
+            self._longest_s = min(2.0 * (time.monotonic() - began) + _BESIDE_START_S, _LONGEST_S)
             for kind in self._in_random_order(kills):
                 longest_s = _BRIEF_S if kind in _BRIEF else self._longest_s / len(self._kinds)
                 self._work_for(self._luck.uniform(0.0, longest_s))
