@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from luthier.runners import supervisor
+from luthier.runners import command, supervisor
 from luthier.runners.command import Command, CommandRunner
 from luthier.runners.contract import collect
 from luthier.trial import Config, Failed, Job, Lost, Pruned, TimedOut, Value
@@ -203,6 +203,30 @@ def test_a_dead_supervisor_of_an_adopted_run(scene: Scene) -> None:
     os.kill(scene.supervisor_pid(), signal.SIGKILL)
     assert isinstance(collect(runner, ["k"])["k"].problem, Lost)
     wait_gone(command)
+
+
+def test_a_run_reported_as_lost_is_not_started_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = command._start_supervisor
+    supervisors: list[int] = []
+
+    def slow_start(folder: Path) -> int:
+        """The supervisor gets no processor before it has claimed the run."""
+        supervisors.append(start(folder))
+        os.kill(supervisors[-1], signal.SIGSTOP)
+        return supervisors[-1]
+
+    monkeypatch.setattr(command, "_start_supervisor", slow_start)
+    first, second = (
+        CommandRunner(lambda config: Command(("touch", str(tmp_path / "executed"))), tmp_path / "runs")
+        for _ in range(2)
+    )
+    first.submit(Job("k", Config({})))  # its process is killed now: nobody follows the first supervisor
+    second.submit(Job("k", Config({})))
+    os.kill(supervisors[1], signal.SIGKILL)
+    assert isinstance(collect(second, ["k"])["k"].problem, Lost)
+    os.kill(supervisors[0], signal.SIGCONT)
+    os.waitpid(supervisors[0], 0)
+    assert not (tmp_path / "executed").exists()
 
 
 def test_an_adopted_run_can_be_cancelled(scene: Scene) -> None:

@@ -208,6 +208,8 @@ def _look(job: _Watched) -> Execution | None:
         _follow(job)
         return None
     job.forget_process()
+    if not job.folder.is_claimed() and not job.folder.withdraw():
+        return None  # a supervisor that was slow to start, of a process that died, has it now
     execution = job.folder.execution()
     if isinstance(execution.problem, Lost):
         logger.info("run %s is lost: %s", execution.key, execution.problem.reason)

@@ -86,6 +86,16 @@ class JobFolder:
         """Whether a supervisor took this run on, dead or alive."""
         return (self.path / "claimed").exists()
 
+    def withdraw(self) -> bool:
+        """Let no supervisor take this run on any more; False if one has done so already."""
+        try:
+            os.close(os.open(self.path / "claimed", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        except FileExistsError:
+            return False
+        except FileNotFoundError:
+            pass  # somebody removed the folder
+        return True
+
     def is_supervised(self) -> bool:
         """Whether a supervisor lives: it holds the lock for as long as it does."""
         try:
@@ -161,7 +171,7 @@ class JobFolder:
         except FileNotFoundError:
             if not self.path.exists():
                 return Lost(f"the folder of this run is gone: {self.path}")
-            when = "" if self.is_claimed() else " before it could start the command"
+            when = "" if self.processes() else " before it could start the command"
             return Lost(f"the supervisor of this run died{when}")
         except ValueError:
             content = None
