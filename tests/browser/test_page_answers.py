@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.conftest import Running
 
-from luthier.views.server import pages
-from luthier.views.server.access import LOCAL
-from luthier.views.server.pages import safe_next
+from luthier.server import pages
+from luthier.server.access import LOCAL
+from luthier.server.pages import safe_next
 
 PAGES = ("/", "/new", "/components", "/new-component", "/compare", "/account", "/admin")
 FOLDER = Path(pages.__file__).parent

@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.server.conftest import Running
 
+from luthier.server.access import LOCAL
 from luthier.trial import Completed, Failed, Outcome
-from luthier.views.server.access import LOCAL
 
 expect.set_options(timeout=PATIENCE_MS)
 

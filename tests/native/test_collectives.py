@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import missing
 
-from luthier.spec.open_mpi import (
+from luthier.analysis.open_mpi import (
     ALGORITHMS,
     PREFIX,
     RULES_FILE,

@@ -16,18 +16,18 @@ from typing import cast
 import pytest
 from fastapi import FastAPI
 
-from luthier.engine.ownership import claim
+from luthier.server.access import LOCAL
+from luthier.server.app import Place, create_app
+from luthier.server.connections import Limits
+from luthier.server.context import CSRF_HEADER, Context
+from luthier.server.oidc import Provider
+from luthier.server.serve import server_of
 from luthier.store import open_books
 from luthier.store.base import Status
-from luthier.store.books import Books, Role
+from luthier.store.ownership import claim
+from luthier.store.server_store import Books, Role
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut
-from luthier.views.server.access import LOCAL
-from luthier.views.server.app import Place, create_app
-from luthier.views.server.connections import Limits
-from luthier.views.server.context import CSRF_HEADER, Context
-from luthier.views.server.oidc import Provider
-from luthier.views.server.serve import server_of
 
 PASSWORD = "correct horse battery"
 EXPERIMENT = """

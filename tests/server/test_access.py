@@ -14,19 +14,19 @@ from tests.server.conftest import EXPERIMENT, PASSWORD, Running, Starter, server
 from tests.server.described import API, example_of, operations, part_of
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.store import open_books
-from luthier.store.books import Accounts
-from luthier.store.sql import SqlStore
-from luthier.views.server import access, login_limits, passwords
-from luthier.views.server.access import (
+from luthier.server import access, login_limits, passwords
+from luthier.server.access import (
     INVITATION_S,
     LOCAL,
     SESSION_S,
     AccessError,
     Doorkeeper,
 )
-from luthier.views.server.app import Place
-from luthier.views.server.login_limits import FREE_PER_ADDRESS, TooManyError
+from luthier.server.app import Place
+from luthier.server.login_limits import FREE_PER_ADDRESS, TooManyError
+from luthier.store import open_books
+from luthier.store.server_store import Accounts
+from luthier.store.sql import SqlStore
 
 FOR_EVERYBODY = {"get_health", "log_in", "accept_invitation"}
 FOR_USERS = {"add_components", "put_component", "delete_component", "create_experiment", "clone_experiment"}

@@ -10,10 +10,10 @@ import psycopg
 import pytest
 from tests.server.conftest import EXPERIMENT, Running, Starter
 
+from luthier.server.app import Place
+from luthier.server.store_errors import STORE_AWAY
 from luthier.store.base import Origin
 from luthier.texts import DEEPEST
-from luthier.views.server.app import Place
-from luthier.views.server.store_errors import STORE_AWAY
 
 API = "/api/v1"
 

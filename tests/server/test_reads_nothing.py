@@ -27,10 +27,10 @@ from tests.server.described import API, Operation, operations
 from tests.server.test_api_schema import an_experiment
 
 import luthier
+from luthier.analysis.open_mpi import RULES_FILE, SWITCH
 from luthier.spec.component import Component, ComponentParameter, ConfigFile
 from luthier.spec.config_files import FORMATS
 from luthier.spec.experiment_file import AllocationSettings, ExperimentFile, Settings
-from luthier.spec.open_mpi import RULES_FILE, SWITCH
 
 SECRET = "the text of a file that nobody may see"
 

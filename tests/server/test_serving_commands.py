@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from luthier.__main__ import main
+from luthier.server.access import Doorkeeper
 from luthier.store import open_books
-from luthier.views.cli import main
-from luthier.views.server.access import Doorkeeper
 
 
 class Terminal:

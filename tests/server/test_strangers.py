@@ -14,9 +14,9 @@ import pytest
 from tests.server.conftest import PASSWORD, Reply, Running, Starter
 
 from luthier.errors import InvalidInputError
-from luthier.views.server import access, login_limits
-from luthier.views.server.addresses import Proxies, source_of
-from luthier.views.server.connections import Limits
+from luthier.server import access, login_limits
+from luthier.server.addresses import Proxies, source_of
+from luthier.server.connections import Limits
 
 API = "/api/v1"
 PAGE = {"X-Luthier-CSRF": "1"}

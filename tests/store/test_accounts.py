@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 from luthier.store.base import Origin
-from luthier.store.books import Accounts, Books, Entry, Pass, PassKind, Role, User, author_after_removal, shown_author
 from luthier.store.samples import NASTY
+from luthier.store.server_store import (
+    Accounts,
+    Books,
+    Entry,
+    Pass,
+    PassKind,
+    Role,
+    User,
+    author_after_removal,
+    shown_author,
+)
 from luthier.store.strategies import examples, short_texts, texts
 
 BooksOpener = Callable[[], Books]

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError, SpaceError
-from luthier.measures.estimate import AUTO, ESTIMATORS
 from luthier.space import Choice, Space
 from luthier.spec.rules import goes_by_time, prune_from, resample_from, stop_from
 from luthier.spec.script import JobScript
 from luthier.spec.template import Template
+from luthier.statistics.estimate import AUTO, ESTIMATORS
 from luthier.texts import shown
 from luthier.trial import Config, Value
 

@@ -9,8 +9,8 @@ from sqlalchemy.exc import IntegrityError
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store import rows
-from luthier.store.books import Entry, Pass, PassKind, Role, User, author_after_removal
 from luthier.store.database import Database
+from luthier.store.server_store import Entry, Pass, PassKind, Role, User, author_after_removal
 from luthier.store.tables import audit, experiments, passes, users
 
 USE_NOTED_EVERY_S = 60.0
