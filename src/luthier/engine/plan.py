@@ -12,7 +12,7 @@ from luthier.analysis.verification import MOST_PAIRS, duel_of, goes_first, is_se
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import Progress, Resample, Stop, completed_values
 from luthier.policies.resample import Auto
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.trial import Config, Lost, Purpose, Run, Trial
 
 log = logging.getLogger(__name__)
@@ -187,7 +187,7 @@ class Plan:
 
     def _next_of_verification(self) -> Order | None:
         """One run at a time, so that the two do not disturb each other; a front has no winner to verify."""
-        if self._running or self.experiment.further:
+        if self._running or self.experiment.has_front:
             return None
         winner = self._choose_winner()
         if not winner or self._trials[0].estimate is None:
@@ -196,7 +196,7 @@ class Plan:
         left = self.experiment.budget - len(self._runs)
         most = MOST_PAIRS if self.experiment.verify_pairs is None else self.experiment.verify_pairs
         defaults, winners = len(duel.default_values), len(duel.winner_values)
-        if left < (2 if defaults == winners else 1) or is_settled(duel, self.experiment.goal, most):
+        if left < (2 if defaults == winners else 1) or is_settled(duel, self.experiment.objective.goal, most):
             return None
         first = goes_first(self.experiment.seed, defaults) == "default"
         number = 0 if defaults < winners or (defaults == winners and first) else winner
@@ -205,7 +205,7 @@ class Plan:
     def _choose_winner(self) -> int | None:
         """The best of the search by what it is expected to give, chosen once nothing of the search runs any more."""
         if self._winner is None:
-            several = self.experiment.further
+            several = self.experiment.has_front
             trials, space = self._trials, self.experiment.space
             self._winner = self._best if several else winner_of(space, trials, self._estimator)
         return self._winner
@@ -228,7 +228,7 @@ class Plan:
             self._again.clear()
 
     def _learn(self, run: Run) -> None:
-        number, outcome = run.trial, self._level.take_out(run, self.experiment.goal)
+        number, outcome = run.trial, self._level.take_out(run, self.experiment.objective.goal)
         if outcome is None:
             return
         outcomes = (*self._trials[number].outcomes, turned(outcome, self.experiment))
