@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.server.conftest import Running
 
-from luthier.server.access import LOCAL
+from luthier.server.authentication import LOCAL
 from luthier.trial import Completed, Failed, Outcome
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -37,7 +37,7 @@ def played(site: Running) -> int:
 
 
 def enter(visit: Visit) -> None:
-    visit.go(f"/enter?token={visit.site.context.door.invite(LOCAL)}")
+    visit.go(f"/enter?token={visit.site.context.authenticator.invite(LOCAL)}")
     visit.page.get_by_role("button", name="Enter").click()
     visit.page.wait_for_url(visit.site.url + "/")
 
@@ -320,7 +320,7 @@ def test_the_list_is_searched_filtered_and_live(site: Running, visit: Visit) -> 
     expect(row.locator(".badge")).to_have_text("queued")
     page.get_by_label("Status", exact=True).select_option("")
     expect(page.get_by_role("row", name="first try")).to_have_count(2)
-    site.books.desk.delete(number, None)
+    site.store.queue.delete(number, None)
     expect(page.get_by_role("row", name="first try")).to_have_count(1)
 
 
@@ -329,7 +329,7 @@ def test_an_example_is_one_click_away(site: Running, visit: Visit) -> None:
     visit.page.get_by_role("button", name="Launch the example").click()
     visit.page.wait_for_url("**/experiments/1")
     expect(visit.page.get_by_text("Nothing has run yet")).to_be_visible()
-    assert site.books.history.experiment(1).name == "block size of dd"
+    assert site.store.history.experiment(1).name == "block size of dd"
 
 
 def test_names_of_experiments_are_text(site: Running, visit: Visit) -> None:
@@ -358,7 +358,7 @@ def test_one_experiment_can_be_shared_and_deleted(site: Running, visit: Visit) -
 
 def test_viewers_look_at_what_is_shared_and_change_nothing(site: Running, visit: Visit) -> None:
     number = played(site)
-    site.books.desk.share(number, shared=True)
+    site.store.queue.share(number, shared=True)
     site.add_user("ada", "admin")
     site.add_user("eve", "viewer")
     visit.log_in("eve")
@@ -384,4 +384,4 @@ def test_tokens_and_users_are_looked_after(site: Running, visit: Visit) -> None:
     page.get_by_role("button", name="Add and invite").click()
     expect(page.locator("#invited pre")).to_contain_text("/enter?token=")
     visit.keep("11-users")
-    assert site.books.accounts.user("bob").role == "user"
+    assert site.store.accounts.user("bob").role == "user"

@@ -17,7 +17,7 @@ from luthier.analysis.result import Result, conclude
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, Figure, compared, draw, to_plotly
 from luthier.figures.figure import Role, Trace
-from luthier.figures.yardstick import thinned
+from luthier.figures.scales import thinned
 from luthier.space import Choice, Integer, Real, Space
 from luthier.spec import Experiment, Goal, Objective
 from luthier.store.base import Json

@@ -338,7 +338,7 @@ def test_a_missing_extra_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr("luthier.figures.web.find_spec", lambda name: None if name == package else find(name))
+    monkeypatch.setattr("luthier.figures.plotly_format.find_spec", lambda name: None if name == package else find(name))
     monkeypatch.setitem(sys.modules, package, None)
     target = tmp_path / "out"
     assert called(monkeypatch, "1", "--store", store, option, str(target)) == 2

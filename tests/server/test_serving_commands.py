@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from luthier.__main__ import main
-from luthier.server.access import Doorkeeper
-from luthier.store import open_books
+from luthier.server.authentication import Authenticator
+from luthier.store import open_server_store
 
 
 class Terminal:
@@ -44,13 +44,13 @@ def test_accounts_are_added_listed_invited_and_removed(terminal: Terminal) -> No
         {"name": "ada", "role": "admin", "disabled": False},
         {"name": "bob", "role": "user", "disabled": False},
     ]
-    door = Doorkeeper(open_books(terminal.store).accounts)
-    assert door.recognise(door.log_in("ada", password, "here"), "session") is not None
+    authenticator = Authenticator(open_server_store(terminal.store).accounts)
+    assert authenticator.recognise(authenticator.log_in("ada", password, "here"), "session") is not None
     link = terminal("user", "invite", "bob", "--url", "https://example.org/")[1].strip()
     address, _, token = link.partition("?token=")
     assert address == "https://example.org/enter"
-    assert door.enter(token) is not None
-    assert door.enter(token) is None
+    assert authenticator.enter(token) is not None
+    assert authenticator.enter(token) is None
     assert terminal("user", "remove", "bob")[1] == "removed: bob\n"
     assert terminal("user", "list")[1] == "ada  admin\n"
 
@@ -78,7 +78,7 @@ def test_what_cannot_be_done_is_one_line_and_changes_nothing(
     assert (code, said) == (2, "")
     assert what in complaint
     assert len(complaint.splitlines()) == 1
-    assert not open_books(terminal.store).accounts.users()
+    assert not open_server_store(terminal.store).accounts.users()
 
 
 def test_a_store_in_memory_cannot_be_served(terminal: Terminal) -> None:

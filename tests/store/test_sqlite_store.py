@@ -155,9 +155,9 @@ def test_change_of_journal_waits_for_others() -> None:
             raise answer
         return "wal"
 
-    assert sqlite._insist(change, lock_timeout_s=60) == "wal"
+    assert sqlite._retry_while_locked(change, lock_timeout_s=60) == "wal"
     with pytest.raises(sqlite3.OperationalError, match="I/O"):
-        sqlite._insist(change, lock_timeout_s=60)
+        sqlite._retry_while_locked(change, lock_timeout_s=60)
 
 
 def test_removed_or_replaced_file(store: Store, path: Path) -> None:

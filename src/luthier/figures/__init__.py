@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.analysis.result import Result
-from luthier.figures import course, gains, knobs
+from luthier.figures import gain_figures, parameter_figures, progress_figures
 from luthier.figures.figure import DARK, LIGHT, Figure
-from luthier.figures.gains import compared
+from luthier.figures.gain_figures import compared
 from luthier.figures.image import draw
-from luthier.figures.web import plotly_js, to_plotly
+from luthier.figures.plotly_format import plotly_js, to_plotly
 
 __all__ = ["DARK", "FIGURES", "LIGHT", "SCRIPT", "Drawing", "Figure", "compared", "draw", "plotly_js", "to_plotly"]
 
@@ -46,64 +46,64 @@ FIGURES: Mapping[str, Drawing] = {
         "Every run",
         "Each point is one run, in the order in which they were submitted. Runs without a number are crosses at the "
         "lower edge, or triangles at what they took at least.",
-        course.trajectory,
+        progress_figures.trajectory,
     ),
     "trials": Drawing(
         "Every configuration",
         "Each point is one configuration, judged by all of its runs in the search. The line is the best so far, as it "
         "is known now, with its interval.",
-        course.trials,
+        progress_figures.trials,
     ),
     "gain": Drawing(
         "Gain over the default",
         "How much better the best configuration is. An interval that does not touch the dashed line is beyond doubt. "
         "Estimates of the search flatter the winner; the verification does not.",
-        gains.gains,
+        gain_figures.gains,
     ),
     "front": Drawing(
         "The Pareto front",
         "No other configuration is better in everything than one on the front. Whatever lies on the worse side of the "
         "line is beaten.",
-        gains.front,
+        gain_figures.front,
     ),
     "importance": Drawing(
         "What matters",
         "The share of all variation that a parameter has a part in, with its 95 % interval. Shares may add up to more "
         "than 100 %, because parameters act together.",
-        knobs.importance,
+        parameter_figures.importance,
         slow=True,
     ),
     "dependence": Drawing(
         "How the value follows each parameter",
         "The mean over all values of the other parameters, by a model of what was measured, with its 95 % interval.",
-        knobs.dependence,
+        parameter_figures.dependence,
         slow=True,
     ),
     "parallel": Drawing(
         "Every configuration at once",
         "Each line is one configuration, from its parameters to its value, with better ones on top of the last axis. "
         "Where the best lines run together, the value of that parameter is what makes them good.",
-        knobs.parallel,
+        parameter_figures.parallel,
     ),
     "scatter": Drawing(
         "What was tried",
         "The value of each configuration against every parameter by itself. Empty stretches were not tried.",
-        knobs.scatter,
+        parameter_figures.scatter,
     ),
     "noise": Drawing(
         "Noise",
         "How much the runs of one configuration differ. The dashed line is the noise of all configurations together.",
-        gains.noise,
+        gain_figures.noise,
     ),
     "machine": Drawing(
         "The machine",
         "Runs of the default, again and again: a level that moves is the machine's doing, not that of a configuration.",
-        course.machine,
+        progress_figures.machine,
     ),
     "utilisation": Drawing(
         "Runs at once",
         "How many runs were under way at a time. Below the dashed line, workers were waiting.",
-        course.utilisation,
+        progress_figures.utilisation,
     ),
 }
 """Every figure of one experiment, in the order in which a report shows them."""

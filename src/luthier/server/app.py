@@ -16,20 +16,20 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from luthier import __version__
 from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
 from luthier.launch.declared import library
-from luthier.server.access import AccessError, Doorkeeper, ForbiddenError
-from luthier.server.context import Context, known_visitor
-from luthier.server.feed import Feed
-from luthier.server.live import Live
+from luthier.server.authentication import AccessError, Authenticator, ForbiddenError
+from luthier.server.context import Context, cached_user
+from luthier.server.experiment_events import ExperimentEvents
+from luthier.server.json_response import Answer
+from luthier.server.list_events import ListEvents
 from luthier.server.login_limits import TooManyError
 from luthier.server.metrics import Metrics
 from luthier.server.middleware import LimitedBody, SafeHeaders, Timed
-from luthier.server.operations import RUN_TIMEOUT_S, NotNowError, Operations
+from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
 from luthier.server.passwords import PasswordQueue
-from luthier.server.plain import Answer
-from luthier.server.results import Results
-from luthier.server.store_errors import STORE_AWAY, StoreLog, is_about_the_store
+from luthier.server.result_cache import ResultCache
+from luthier.server.store_errors import STORE_UNAVAILABLE, StoreLog, is_store_error
 from luthier.store import data_directory
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 
 if TYPE_CHECKING:
     from luthier.server.oidc import Provider
@@ -44,7 +44,7 @@ _STATUS: tuple[tuple[type[LuthierError], int], ...] = (
     (ForbiddenError, 403),
     (TooManyError, 429),
     (NotFoundError, 404),
-    (NotNowError, 409),
+    (ConflictError, 409),
     (InUseError, 409),
     (UnavailableError, 503),
     (LuthierError, 422),
@@ -53,7 +53,7 @@ _STATUS: tuple[tuple[type[LuthierError], int], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerAddress:
     """Where a server is reached: by which port, under which further host names, and whether through HTTPS."""
 
     port: int
@@ -62,8 +62,8 @@ class Place:
 
 
 def create_app(
-    books: Books,
-    place: Place,
+    server_store: ServerStore,
+    place: ServerAddress,
     *,
     folder: Path | None = None,
     provider: "Provider | None" = None,
@@ -88,13 +88,13 @@ def create_app(
         generate_unique_id_function=_operation_id,
     )
     context = app.state.context = Context(
-        books=books,
+        store=server_store,
         library=library(),
-        door=Doorkeeper(books.accounts),
-        operations=Operations(books, home / "work", run_timeout_s=run_timeout_s),
-        results=Results(books),
-        live=Live(books),
-        feed=Feed(books),
+        authenticator=Authenticator(server_store.accounts),
+        operations=Operations(server_store, home / "work", run_timeout_s=run_timeout_s),
+        results=ResultCache(server_store),
+        experiment_events=ExperimentEvents(server_store),
+        list_events=ListEvents(server_store),
         metrics=Metrics(),
         passwords=PasswordQueue(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports
@@ -122,8 +122,8 @@ def _operation_id(route: APIRoute) -> str:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    if is_about_the_store(error):
-        return Answer({"error": _said_of_store(request, error)}, 503)
+    if is_store_error(error):
+        return Answer({"error": _store_error_text(request, error)}, 503)
     status = next(status for kind, status in _STATUS if isinstance(error, kind))
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     if isinstance(error, TooManyError):
@@ -131,11 +131,11 @@ async def _problem(request: Request, error: Exception) -> Response:
     return Answer({"error": str(error)}, status, headers)
 
 
-def _said_of_store(request: Request, error: Exception) -> str:
+def _store_error_text(request: Request, error: Exception) -> str:
     """For administrators what is wrong; others learn neither where the store is nor who uses it."""
     _store_log.note(error)
-    who = known_visitor(request)
-    return str(error) if who is not None and who.role == "admin" else STORE_AWAY
+    who = cached_user(request)
+    return str(error) if who is not None and who.role == "admin" else STORE_UNAVAILABLE
 
 
 async def _too_deep(_: Request, __: Exception) -> Response:

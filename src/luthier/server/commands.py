@@ -13,8 +13,8 @@ from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 
 if TYPE_CHECKING:
     from luthier.launch.worker import Worker
-    from luthier.server.access import Doorkeeper
-    from luthier.store.server_store import Books, Role
+    from luthier.server.authentication import Authenticator
+    from luthier.store.server_store import Role, ServerStore
 
 user = typer.Typer(help="The accounts of a server.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -80,42 +80,42 @@ def serve(
     Example: luthier serve --port 8080
     """
     _require_packages()
-    from luthier.server.addresses import Proxies
+    from luthier.server.client_addresses import Proxies
     from luthier.server.connections import Limits
 
     limits = Limits(Proxies.parse(proxies or ()))
     run_timeout_s = _run_timeout(run_timeout)
-    books = _books(store)
-    door = _doorkeeper(books)
-    working = _worker(books, store, local, batch)
-    if host not in _LOOPBACK and not door.has_accounts:
+    server_store = _server_store(store)
+    authenticator = _authenticator(server_store)
+    working = _worker(server_store, store, local, batch)
+    if host not in _LOOPBACK and not authenticator.has_accounts:
         raise InvalidInputError(
             f"--host {host}: others could reach the server, and it has no accounts; "
             "make one first: luthier user add NAME --role admin"
         )
-    from luthier.server.access import LOCAL
-    from luthier.server.app import Place, create_app
+    from luthier.server.app import ServerAddress, create_app
+    from luthier.server.authentication import LOCAL
     from luthier.server.serve import serve as serve_on
 
     with _listening(host, port) as listening:
         port = listening.getsockname()[1]
-        place = Place(port, tuple(names or ()) if host in _LOOPBACK else (host, *(names or ())), is_https=https)
+        place = ServerAddress(port, tuple(names or ()) if host in _LOOPBACK else (host, *(names or ())), is_https=https)
         url = f"http{'s' if https else ''}://{(names or [host])[0]}:{port}/"
-        if door.has_accounts:
+        if authenticator.has_accounts:
             print(f"luthier: log in at {url}", file=sys.stderr)
         else:
-            print(f"luthier: open {url}enter?token={door.invite(LOCAL)}", file=sys.stderr)
+            print(f"luthier: open {url}enter?token={authenticator.invite(LOCAL)}", file=sys.stderr)
             print(f"luthier: the link works once; for another one: luthier user invite {LOCAL}", file=sys.stderr)
         print("luthier: press Ctrl-C to end the server", file=sys.stderr, flush=True)
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)
         try:
-            serve_on(create_app(books, place, run_timeout_s=run_timeout_s), listening, limits)
+            serve_on(create_app(server_store, place, run_timeout_s=run_timeout_s), listening, limits)
         finally:
             stopped.set()
         if looking is not None:
             looking.join()
-    _say_goodbye(books)
+    _list_running_experiments(server_store)
 
 
 def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
@@ -126,8 +126,8 @@ def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
 
     Example: luthier worker --store postgresql://luthier@db/luthier
     """
-    books = _books(store)
-    working = _worker(books, store, local, batch)
+    server_store = _server_store(store)
+    working = _worker(server_store, store, local, batch)
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
@@ -135,7 +135,7 @@ def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
     looking = _started(working, stopped)
     while looking.is_alive():
         looking.join(0.2)  # in short steps: a signal is only seen between them
-    _say_goodbye(books)
+    _list_running_experiments(server_store)
 
 
 @user.command("add")
@@ -154,8 +154,8 @@ def add_user(
     """
     if role not in ("viewer", "user", "admin"):
         raise InvalidInputError(f"--role {role}: there are viewer, user, admin")
-    door = _doorkeeper(_books(store))
-    added = door.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
+    authenticator = _authenticator(_server_store(store))
+    added = authenticator.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
     print(f"{added.name}: {added.role}")
 
 
@@ -167,7 +167,7 @@ def list_users(store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--
     """
     import json
 
-    users = _books(store).accounts.users()
+    users = _server_store(store).accounts.users()
     if as_json:
         print(json.dumps([{"name": one.name, "role": one.role, "disabled": one.disabled} for one in users]))
         return
@@ -183,7 +183,7 @@ def remove_user(name: Name, store: StoreUrl = None) -> None:
 
     Example: luthier user remove ada
     """
-    _doorkeeper(_books(store)).remove_user(name)
+    _authenticator(_server_store(store)).remove_user(name)
     print(f"removed: {name}")
 
 
@@ -193,13 +193,13 @@ def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store
 
     Example: luthier user invite ada --url https://luthier.example.org
     """
-    from luthier.server.access import LOCAL
+    from luthier.server.authentication import LOCAL
 
-    books = _books(store)
-    door = _doorkeeper(books)
-    if name != LOCAL or door.has_accounts:
-        books.accounts.user(name)  # says so if there is none
-    print(f"{url.rstrip('/')}/enter?token={door.invite(name)}")
+    server_store = _server_store(store)
+    authenticator = _authenticator(server_store)
+    if name != LOCAL or authenticator.has_accounts:
+        server_store.accounts.user(name)  # says so if there is none
+    print(f"{url.rstrip('/')}/enter?token={authenticator.invite(name)}")
 
 
 def _require_packages() -> None:
@@ -214,28 +214,28 @@ def _run_timeout(text: str) -> float | None:
     return None if text == "0" else parse_duration(text)
 
 
-def _books(store: str | None) -> "Books":
-    from luthier.store import open_books
+def _server_store(store: str | None) -> "ServerStore":
+    from luthier.store import open_server_store
 
-    return open_books(store)
+    return open_server_store(store)
 
 
-def _doorkeeper(books: "Books") -> "Doorkeeper":
+def _authenticator(server_store: "ServerStore") -> "Authenticator":
     try:
-        from luthier.server.access import Doorkeeper
+        from luthier.server.authentication import Authenticator
 
-        return Doorkeeper(books.accounts)
+        return Authenticator(server_store.accounts)
     except ImportError as error:
         raise NotFoundError(f"the server needs {error.name}: pip install 'luthier[serve]'") from None
 
 
-def _worker(books: "Books", store: str | None, local: int, batch: int) -> "Worker":
+def _worker(server_store: "ServerStore", store: str | None, local: int, batch: int) -> "Worker":
     from luthier.launch.worker import Worker
 
     for option, value in (("--local", local), ("--batch", batch)):
         if value < 0:
             raise InvalidInputError(f"{option} {value}: give 0 or more")
-    return Worker(books, store, local, batch)
+    return Worker(server_store, store, local, batch)
 
 
 def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
@@ -244,8 +244,8 @@ def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
     return looking
 
 
-def _say_goodbye(books: "Books") -> None:
-    going_on = [record for record in books.desk.waiting() if record.owner is not None]
+def _list_running_experiments(server_store: "ServerStore") -> None:
+    going_on = [record for record in server_store.queue.waiting() if record.owner is not None]
     if going_on:
         numbers = ", ".join(str(record.id) for record in going_on)
         print(

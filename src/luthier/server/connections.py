@@ -9,7 +9,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 
-from luthier.server.addresses import Proxies, source_of
+from luthier.server.client_addresses import Proxies, source_of
 
 HEAD_S = 10.0
 """How long the first line and the headers of a request may take."""
@@ -118,9 +118,9 @@ class LimitedHttp(H11Protocol):
         self._waits_for = part
         if part is not None:
             after_s = self.limits.head_s if part == "head" else self.limits.body_s
-            self._timer = self.loop.call_later(after_s, self._give_up)
+            self._timer = self.loop.call_later(after_s, self._time_out)
 
-    def _give_up(self) -> None:
+    def _time_out(self) -> None:
         if self._waits_for == "head":
             self._refuse(b"408 Request Timeout", b"the request did not arrive in time")
         else:

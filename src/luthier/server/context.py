@@ -7,15 +7,15 @@ from typing import Annotated
 from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
 
-from luthier.server.access import SESSION_S, AccessError, Doorkeeper, ForbiddenError, Principal
-from luthier.server.feed import Feed
-from luthier.server.live import Live
+from luthier.server.authentication import SESSION_S, AccessError, Authenticator, ForbiddenError, Principal
+from luthier.server.experiment_events import ExperimentEvents
+from luthier.server.list_events import ListEvents
 from luthier.server.metrics import Metrics
 from luthier.server.operations import Operations
 from luthier.server.passwords import PasswordQueue
-from luthier.server.results import Results
+from luthier.server.result_cache import ResultCache
 from luthier.spec.library import Library
-from luthier.store.server_store import Books, Role
+from luthier.store.server_store import Role, ServerStore
 
 CSRF_HEADER = "X-Luthier-CSRF"
 _DEVICE_S = 365 * 24 * 3600.0
@@ -27,13 +27,13 @@ _BEARER = HTTPBearer(auto_error=False, description="A token made on the page of 
 class Context:
     """The parts of a running server."""
 
-    books: Books
+    store: ServerStore
     library: Library
-    door: Doorkeeper
+    authenticator: Authenticator
     operations: Operations
-    results: Results
-    live: Live
-    feed: Feed
+    results: ResultCache
+    experiment_events: ExperimentEvents
+    list_events: ListEvents
     metrics: Metrics
     passwords: PasswordQueue
     cookie: str
@@ -46,26 +46,26 @@ def context_of(request: Request) -> Context:
     return context
 
 
-def visitor(request: Request) -> Principal | None:
+def current_user(request: Request) -> Principal | None:
     """Who is asking: by a token in the header, or by the session of a browser; None if nobody is known."""
     context = context_of(request)
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
-        who = context.door.recognise(secret.strip(), "token")
+        who = context.authenticator.recognise(secret.strip(), "token")
     else:
         session = request.cookies.get(context.cookie)
-        who = None if session is None else context.door.recognise(session, "session")
+        who = None if session is None else context.authenticator.recognise(session, "session")
     request.state.who = who
     return who
 
 
-def known_visitor(request: Request) -> Principal | None:
+def cached_user(request: Request) -> Principal | None:
     """Who was recognised earlier in this request; the store is not asked again."""
     who: Principal | None = getattr(request.state, "who", None)
     return who
 
 
-def require_own_page(request: Request, csrf: str | None) -> None:
+def check_csrf(request: Request, csrf: str | None) -> None:
     """Refuse a change that a page of another site may have sent in somebody's name.
 
     Another site can make a browser send its cookies, but neither this header nor the right value of it.
@@ -77,13 +77,13 @@ def require_own_page(request: Request, csrf: str | None) -> None:
         raise ForbiddenError(f"the header {CSRF_HEADER} is missing or stale; reload the page")
 
 
-def somebody(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Principal:
+def require_user(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Principal:
     """Whoever is asking; nobody else gets any further."""
-    who = visitor(request)
+    who = current_user(request)
     if who is None:
         raise AccessError("log in first, or send a token: Authorization: Bearer TOKEN")
     if who.csrf is not None:
-        require_own_page(request, who.csrf)
+        check_csrf(request, who.csrf)
     return who
 
 
@@ -138,7 +138,7 @@ class Requires:
     def __init__(self, role: Role) -> None:
         self.role = role
 
-    async def __call__(self, who: Annotated[Principal, Depends(somebody)]) -> Principal:
+    async def __call__(self, who: Annotated[Principal, Depends(require_user)]) -> Principal:
         """Whoever is asking."""
         who.require(self.role)
         return who

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from luthier.errors import LuthierError
-from luthier.server.addresses import source_of
+from luthier.server.client_addresses import source_of
 
 FREE_PER_USER = 5
 """Wrong passwords for one name from one address before one has to wait."""

@@ -5,7 +5,7 @@ from collections import Counter as Count
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 
 from luthier.store.ownership import status_text
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 
 MOST_COUNTED = 1000
 """How many of the newest experiments are counted; every look at the store has an end."""
@@ -42,12 +42,12 @@ class Metrics:
         """Note a request that was answered; `operation` names a part of this program, never what a client sent."""
         self._seconds.labels(method if method in _METHODS else OTHER, operation, str(status)).observe(seconds)
 
-    def text(self, books: Books, streams: int) -> str:
+    def text(self, server_store: ServerStore, streams: int) -> str:
         """Everything, in Prometheus's own format."""
-        counted = Count(status_text(record) for record in books.desk.records(limit=MOST_COUNTED))
+        counted = Count(status_text(record) for record in server_store.queue.records(limit=MOST_COUNTED))
         for status in _STATUSES:
             self._experiments.labels(status).set(counted[status])
-        for outcome, count in books.desk.outcomes(limit=MOST_COUNTED).items():
+        for outcome, count in server_store.queue.outcomes(limit=MOST_COUNTED).items():
             self._runs.labels(outcome).set(count)
         self._streams.set(streams)
         return generate_latest(self._registry).decode()

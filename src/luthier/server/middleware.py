@@ -7,12 +7,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from luthier.server.plain import Answer
+from luthier.server.json_response import Answer
 
 MOST_BYTES = 2_000_000
 """The longest body that is read."""
 
-_MOST_PASSED_OVER = 20_000_000
+_MOST_DISCARDED_BYTES = 20_000_000
 _MOST_DIGITS = 15
 _TOO_LONG = f"the request is longer than {MOST_BYTES} bytes"
 
@@ -67,7 +67,7 @@ class LimitedBody:
             return
         said = Headers(scope=scope).get("content-length", "")
         if said.isascii() and said.isdigit() and (len(said) > _MOST_DIGITS or int(said) > MOST_BYTES):
-            await _drained(receive, await receive())
+            await _discard_body(receive, await receive())
             await Answer({"error": _TOO_LONG}, 413, {"Connection": "close"})(scope, receive, send)
             return
         seen = 0
@@ -77,16 +77,16 @@ class LimitedBody:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > MOST_BYTES:
-                await _drained(receive, message)
+                await _discard_body(receive, message)
                 raise HTTPException(413, _TOO_LONG, {"Connection": "close"})  # the one error that FastAPI passes on
             return message
 
         await self._app(scope, limited, send)
 
 
-async def _drained(receive: Receive, message: Message) -> None:
-    """Pass over what follows a part of a body, within reason: whoever is sending does not read the answer before."""
-    left = _MOST_PASSED_OVER
+async def _discard_body(receive: Receive, message: Message) -> None:
+    """Discard the rest of a body, up to a limit: a client reads the answer only after it has sent everything."""
+    left = _MOST_DISCARDED_BYTES
     while message.get("more_body", False) and left > 0:
         message = await receive()
         left -= len(message.get("body", b"")) + 1

@@ -21,10 +21,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
-from luthier.server.access import AccessError, ForbiddenError
-from luthier.server.context import Context, Server, set_session, visitor
+from luthier.server.authentication import AccessError, ForbiddenError
+from luthier.server.context import Context, Server, current_user, set_session
 from luthier.server.pages import safe_next
-from luthier.server.store_errors import STORE_AWAY, is_about_the_store
+from luthier.server.store_errors import STORE_UNAVAILABLE, is_store_error
 from luthier.store.server_store import Role
 
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
@@ -68,7 +68,7 @@ def provider_in(environment: Mapping[str, str]) -> Provider | None:
     role = given.get("NEW_USERS")
     if role not in (None, "viewer", "user"):
         raise InvalidInputError(f"{_VARIABLES}NEW_USERS: {role!r} is neither viewer nor user; leave it out for nobody")
-    _require_web(given["ISSUER"])
+    _require_web_address(given["ISSUER"])
     return Provider(
         given["ISSUER"],
         given["CLIENT_ID"],
@@ -87,23 +87,23 @@ def add_oidc(app: FastAPI, provider: Provider) -> None:
 
     def log_in(request: Request, server: Server) -> Response:
         try:
-            if visitor(request) is not None:  # a link on another site must not replace a session
+            if current_user(request) is not None:  # a link on another site must not replace a session
                 return RedirectResponse(safe_next(request.query_params.get("next", "/")), 303)
-            return _sent_away(provider, request, server)
+            return _redirect_to_provider(provider, request, server)
         except LuthierError as error:
-            return _sorry(error)
+            return _error_page(error)
 
-    def come_back(request: Request, server: Server) -> Response:
+    def callback(request: Request, server: Server) -> Response:
         try:
-            return _let_in(provider, request, server)
+            return _finish_login(provider, request, server)
         except LuthierError as error:
-            return _sorry(error)
+            return _error_page(error)
 
     app.add_api_route("/oidc/login", log_in, methods=["GET"], include_in_schema=False)
-    app.add_api_route("/oidc/callback", come_back, methods=["GET"], include_in_schema=False)
+    app.add_api_route("/oidc/callback", callback, methods=["GET"], include_in_schema=False)
 
 
-def _sent_away(provider: Provider, request: Request, server: Context) -> Response:
+def _redirect_to_provider(provider: Provider, request: Request, server: Context) -> Response:
     """To the provider, with a cookie that tells on return that it was this browser that left."""
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
@@ -117,7 +117,7 @@ def _sent_away(provider: Provider, request: Request, server: Context) -> Respons
         "code_challenge": challenge,
         "code_challenge_method": "S256",
     }
-    endpoint = _text_of(_metadata(provider), "authorization_endpoint")
+    endpoint = _required_text(_metadata(provider), "authorization_endpoint")
     answer = RedirectResponse(f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}", 303)
     following = safe_next(request.query_params.get("next", "/"))
     luggage = base64.urlsafe_b64encode(json.dumps([state, nonce, verifier, following]).encode()).decode()
@@ -133,9 +133,9 @@ def _sent_away(provider: Provider, request: Request, server: Context) -> Respons
     return answer
 
 
-def _let_in(provider: Provider, request: Request, server: Context) -> Response:
+def _finish_login(provider: Provider, request: Request, server: Context) -> Response:
     """A session for whoever comes back with the provider's word."""
-    state, nonce, verifier, following = _luggage(request, server)
+    state, nonce, verifier, following = _read_login_cookie(request, server)
     if not hmac.compare_digest(state.encode(), request.query_params.get("state", "").encode()):
         raise AccessError("this is not the answer to your request; begin again")
     code = request.query_params.get("code")
@@ -154,14 +154,14 @@ def _let_in(provider: Provider, request: Request, server: Context) -> Response:
 
 def _session(provider: Provider, server: Context, name: str) -> str:
     try:
-        user = server.books.accounts.user(name)
+        user = server.store.accounts.user(name)
     except NotFoundError:
         if provider.new_users is None:
             raise ForbiddenError(f"{name[:100]} has no account here; ask an administrator for one") from None
-        user = server.door.add_user(name, provider.new_users, None)
+        user = server.authenticator.add_user(name, provider.new_users, None)
     if user.disabled:
         raise ForbiddenError(f"the account of {name} is disabled; ask an administrator")
-    return server.door.open_session(user.name)
+    return server.authenticator.open_session(user.name)
 
 
 def _claims(provider: Provider, code: str, verifier: str, nonce: str, address: str) -> Mapping[str, object]:
@@ -172,10 +172,12 @@ def _claims(provider: Provider, code: str, verifier: str, nonce: str, address: s
 
     metadata = _metadata(provider)
     form = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier, "redirect_uri": address}
-    token = _fetched(_text_of(metadata, "token_endpoint"), *_proof(provider, metadata, form))
-    keys = cast("KeySetSerialization", _fetched(_text_of(metadata, "jwks_uri")))
+    token = _fetch_json(_required_text(metadata, "token_endpoint"), *_client_authentication(provider, metadata, form))
+    keys = cast("KeySetSerialization", _fetch_json(_required_text(metadata, "jwks_uri")))
     try:
-        claims = jwt.decode(_text_of(token, "id_token"), KeySet.import_key_set(keys), algorithms=_ALGORITHMS).claims
+        claims = jwt.decode(
+            _required_text(token, "id_token"), KeySet.import_key_set(keys), algorithms=_ALGORITHMS
+        ).claims
         jwt.JWTClaimsRegistry(
             leeway=_LEEWAY_S,
             iss={"essential": True, "value": provider.issuer},
@@ -191,7 +193,7 @@ def _claims(provider: Provider, code: str, verifier: str, nonce: str, address: s
     return claims
 
 
-def _proof(
+def _client_authentication(
     provider: Provider, metadata: Mapping[str, object], form: dict[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The form and the headers that show which program is asking."""
@@ -205,17 +207,17 @@ def _proof(
 
 
 def _metadata(provider: Provider) -> Mapping[str, object]:
-    found = _fetched(f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
+    found = _fetch_json(f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
     if found.get("issuer") != provider.issuer:
         raise UnavailableError(f"{provider.issuer}: calls itself {found.get('issuer')!r:.100}; use that name")
     return found
 
 
-def _fetched(
+def _fetch_json(
     url: str, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
 ) -> Mapping[str, object]:
     """What the provider answers; a form is posted."""
-    _require_web(url)
+    _require_web_address(url)
     body = None if form is None else urlencode(form).encode()
     request = urllib.request.Request(url, body, {"Accept": "application/json", **(headers or {})})  # noqa: S310  # checked above
     try:
@@ -231,7 +233,7 @@ def _fetched(
     return found
 
 
-def _luggage(request: Request, server: Context) -> tuple[str, str, str, str]:
+def _read_login_cookie(request: Request, server: Context) -> tuple[str, str, str, str]:
     try:
         kept = json.loads(base64.urlsafe_b64decode(request.cookies.get(_cookie(server), "")))
         state, nonce, verifier, following = map(str, kept)
@@ -248,27 +250,27 @@ def _cookie(server: Context) -> str:
     return f"{server.cookie}-oidc"
 
 
-def _text_of(found: Mapping[str, object], name: str) -> str:
+def _required_text(found: Mapping[str, object], name: str) -> str:
     value = found.get(name)
     if not isinstance(value, str):
         raise UnavailableError(f"the provider's answer has no {name}")
     return value
 
 
-def _require_web(url: str) -> None:
+def _require_web_address(url: str) -> None:
     if urlsplit(url).scheme not in ("https", "http") or not urlsplit(url).netloc:
         raise InvalidInputError(f"{url!r:.100} is no address such as https://login.example.org")
 
 
-def _sorry(error: LuthierError) -> Response:
+def _error_page(error: LuthierError) -> Response:
     status = (
         503
-        if isinstance(error, UnavailableError) or is_about_the_store(error)
+        if isinstance(error, UnavailableError) or is_store_error(error)
         else 401
         if isinstance(error, AccessError)
         else 403
     )
-    said = STORE_AWAY if is_about_the_store(error) else str(error)
+    said = STORE_UNAVAILABLE if is_store_error(error) else str(error)
     text = escape(said.encode("utf-8", "replace").decode())
     page = f'<!doctype html><html lang="en"><title>luthier</title><p>{text}.</p><p><a href="/login">Back</a></p></html>'
     return HTMLResponse(page, status)

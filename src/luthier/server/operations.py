@@ -8,13 +8,13 @@ from pathlib import Path
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.launch.declared import declared_by
 from luthier.launch.files import discard_files
-from luthier.server.access import ForbiddenError, Principal
-from luthier.server.texts import check_body
+from luthier.server.authentication import ForbiddenError, Principal
+from luthier.server.text_checks import check_body
 from luthier.spec.experiment_file import Declared
 from luthier.spec.yaml_lines import Document, parse_document
 from luthier.store.base import Json, Origin, Record, StopRequest
 from luthier.store.ownership import is_alive, status_text
-from luthier.store.server_store import Books, Entry, shown_author
+from luthier.store.server_store import Entry, ServerStore, shown_author
 
 LONGEST_TEXT = 200_000
 """A second or two of reading YAML; scripts that are run with it may have 128 KiB."""
@@ -31,7 +31,7 @@ RUN_TIMEOUT_S = 24 * 3600.0
 """How long a run may take where neither its experiment nor the site says anything."""
 
 
-class NotNowError(LuthierError):
+class ConflictError(LuthierError):
     """What was asked does not fit how things stand; it may at another time."""
 
 
@@ -43,15 +43,15 @@ class Operations:
     that set no `timeout` may take `run_timeout_s`: nobody watches them, and one that hangs would block others.
     """
 
-    books: Books
+    store: ServerStore
     folder: Path
     clock: Callable[[], float] = time.time
     run_timeout_s: float | None = RUN_TIMEOUT_S
 
-    def seen(self, who: Principal, experiment_id: int) -> Record:
+    def visible(self, who: Principal, experiment_id: int) -> Record:
         """An experiment that this person may see."""
         try:
-            record = self.books.history.experiment(experiment_id)
+            record = self.store.history.experiment(experiment_id)
         except NotFoundError:
             record = None
         if record is None or not who.may_see(record):  # one answer for both: it does not tell what others have
@@ -71,7 +71,7 @@ class Operations:
     def clone(self, who: Principal, experiment_id: int, text: str | None = None) -> Record:
         """Queue an experiment with the settings of another one, or with what a text makes of them."""
         who.require("user")
-        record, detail = self.seen(who, experiment_id), f"clone of experiment {experiment_id}"
+        record, detail = self.visible(who, experiment_id), f"clone of experiment {experiment_id}"
         if text is not None:
             return self.create(who, text, detail=detail)[0]
         _require_command(record)
@@ -81,28 +81,28 @@ class Operations:
         """Ask an experiment to end: what is running finishes or is killed, nothing new begins."""
         record = self._changeable(who, experiment_id)
         if status_text(record) not in ("queued", "running"):
-            raise NotNowError(f"experiment {experiment_id} is not running: it is {status_text(record)}")
-        self.books.history.request_stop(experiment_id, how)
+            raise ConflictError(f"experiment {experiment_id} is not running: it is {status_text(record)}")
+        self.store.history.request_stop(experiment_id, how)
         self._note(who, "stop" if how == "drain" else "stop now", record)
-        return self.books.history.experiment(experiment_id)
+        return self.store.history.experiment(experiment_id)
 
     def resume(self, who: Principal, experiment_id: int) -> Record:
         """Let workers go on with an experiment that was stopped, failed or was interrupted."""
         record = self._changeable(who, experiment_id)
         if record.status == "finished":
-            raise NotNowError(f"experiment {experiment_id} is finished; clone it to run it again")
+            raise ConflictError(f"experiment {experiment_id} is finished; clone it to run it again")
         _require_command(record)
         self._require_idle(record)
         if record.status != "queued":
-            if not self.books.desk.enqueue(experiment_id, record.owner):
+            if not self.store.queue.enqueue(experiment_id, record.owner):
                 raise InUseError(f"experiment {experiment_id} was taken up by another process this very moment")
             self._note(who, "resume", record)
-        return self.books.history.experiment(experiment_id)
+        return self.store.history.experiment(experiment_id)
 
     def share(self, who: Principal, experiment_id: int, *, shared: bool) -> Record:
         """Let every user see an experiment, or no longer."""
         record = self._changeable(who, experiment_id)
-        self.books.desk.share(experiment_id, shared=shared)
+        self.store.queue.share(experiment_id, shared=shared)
         self._note(who, "share" if shared else "unshare", record)
         return replace(record, shared=shared)
 
@@ -115,8 +115,8 @@ class Operations:
         if stop:
             record = self._stopped(who, record)
         self._require_idle(record)
-        runs = self.books.history.runs(experiment_id)
-        if not self.books.desk.delete(experiment_id, record.owner):
+        runs = self.store.history.runs(experiment_id)
+        if not self.store.queue.delete(experiment_id, record.owner):
             raise InUseError(f"experiment {experiment_id} was taken up by another process this very moment")
         self._note(who, "delete", record)
         discard_files(record.uid, runs)
@@ -131,7 +131,7 @@ class Operations:
                 raise InUseError(f"experiment {record.id} is being stopped; try again in a moment")
             else:
                 time.sleep(0.1)
-            record = self.books.history.experiment(record.id)
+            record = self.store.history.experiment(record.id)
         return record
 
     def _launched(
@@ -141,14 +141,14 @@ class Operations:
         if settings.get("timeout_s") is None:
             settings = {**settings, "timeout_s": self.run_timeout_s}
         now = self.clock()
-        record = self.books.history.create(name, settings, now, origin)
+        record = self.store.history.create(name, settings, now, origin)
         is_new = record.created_at == now
         if is_new:
             self._note(who, "launch", record, detail)
         return record, is_new
 
     def _changeable(self, who: Principal, experiment_id: int) -> Record:
-        record = self.seen(who, experiment_id)
+        record = self.visible(who, experiment_id)
         if not who.may_change(record):
             raise ForbiddenError(
                 f"experiment {experiment_id} belongs to {shown_author(record.author) or 'the command line'}"
@@ -161,7 +161,7 @@ class Operations:
 
     def _note(self, who: Principal, action: str, record: Record, detail: str = "") -> None:
         target = f"experiment {record.id}"
-        self.books.accounts.note(Entry(0, self.clock(), who.name, action, target, detail or record.name))
+        self.store.accounts.note(Entry(0, self.clock(), who.name, action, target, detail or record.name))
 
 
 def parsed(text: str, source: str) -> Document:

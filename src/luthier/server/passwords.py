@@ -45,10 +45,10 @@ def hash_of(password: str) -> str:
     """What is kept of a password."""
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
         raise InvalidInputError(f"password: give {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
-    return hash_of_anything(password)
+    return hash_unchecked(password)
 
 
-def hash_of_anything(text: str) -> str:
+def hash_unchecked(text: str) -> str:
     """The hash of a text that need not be a good password."""
     with _hashing:
         return _hasher().hash(_encoded(text))

@@ -23,8 +23,8 @@ class LuthierServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End all streams, then everything else."""
         context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is made below
-        context.live.close()
-        context.feed.close()
+        context.experiment_events.close()
+        context.list_events.close()
         await super().shutdown(sockets)
 
 

@@ -8,12 +8,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from luthier.errors import StoreError
 
-STORE_AWAY = "the store is not available; try again later"
+STORE_UNAVAILABLE = "the store is not available; try again later"
 
 logger = logging.getLogger(__name__)
 
 
-def is_about_the_store(error: Exception) -> bool:
+def is_store_error(error: Exception) -> bool:
     """Whether an error was made of what a database said."""
     return isinstance(error, StoreError) or isinstance(error.__cause__, SQLAlchemyError)
 

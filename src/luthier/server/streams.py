@@ -31,9 +31,9 @@ class Listener:
         try:
             self._parts.put_nowait(part)
         except asyncio.QueueFull:
-            self.dismiss()
+            self.close_stream()
 
-    def dismiss(self) -> None:
+    def close_stream(self) -> None:
         """End the stream; after all that was told if there is room, else at once."""
         if self._parts.full():
             while not self._parts.empty():

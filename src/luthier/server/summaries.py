@@ -1,6 +1,6 @@
 """One experiment in a listing, as one particular person sees it."""
 
-from luthier.server.access import Principal
+from luthier.server.authentication import Principal
 from luthier.store.base import Json, Record
 from luthier.store.ownership import status_text
 from luthier.store.server_store import shown_author

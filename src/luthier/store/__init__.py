@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError
 from luthier.store.base import Store
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 from luthier.store.url import without_password
 
 if TYPE_CHECKING:
     from luthier.store.database import Backend, Database
 
-__all__ = ["data_directory", "open_books", "open_store"]
+__all__ = ["data_directory", "open_server_store", "open_store"]
 
 
 def open_store(url: str | None = None, *, lock_timeout_s: float = 10) -> Store:
@@ -32,17 +32,17 @@ def open_store(url: str | None = None, *, lock_timeout_s: float = 10) -> Store:
     return SqlStore(_prepared(backend))
 
 
-def open_books(url: str | None = None, *, lock_timeout_s: float = 10) -> Books:
+def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> ServerStore:
     """Open a store with everything that a server keeps beside the history; it is named as for `open_store`."""
     backend = _backend(url, lock_timeout_s)
     if backend is None:
         raise InvalidInputError("store: memory: is of one process only, a server needs more; name a file or a database")
     from luthier.store.accounts import SqlAccounts
-    from luthier.store.queue import SqlDesk
+    from luthier.store.queue import SqlQueue
     from luthier.store.sql import SqlStore
 
     database = _prepared(backend)
-    return Books(SqlStore(database), SqlDesk(database), SqlAccounts(database))
+    return ServerStore(SqlStore(database), SqlQueue(database), SqlAccounts(database))
 
 
 def data_directory() -> Path:

@@ -10,8 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store import rows
 from luthier.store.database import Database
-from luthier.store.server_store import Entry, Pass, PassKind, Role, User, author_after_removal
-from luthier.store.tables import audit, experiments, passes, users
+from luthier.store.server_store import Credential, CredentialKind, Entry, Role, User, author_after_removal
+from luthier.store.tables import audit, credentials, experiments, users
 
 USE_NOTED_EVERY_S = 60.0
 """A pass may be shown many times a second; that must not make every reader a writer."""
@@ -30,16 +30,17 @@ _GIVE_AWAY = (
     .where(experiments.c.author == bindparam("user"))
     .values(author=bindparam("removed"), request_key=None)
 )
-_REMOVE_PASSES = delete(passes).where(passes.c.user_name == bindparam("user"))
-_ALL_PASSES = select(
-    *(column for column in passes.c if column.name not in {"digest", "user_name"}), passes.c.user_name.label("user")
+_REMOVE_CREDENTIALS = delete(credentials).where(credentials.c.user_name == bindparam("user"))
+_ALL_CREDENTIALS = select(
+    *(column for column in credentials.c if column.name not in {"digest", "user_name"}),
+    credentials.c.user_name.label("user"),
 )
-_PASSES = _ALL_PASSES.where(passes.c.user_name == bindparam("user")).order_by(passes.c.id)
-_FIND = _ALL_PASSES.where(passes.c.digest == bindparam("wanted"))
-_GRANT = insert(passes)
-_SWEEP = delete(passes).where(passes.c.expires_at <= bindparam("now"))
-_USE = update(passes).where(passes.c.id == bindparam("pass")).values(used_at=bindparam("now"))
-_REVOKE = delete(passes).where(passes.c.id == bindparam("pass"))
+_CREDENTIALS = _ALL_CREDENTIALS.where(credentials.c.user_name == bindparam("user")).order_by(credentials.c.id)
+_FIND = _ALL_CREDENTIALS.where(credentials.c.digest == bindparam("wanted"))
+_GRANT = insert(credentials)
+_SWEEP = delete(credentials).where(credentials.c.expires_at <= bindparam("now"))
+_USE = update(credentials).where(credentials.c.id == bindparam("pass")).values(used_at=bindparam("now"))
+_REVOKE = delete(credentials).where(credentials.c.id == bindparam("pass"))
 _NOTE = insert(audit)
 _ENTRIES = (
     select(audit.c.id, audit.c.at, audit.c.user_name.label("user"), audit.c.action, audit.c.target, audit.c.detail)
@@ -87,14 +88,14 @@ class SqlAccounts:
         def work(connection: Connection) -> None:
             if connection.execute(_REMOVE_USER, {"user": name}).rowcount == 0:
                 raise _no_user(name)
-            connection.execute(_REMOVE_PASSES, {"user": name})
+            connection.execute(_REMOVE_CREDENTIALS, {"user": name})
             connection.execute(_GIVE_AWAY, author)
 
         self._database.write(work, repeatable=False)
 
-    def grant(self, digest: str, issued: Pass) -> Pass:
+    def grant(self, digest: str, issued: Credential) -> Credential:
         """Keep a new pass, numbered by the store, under the digest of its secret."""
-        row = _pass_row(digest, issued)
+        row = _credential_row(digest, issued)
 
         def work(connection: Connection) -> int:
             connection.execute(_SWEEP, {"now": issued.created_at})
@@ -105,13 +106,13 @@ class SqlAccounts:
         except IntegrityError:
             raise InvalidInputError("pass: there is one with this secret already; make another secret") from None
 
-    def find(self, digest: str, now: float) -> Pass | None:
+    def find(self, digest: str, now: float) -> Credential | None:
         """The pass of this digest if it has not expired."""
         now = rows.finite(now, "now")
         row = self._database.read(lambda connection: connection.execute(_FIND, {"wanted": digest}).mappings().first())
         if row is None:
             return None
-        found = Pass(**row)
+        found = Credential(**row)
         if found.expires_at is not None and found.expires_at <= now:
             return None
         if found.kind != "once" and found.used_at is not None and abs(now - found.used_at) < USE_NOTED_EVERY_S:
@@ -123,14 +124,16 @@ class SqlAccounts:
         )
         return replace(found, used_at=now) if changed == 1 else None
 
-    def passes(self, user: str) -> Sequence[Pass]:
+    def credentials(self, user: str) -> Sequence[Credential]:
         """The passes of one user, oldest first."""
-        found = self._database.read(lambda connection: connection.execute(_PASSES, {"user": user}).mappings().all())
-        return [Pass(**row) for row in found]
+        found = self._database.read(
+            lambda connection: connection.execute(_CREDENTIALS, {"user": user}).mappings().all()
+        )
+        return [Credential(**row) for row in found]
 
-    def revoke(self, pass_id: int) -> None:
+    def revoke(self, credential_id: int) -> None:
         """Forget a pass, if it is there."""
-        parameters = {"pass": rows.bounded(pass_id)}
+        parameters = {"pass": rows.bounded(credential_id)}
         self._database.write(lambda connection: connection.execute(_REVOKE, parameters))
 
     def note(self, entry: Entry) -> None:
@@ -163,10 +166,10 @@ def _user_row(user: User) -> dict[str, object]:
     return asdict(user)
 
 
-def _pass_row(digest: str, issued: Pass) -> dict[str, object]:
-    if issued.kind not in get_args(PassKind):
+def _credential_row(digest: str, issued: Credential) -> dict[str, object]:
+    if issued.kind not in get_args(CredentialKind):
         raise InvalidInputError(
-            f"pass: the kind {issued.kind!r} is unknown; give one of {', '.join(get_args(PassKind))}"
+            f"pass: the kind {issued.kind!r} is unknown; give one of {', '.join(get_args(CredentialKind))}"
         )
     return {
         "digest": rows.short(digest, "digest"),

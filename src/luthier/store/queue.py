@@ -53,7 +53,7 @@ _CHANGES = select(
 ).where(IS_EXPERIMENT)
 
 
-class SqlDesk:
+class SqlQueue:
     """Where experiments in a database are asked for."""
 
     def __init__(self, database: Database) -> None:

@@ -9,13 +9,13 @@ from luthier.store.base import Owner, Record, Status, Store
 Role: TypeAlias = Literal["viewer", "user", "admin"]
 """What a user may do: look, also launch and change what is their own, or everything."""
 
-PassKind: TypeAlias = Literal["session", "token", "once"]
+CredentialKind: TypeAlias = Literal["session", "token", "once"]
 """A browser's session, a token for programs, or an invitation that works a single time."""
 
 _REMOVED = "/removed"
 
 
-class Desk(Protocol):
+class Queue(Protocol):
     """Where experiments are asked for; the history itself is a `Store`. Every method is one transaction."""
 
     def records(
@@ -87,12 +87,12 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class Credential:
     """A secret that stands for a user. Only a digest of it is kept, so nobody can read it from the database."""
 
     id: int
     user: str
-    kind: PassKind
+    kind: CredentialKind
     label: str
     created_at: float
     expires_at: float | None = None
@@ -134,7 +134,7 @@ class Accounts(Protocol):
         """
         ...
 
-    def grant(self, digest: str, issued: Pass) -> Pass:
+    def grant(self, digest: str, issued: Credential) -> Credential:
         """Keep a new pass, numbered by the store, under the digest of its secret.
 
         Its user need not be among the users. Passes that had expired when this one was made are forgotten. A digest
@@ -142,18 +142,18 @@ class Accounts(Protocol):
         """
         ...
 
-    def find(self, digest: str, now: float) -> Pass | None:
+    def find(self, digest: str, now: float) -> Credential | None:
         """The pass of this digest if it has not expired; its last use is noted to the minute.
 
         One of kind `once` is spent: of several who show it at once exactly one gets it, and then it is forgotten.
         """
         ...
 
-    def passes(self, user: str) -> Sequence[Pass]:
+    def credentials(self, user: str) -> Sequence[Credential]:
         """The passes of one user, oldest first; some may have expired."""
         ...
 
-    def revoke(self, pass_id: int) -> None:
+    def revoke(self, credential_id: int) -> None:
         """Forget a pass, if it is there."""
         ...
 
@@ -167,9 +167,9 @@ class Accounts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class ServerStore:
     """Everything a server keeps, in one database."""
 
     history: Store
-    desk: Desk
+    queue: Queue
     accounts: Accounts

@@ -140,7 +140,7 @@ def _choose_journal(connection: sqlite3.Connection, path: Path, lock_timeout_s: 
     wanted = "delete" if system in NETWORK_FILE_SYSTEMS else "wal"
     got = _journal(connection, "PRAGMA journal_mode")
     if got != wanted:
-        got = _insist(lambda: _journal(connection, f"PRAGMA journal_mode = {wanted}"), lock_timeout_s)
+        got = _retry_while_locked(lambda: _journal(connection, f"PRAGMA journal_mode = {wanted}"), lock_timeout_s)
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if got == 'wal' else 'FULL'}")
     if got != "wal":
         _logger.warning(
@@ -152,7 +152,7 @@ def _journal(connection: sqlite3.Connection, pragma: str) -> str:
     return str(connection.execute(pragma).fetchone()[0]).lower()
 
 
-def _insist(change: Callable[[], str], lock_timeout_s: float) -> str:
+def _retry_while_locked(change: Callable[[], str], lock_timeout_s: float) -> str:
     """Change the journal, waiting for others: SQLite itself gives up at once where it fears a deadlock."""
     deadline = time.monotonic() + lock_timeout_s
     while True:

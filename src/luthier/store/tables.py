@@ -127,7 +127,7 @@ users = Table(
     PrimaryKeyConstraint("name"),
 )
 
-passes = Table(
+credentials = Table(
     "passes",
     metadata,
     Column("id", Integer, nullable=False),

@@ -33,10 +33,10 @@ def add_api(app: FastAPI) -> None:
         app.include_router(group.router, prefix=BASE)
     app.include_router(docs.router)
     app.add_api_route("/metrics", health.get_metrics, methods=["GET"], include_in_schema=False)
-    app.add_api_route("/api/{path:path}", _nothing, methods=_METHODS, include_in_schema=False)
+    app.add_api_route("/api/{path:path}", _not_found, methods=_METHODS, include_in_schema=False)
 
 
-async def _nothing(request: Request) -> Response:
+async def _not_found(request: Request) -> Response:
     """A path that is not there, or one that is there for other methods."""
     path = request.url.path.removeprefix(BASE)
     routes = [route for group in _GROUPS for route in group.router.routes if isinstance(route, APIRoute)]

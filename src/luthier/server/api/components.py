@@ -7,11 +7,11 @@ from fastapi import APIRouter, Path
 from pydantic import ConfigDict, Field, JsonValue
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.server.access import Principal
-from luthier.server.api.models import COMPONENT_EXAMPLE, ERRORS, Given, Told, Yaml, where_and_what
+from luthier.server.api.models import COMPONENT_EXAMPLE, ERRORS, RequestModel, ResponseModel, Yaml, split_location
 from luthier.server.api.session import note
+from luthier.server.authentication import Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
-from luthier.server.operations import NotNowError, parsed
+from luthier.server.operations import ConflictError, parsed
 from luthier.spec.component import Component, components_in
 from luthier.spec.library import component_text
 from luthier.store.base import Record
@@ -25,7 +25,7 @@ Name = Annotated[str, Path(max_length=200, description="The name of the componen
 _SOURCE = "component.yaml"
 
 
-class GivenComponent(Given):
+class ComponentText(RequestModel):
     """The text of a YAML file that describes components."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": COMPONENT_EXAMPLE}]})
@@ -33,21 +33,21 @@ class GivenComponent(Given):
     yaml: Yaml
 
 
-class NewComponents(GivenComponent):
+class NewComponents(ComponentText):
     """Components to register."""
 
     replace: bool = False
     """Change those that are registered already."""
 
 
-class UsedBy(Told):
+class UsedBy(ResponseModel):
     """An experiment."""
 
     id: int
     name: str
 
 
-class ComponentSummary(Told):
+class ComponentSummary(ResponseModel):
     """A registered component in a listing."""
 
     model_config = ConfigDict(
@@ -61,7 +61,7 @@ class ComponentSummary(Told):
     """How many of the newest experiments that you may see tune it."""
 
 
-class ComponentDetail(Told):
+class ComponentDetail(ResponseModel):
     """A registered component."""
 
     model_config = ConfigDict(
@@ -89,7 +89,7 @@ class ComponentDetail(Told):
     used_by: list[UsedBy]
 
 
-class Registered(Told):
+class ComponentNames(ResponseModel):
     """The names of components."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"names": ["dd"]}]})
@@ -97,7 +97,7 @@ class Registered(Told):
     names: list[str]
 
 
-class CheckedComponents(Told):
+class CheckedComponents(ResponseModel):
     """What is described, or what is wrong with it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ok": True, "names": ["dd"], "error": None}]})
@@ -127,21 +127,21 @@ def list_components(server: Server, who: Viewer) -> list[ComponentSummary]:
 
 
 @router.post("/components", summary="Register components", status_code=201)
-def add_components(server: Server, who: Launcher, given: NewComponents) -> Registered:
+def add_components(server: Server, who: Launcher, given: NewComponents) -> ComponentNames:
     """All of them or none; no other file is read."""
     components = _described(given.yaml)
     if not given.replace and (taken := sorted(set(components) & set(server.library.names()))):
-        raise NotNowError(f"component {taken[0]} is registered already; say replace to change it")
+        raise ConflictError(f"component {taken[0]} is registered already; say replace to change it")
     return _registered(server, who, components)
 
 
 @router.post("/components/check", summary="Check a description of components")
-def check_components(_: Viewer, given: GivenComponent) -> CheckedComponents:
+def check_components(_: Viewer, given: ComponentText) -> CheckedComponents:
     """Nothing is registered."""
     try:
         return CheckedComponents(ok=True, names=list(_described(given.yaml)))
     except LuthierError as error:
-        line, problem = where_and_what(str(error), _SOURCE)
+        line, problem = split_location(str(error), _SOURCE)
         return CheckedComponents(ok=False, error=problem, line=line)
 
 
@@ -165,7 +165,7 @@ def get_component(server: Server, who: Viewer, name: Name) -> ComponentDetail:
 
 
 @router.put("/components/{name}", summary="Register or change one component")
-def put_component(server: Server, who: Launcher, name: Name, given: GivenComponent) -> Registered:
+def put_component(server: Server, who: Launcher, name: Name, given: ComponentText) -> ComponentNames:
     """The text describes this one component."""
     components = _described(given.yaml)
     if list(components) != [name]:
@@ -184,16 +184,16 @@ def _described(text: str) -> dict[str, Component]:
     return components_in(parsed(text, _SOURCE), None)
 
 
-def _registered(server: Context, who: Principal, components: dict[str, Component]) -> Registered:
+def _registered(server: Context, who: Principal, components: dict[str, Component]) -> ComponentNames:
     server.library.add(components, replace=True)
     for name in components:
         note(server, who, "register component", f"component {name}")
-    return Registered(names=list(components))
+    return ComponentNames(names=list(components))
 
 
 def _records(server: Context, who: Principal) -> list[Record]:
     author = None if who.role == "admin" else who.name
-    return list(server.books.desk.records(author=author, limit=MOST_LOOKED_AT))
+    return list(server.store.queue.records(author=author, limit=MOST_LOOKED_AT))
 
 
 def _tuned(record: Record) -> str | None:

@@ -7,7 +7,7 @@ from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.serial import record_json, result_json
 from luthier.figures import FIGURES
-from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, countable
+from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, exact_size
 from luthier.server.context import Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
@@ -73,8 +73,8 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
     """With its result so far, its settings, and which figures there are."""
 
     def work() -> Detail:
-        record = server.operations.seen(who, experiment_id)
-        events, (concluded, known) = server.results.worked_out(record, "detail", lambda result: _known(record, result))
+        record = server.operations.visible(who, experiment_id)
+        events, (concluded, known) = server.results.derived(record, "detail", lambda result: _known(record, result))
         return Detail.model_validate(
             {
                 **known,
@@ -87,13 +87,13 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
             }
         )
 
-    return await server.results.slowly(work)
+    return await server.results.run_slow(work)
 
 
 def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, object]]:
     """What follows from the runs and the settings alone: the result, and the rest."""
     experiment = result.experiment
-    size = countable(experiment.space.size)
+    size = exact_size(experiment.space.size)
     return result_json(record, result), {
         "settings": _settings(experiment),
         "parameters": [parameter_to_json(parameter) for parameter in experiment.space.parameters],

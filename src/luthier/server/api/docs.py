@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from luthier.errors import NotFoundError
-from luthier.server.context import CSRF_HEADER, visitor
+from luthier.server.context import CSRF_HEADER, current_user
 
 router = APIRouter(include_in_schema=False)
 
@@ -34,7 +34,7 @@ _MEDIA = {"css": "text/css", "js": "text/javascript"}
 @router.get("/docs")
 def docs(request: Request) -> Response:
     """Every operation, to read and to try."""
-    if visitor(request) is None:
+    if current_user(request) is None:
         return RedirectResponse("/login?next=/docs", 303)
     return HTMLResponse(_PAGE)
 

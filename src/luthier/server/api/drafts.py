@@ -7,11 +7,11 @@ from luthier.errors import LuthierError
 from luthier.server.api.models import (
     ERRORS,
     Document,
-    Given,
-    GivenYaml,
-    Told,
-    countable,
-    where_and_what,
+    RequestModel,
+    ResponseModel,
+    YamlText,
+    exact_size,
+    split_location,
 )
 from luthier.server.api.scripts import script_of
 from luthier.server.api.yaml_text import yaml_text
@@ -22,7 +22,7 @@ from luthier.space.serial import parameter_to_json
 router = APIRouter(tags=["drafts"], responses=ERRORS)
 
 
-class CheckedExperiment(Told):
+class CheckedExperiment(ResponseModel):
     """What is described, with the script of the default, or what is wrong with it."""
 
     model_config = ConfigDict(
@@ -42,7 +42,7 @@ class CheckedExperiment(Told):
     parameters: list[dict[str, JsonValue]] = Field(default_factory=list)
 
 
-class GivenDocument(Given):
+class DocumentRequest(RequestModel):
     """What a YAML file holds."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"document": {"components": {"dd": {}}}}]})
@@ -50,7 +50,7 @@ class GivenDocument(Given):
     document: Document
 
 
-class TextOfDocument(Told):
+class YamlResponse(ResponseModel):
     """The text of a YAML file."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": "components:\n  dd: {}\n"}]})
@@ -58,7 +58,7 @@ class TextOfDocument(Told):
     yaml: str
 
 
-class HeldDocument(Told):
+class DocumentResponse(ResponseModel):
     """What a YAML file holds."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"document": {"components": {"dd": {}}}}]})
@@ -67,20 +67,20 @@ class HeldDocument(Told):
 
 
 @router.post("/experiments/check", summary="Check an experiment, and see what it would run")
-def check_experiment(server: Server, _: Viewer, given: GivenYaml) -> CheckedExperiment:
+def check_experiment(server: Server, _: Viewer, given: YamlText) -> CheckedExperiment:
     """Nothing is created or run."""
     try:
         found = server.operations.check(given.yaml)
         space = found.experiment.space
         script = script_of(found.experiment, space.default)
     except LuthierError as error:
-        line, problem = where_and_what(str(error), SOURCE)
+        line, problem = split_location(str(error), SOURCE)
         return CheckedExperiment(ok=False, error=problem, line=line)
     return CheckedExperiment.model_validate(
         {
             "ok": True,
             "name": found.name,
-            "size": countable(space.size),
+            "size": exact_size(space.size),
             "notes": list(found.notes),
             "default": dict(space.default),
             "script": script.script,
@@ -91,12 +91,12 @@ def check_experiment(server: Server, _: Viewer, given: GivenYaml) -> CheckedExpe
 
 
 @router.post("/experiments/yaml", summary="Write a document as YAML")
-def write_yaml(_: Viewer, given: GivenDocument) -> TextOfDocument:
+def write_yaml(_: Viewer, given: DocumentRequest) -> YamlResponse:
     """The other way round: POST /experiments/document."""
-    return TextOfDocument(yaml=yaml_text(given.document))
+    return YamlResponse(yaml=yaml_text(given.document))
 
 
 @router.post("/experiments/document", summary="Read a document from YAML")
-def read_yaml(_: Viewer, given: GivenYaml) -> HeldDocument:
+def read_yaml(_: Viewer, given: YamlText) -> DocumentResponse:
     """Only whether it is YAML is checked."""
-    return HeldDocument.model_validate({"document": parsed(given.yaml, SOURCE).values})
+    return DocumentResponse.model_validate({"document": parsed(given.yaml, SOURCE).values})

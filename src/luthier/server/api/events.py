@@ -7,7 +7,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Id
-from luthier.server.context import Server, Viewer, visitor
+from luthier.server.context import Server, Viewer, current_user
 
 router = APIRouter(tags=["events"], responses=ERRORS)
 
@@ -23,7 +23,7 @@ class EventStream(StreamingResponse):
 
 @router.get(
     "/events",
-    summary="Live: which experiments are new, have changed or are gone",
+    summary="ExperimentEvents: which experiments are new, have changed or are gone",
     response_class=EventStream,
     responses={200: {"content": {_STREAM: {"example": 'event: gone\ndata: {"id":1}\n\n'}}}},
 )
@@ -35,14 +35,14 @@ async def watch_experiments(request: Request, server: Server, who: Viewer) -> Ev
     """
 
     def may_go_on() -> bool:
-        return visitor(request) == who
+        return current_user(request) == who
 
-    return EventStream(server.feed.stream(who, may_go_on), headers=_HEADERS)
+    return EventStream(server.list_events.stream(who, may_go_on), headers=_HEADERS)
 
 
 @router.get(
     "/experiments/{experiment_id}/events",
-    summary="Live: what happens to one experiment",
+    summary="ExperimentEvents: what happens to one experiment",
     response_class=EventStream,
     responses={200: {"content": {_STREAM: {"example": 'event: status\ndata: {"status":"running"}\n\n'}}}},
 )
@@ -61,11 +61,11 @@ async def watch_experiment(
     `status` says where the experiment stands, `gone` that it was deleted. Whoever comes back with the last id gets what
     was missed.
     """
-    await run_in_threadpool(server.operations.seen, who, experiment_id)
+    await run_in_threadpool(server.operations.visible, who, experiment_id)
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
         since = min(int(last_event_id[:10]), LARGEST_NUMBER)
 
     def may_go_on() -> bool:
-        return visitor(request) == who and server.operations.seen(who, experiment_id) is not None
+        return current_user(request) == who and server.operations.visible(who, experiment_id) is not None
 
-    return EventStream(server.live.stream(experiment_id, since, may_go_on), headers=_HEADERS)
+    return EventStream(server.experiment_events.stream(experiment_id, since, may_go_on), headers=_HEADERS)

@@ -7,23 +7,23 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import ConfigDict
 
 from luthier.errors import InvalidInputError
-from luthier.server.access import Principal
 from luthier.server.api.models import (
     ERRORS,
     EXPERIMENT_EXAMPLE,
     Before,
     Document,
-    Given,
     Id,
     Limit,
     Page,
+    RequestModel,
+    ResponseModel,
     Short,
     Status,
     Summary,
-    Told,
     Yaml,
 )
 from luthier.server.api.yaml_text import yaml_text
+from luthier.server.authentication import Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.store.base import Record
@@ -35,7 +35,7 @@ router = APIRouter(tags=["experiments"], responses=ERRORS)
 _PAGE = 200
 
 
-class NewExperiment(Given):
+class NewExperiment(RequestModel):
     """An experiment: the text of its file, or what the file would hold."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
@@ -46,7 +46,7 @@ class NewExperiment(Given):
     definitions: Document | None = None
 
 
-class ChangedExperiment(Given):
+class ChangedExperiment(RequestModel):
     """Whether every user may see it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"shared": True}]})
@@ -54,7 +54,7 @@ class ChangedExperiment(Given):
     shared: bool
 
 
-class Clone(Given):
+class Clone(RequestModel):
     """What to change in the copy."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
@@ -63,7 +63,7 @@ class Clone(Given):
     """The text to run instead of the original's."""
 
 
-class Source(Told):
+class Source(ResponseModel):
     """The text that describes an experiment."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
@@ -119,7 +119,7 @@ def create_experiment(
 @router.get("/experiments/{experiment_id}/source", summary="The text that describes an experiment")
 def get_source(server: Server, who: Viewer, experiment_id: Id) -> Source:
     """As it was launched."""
-    return Source(yaml=server.operations.seen(who, experiment_id).source)
+    return Source(yaml=server.operations.visible(who, experiment_id).source)
 
 
 @router.post("/experiments/{experiment_id}/stop", summary="Stop an experiment")
@@ -172,7 +172,7 @@ def _records(
     """Whatever may fit, page by page; `interrupted` is not kept in the store, but seen."""
     kept: StoredStatus | None = "running" if status == "interrupted" else status
     while True:
-        page = server.books.desk.records(author=author, status=kept, text=text, before=before, limit=_PAGE)
+        page = server.store.queue.records(author=author, status=kept, text=text, before=before, limit=_PAGE)
         yield from page
         if len(page) < _PAGE:
             return

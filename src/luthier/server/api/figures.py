@@ -9,10 +9,10 @@ from luthier.analysis.plain import json_text
 from luthier.analysis.result import Result
 from luthier.errors import NotFoundError
 from luthier.figures import FIGURES, POINTS, Figure, compared, to_plotly
-from luthier.server.access import Principal
-from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Id, Summary, Told
+from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Id, ResponseModel, Summary
+from luthier.server.authentication import Principal
 from luthier.server.context import Context, Server, Viewer
-from luthier.server.plain import Answer
+from luthier.server.json_response import Answer
 from luthier.server.summaries import summary_of
 from luthier.store.base import Record
 
@@ -22,7 +22,7 @@ MOST_COMPARED = 20
 COMPARISONS = {"best": "The best so far of each, against runs and time."}
 
 
-class FigureListed(Told):
+class FigureListed(ResponseModel):
     """A figure that can be asked for."""
 
     model_config = ConfigDict(
@@ -37,7 +37,7 @@ class FigureListed(Told):
     slow: bool
 
 
-class FigureTold(Told):
+class FigureResponse(ResponseModel):
     """A figure as plotly.js takes it; colours are named by their role, such as `role:best`."""
 
     model_config = ConfigDict(
@@ -50,7 +50,7 @@ class FigureTold(Told):
     note: str
 
 
-class Compared(Summary):
+class ComparedExperiment(Summary):
     """An experiment beside others."""
 
     best: dict[str, JsonValue] | None
@@ -77,7 +77,7 @@ Ids = Annotated[
     AfterValidator(_numbers),
 ]
 _DRAWN: dict[int | str, dict[str, object]] = {
-    200: {"model": FigureTold},
+    200: {"model": FigureResponse},
     204: {"description": "There is nothing to draw yet."},
     304: {"description": "Unchanged: the tag in `If-None-Match` is that of the newest figure."},
 }
@@ -109,23 +109,23 @@ async def get_figure(
         raise NotFoundError(f"there is no figure {name}; there are {', '.join(FIGURES)}")
 
     def work() -> Response:
-        record = server.operations.seen(who, experiment_id)
-        if known is not None and known == _tag(record, server.books.desk.changes(experiment_id)[1]):
+        record = server.operations.visible(who, experiment_id)
+        if known is not None and known == _tag(record, server.store.queue.changes(experiment_id)[1]):
             return Response(status_code=304, headers={"ETag": known})
-        events, figure = server.results.worked_out(
+        events, figure = server.results.derived(
             record, f"figure {name} {points}", lambda result: _drawn(drawing(result, points))
         )
         headers = {"ETag": _tag(record, events), "Cache-Control": "private, no-cache"}
         return _answer(figure, headers)
 
-    return await server.results.slowly(work)
+    return await server.results.run_slow(work)
 
 
 @router.get("/compare", summary="Several experiments side by side")
-def compare_experiments(server: Server, who: Viewer, ids: Ids) -> list[Compared]:
+def compare_experiments(server: Server, who: Viewer, ids: Ids) -> list[ComparedExperiment]:
     """In the order in which they were named."""
     return [
-        Compared.model_validate(
+        ComparedExperiment.model_validate(
             {
                 **summary_of(record, who),
                 "best": (record.result or {}).get("best"),
@@ -152,12 +152,12 @@ async def get_comparison(
             results[f"{record.id} {record.name}"] = server.results.of(record)
         return _answer(_drawn(compared(results)), {})
 
-    return await server.results.slowly(work)
+    return await server.results.run_slow(work)
 
 
 def _named(server: Context, who: Principal, ids: str) -> list[Record]:
     numbers = dict.fromkeys(int(word) for word in ids.split(","))
-    return [server.operations.seen(who, number) for number in numbers]
+    return [server.operations.visible(who, number) for number in numbers]
 
 
 def _drawn(figure: Figure | None) -> bytes | None:

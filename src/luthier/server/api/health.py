@@ -7,13 +7,13 @@ from fastapi.responses import PlainTextResponse
 from pydantic import ConfigDict
 
 from luthier.errors import LuthierError, UnavailableError
-from luthier.server.api.models import ERRORS, Told
+from luthier.server.api.models import ERRORS, ResponseModel
 from luthier.server.context import Server, Viewer
 
 router = APIRouter(tags=["health"], responses=ERRORS)
 
 
-class Health(Told):
+class Health(ResponseModel):
     """Whether the server can work."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"status": "ok", "store": "ok"}]})
@@ -26,7 +26,7 @@ class Health(Told):
 def get_health(server: Server) -> Health:
     """For everybody, and it tells nothing else; 503 if the store is away."""
     try:
-        server.books.desk.records(limit=1)
+        server.store.queue.records(limit=1)
     except LuthierError:
         raise UnavailableError("the store is away") from None
     return Health(status="ok", store="ok")
@@ -40,5 +40,5 @@ def get_health(server: Server) -> Health:
 )
 def get_metrics(server: Server, _: Viewer) -> PlainTextResponse:
     """Experiments by status, open streams, how long requests take."""
-    streams = server.live.listeners + server.feed.listeners
-    return PlainTextResponse(server.metrics.text(server.books, streams), media_type="text/plain; version=0.0.4")
+    streams = server.experiment_events.listeners + server.list_events.listeners
+    return PlainTextResponse(server.metrics.text(server.store, streams), media_type="text/plain; version=0.0.4")

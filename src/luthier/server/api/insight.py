@@ -18,10 +18,10 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.figures import FIGURES
 from luthier.launch.declared import config_from
 from luthier.report.export import write_runs
-from luthier.server.api.models import ERRORS, Id, Told, TrialTold
+from luthier.server.api.models import ERRORS, Id, ResponseModel, TrialResponse
 from luthier.server.api.scripts import script_of
 from luthier.server.context import Server, Viewer
-from luthier.server.operations import NotNowError
+from luthier.server.operations import ConflictError
 from luthier.store.base import Record
 
 router = APIRouter(tags=["insight"], responses=ERRORS)
@@ -30,7 +30,7 @@ _MEDIA = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet
 _PREFIX = "p."
 
 
-class ImportanceTold(Told):
+class ImportanceResponse(ResponseModel):
     """How much one parameter matters: its share of all variation, and the part it has by itself."""
 
     model_config = ConfigDict(
@@ -44,7 +44,7 @@ class ImportanceTold(Told):
     alone: float | None
 
 
-class CurveTold(Told):
+class CurveResponse(ResponseModel):
     """How the value follows one parameter while the others take all their values."""
 
     model_config = ConfigDict(
@@ -62,7 +62,7 @@ class CurveTold(Told):
     high: list[float | None]
 
 
-class ScriptTold(Told):
+class ScriptResponse(ResponseModel):
     """What is run for a configuration."""
 
     model_config = ConfigDict(
@@ -76,7 +76,7 @@ class ScriptTold(Told):
     command: str
 
 
-class AppliedTold(Told):
+class AppliedResponse(ResponseModel):
     """The configuration to use, in the forms a shell takes."""
 
     model_config = ConfigDict(
@@ -94,23 +94,25 @@ class AppliedTold(Told):
 
 
 @router.get("/experiments/{experiment_id}/importance", summary="Which parameters matter")
-async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> list[ImportanceTold]:
+async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> list[ImportanceResponse]:
     """Those that matter most first; nothing as long as too little was measured."""
 
-    def work() -> list[ImportanceTold]:
-        record = server.operations.seen(who, experiment_id)
-        found = server.results.worked_out(record, "importance", importances)[1]
-        return [ImportanceTold.model_validate(asdict(one)) for one in found]
+    def work() -> list[ImportanceResponse]:
+        record = server.operations.visible(who, experiment_id)
+        found = server.results.derived(record, "importance", importances)[1]
+        return [ImportanceResponse.model_validate(asdict(one)) for one in found]
 
-    return await server.results.slowly(work)
+    return await server.results.run_slow(work)
 
 
 @router.get("/experiments/{experiment_id}/front", summary="The Pareto front")
-def get_front(server: Server, who: Viewer, experiment_id: Id) -> list[TrialTold]:
+def get_front(server: Server, who: Viewer, experiment_id: Id) -> list[TrialResponse]:
     """The configurations that no other one beats in everything; with one objective, the best one."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+    result = server.results.of(server.operations.visible(who, experiment_id))
     numbers = {trial.config: number for number, trial in enumerate(result.trials)}
-    return [TrialTold.model_validate({"number": numbers[trial.config], **trial_json(trial)}) for trial in result.front]
+    return [
+        TrialResponse.model_validate({"number": numbers[trial.config], **trial_json(trial)}) for trial in result.front
+    ]
 
 
 @router.get("/experiments/{experiment_id}/dependence/{parameter}", summary="How the value follows a parameter")
@@ -119,28 +121,28 @@ async def get_dependence(
     who: Viewer,
     experiment_id: Id,
     parameter: Annotated[str, Path(max_length=200, examples=["bs"])],
-) -> CurveTold:
+) -> CurveResponse:
     """By a model of what was measured, over all values of the other parameters."""
 
-    def work() -> CurveTold:
-        record = server.operations.seen(who, experiment_id)
+    def work() -> CurveResponse:
+        record = server.operations.visible(who, experiment_id)
         if parameter not in server.results.of(record).experiment.space.names:
             raise NotFoundError(f"experiment {experiment_id} has no parameter {parameter}")
         try:
-            found = server.results.worked_out(
+            found = server.results.derived(
                 record, f"dependence {parameter}", lambda result: partial_dependence(result, parameter)
             )[1]
         except InvalidInputError as error:  # too little was measured
-            raise NotNowError(str(error)) from None
-        return CurveTold.model_validate(asdict(found))
+            raise ConflictError(str(error)) from None
+        return CurveResponse.model_validate(asdict(found))
 
-    return await server.results.slowly(work)
+    return await server.results.run_slow(work)
 
 
 @router.get("/experiments/{experiment_id}/script", summary="What is run for a configuration")
-def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id) -> ScriptTold:
+def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id) -> ScriptResponse:
     """Of the recommended configuration; with `?p.NAME=VALUE`, of the default with these values."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+    result = server.results.of(server.operations.visible(who, experiment_id))
     space = result.experiment.space
     chosen = [
         f"{name.removeprefix(_PREFIX)}={value}"
@@ -149,17 +151,19 @@ def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id)
     ]
     config = config_from(space, chosen) if chosen else result.recommended or space.default
     script = script_of(result.experiment, config)
-    return ScriptTold(config=dict(config), script=script.script, command=script.command)
+    return ScriptResponse(config=dict(config), script=script.script, command=script.command)
 
 
 @router.get("/experiments/{experiment_id}/apply", summary="The configuration to use")
-def get_applied(server: Server, who: Viewer, experiment_id: Id) -> AppliedTold:
+def get_applied(server: Server, who: Viewer, experiment_id: Id) -> AppliedResponse:
     """As a command line or script, and as shell variables."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+    result = server.results.of(server.operations.visible(who, experiment_id))
     if result.recommended is None:
-        raise NotNowError(f"nothing to apply: {result.verdict}")
+        raise ConflictError(f"nothing to apply: {result.verdict}")
     found = applied(result, best=False)
-    return AppliedTold(config=dict(found.config), line=found.line, variables=found.variables, improved=result.improved)
+    return AppliedResponse(
+        config=dict(found.config), line=found.line, variables=found.variables, improved=result.improved
+    )
 
 
 @router.get(
@@ -183,7 +187,7 @@ def export_runs(
     form: Annotated[Literal["csv", "json", "parquet"], Query(alias="format")] = "csv",
 ) -> Response:
     """As a table."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+    result = server.results.of(server.operations.visible(who, experiment_id))
     return Response(
         _exported(result, form), headers=_as_file(f"luthier-{experiment_id}.{form}"), media_type=_MEDIA[form]
     )
@@ -199,10 +203,10 @@ async def get_report(server: Server, who: Viewer, experiment_id: Id) -> Response
     """One file that opens without a network: verdict, figures, settings, how to reproduce."""
 
     def work() -> bytes:
-        record = server.operations.seen(who, experiment_id)
+        record = server.operations.visible(who, experiment_id)
         return _reported(record, server.results.of(record))
 
-    return HTMLResponse(await server.results.slowly(work), headers=_as_file(f"luthier-report-{experiment_id}.html"))
+    return HTMLResponse(await server.results.run_slow(work), headers=_as_file(f"luthier-report-{experiment_id}.html"))
 
 
 def _reported(record: Record, result: Result) -> bytes:

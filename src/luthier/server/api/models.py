@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from luthier.analysis.plain import plain
 from luthier.server.operations import LONGEST_TEXT
-from luthier.server.texts import check_body, check_line
+from luthier.server.text_checks import check_body, check_line
 
 LARGEST_NUMBER = 2**31 - 1
 T = TypeVar("T")
@@ -31,7 +31,7 @@ Outcome = Literal["running", "completed", "failed", "timedout", "pruned", "lost"
 Status = Literal["queued", "running", "interrupted", "stopped", "finished", "failed"]
 
 
-class Given(BaseModel):
+class RequestModel(BaseModel):
     """Something that comes in: what nobody knows is an error."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
@@ -43,7 +43,7 @@ class Given(BaseModel):
         return values
 
 
-class Told(BaseModel):
+class ResponseModel(BaseModel):
     """Something that goes out: made of whatever was measured, always valid JSON."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
@@ -54,12 +54,12 @@ class Told(BaseModel):
         return plain(values)
 
 
-def countable(size: int | None) -> int | None:
+def exact_size(size: int | None) -> int | None:
     """The size of a space as a number that JSON carries exactly; None if there is no end to it, or nearly so."""
     return size if size is not None and size < 2**53 else None
 
 
-def where_and_what(problem: str, source: str) -> tuple[int | None, str]:
+def split_location(problem: str, source: str) -> tuple[int | None, str]:
     """The line that an error names and the rest of it: `experiment.yaml:3: budget: ...` is `3` and `budget: ...`."""
     found = re.match(rf"{re.escape(source)}(?::(\d+))?: ", problem)
     if found is None:
@@ -67,7 +67,7 @@ def where_and_what(problem: str, source: str) -> tuple[int | None, str]:
     return int(found[1]) if found[1] else None, problem[found.end() :]
 
 
-class Problem(Told):
+class Problem(ResponseModel):
     """What went wrong."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"error": "there is no experiment 7"}]})
@@ -76,7 +76,7 @@ class Problem(Told):
     """One line."""
 
 
-class Page(Told, Generic[T]):
+class Page(ResponseModel, Generic[T]):
     """Part of a list."""
 
     items: list[T]
@@ -111,7 +111,7 @@ EXPERIMENT_EXAMPLE = (
 )
 
 
-class GivenYaml(Given):
+class YamlText(RequestModel):
     """The text of a YAML file."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
@@ -141,7 +141,7 @@ SUMMARY_EXAMPLE: dict[str, JsonValue] = {
 }
 
 
-class Summary(Told):
+class Summary(ResponseModel):
     """An experiment in a listing; what it came to is null until it ends."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [SUMMARY_EXAMPLE]})
@@ -168,7 +168,7 @@ class Summary(Told):
     may_change: bool
 
 
-class RunTold(Told):
+class RunResponse(ResponseModel):
     """One run."""
 
     model_config = ConfigDict(
@@ -210,7 +210,7 @@ class RunTold(Told):
     has_log: bool
 
 
-class EstimateTold(Told):
+class EstimateResponse(ResponseModel):
     """What a configuration's runs come to, with a 95 % interval where there are several."""
 
     value: float | None
@@ -220,7 +220,7 @@ class EstimateTold(Told):
     deviation: float | None
 
 
-class TrialTold(Told):
+class TrialResponse(ResponseModel):
     """A configuration under test."""
 
     model_config = ConfigDict(
@@ -239,6 +239,6 @@ class TrialTold(Told):
 
     number: int
     config: dict[str, JsonValue]
-    estimate: EstimateTold | None
-    others: list[EstimateTold] = []
+    estimate: EstimateResponse | None
+    others: list[EstimateResponse] = []
     runs: int

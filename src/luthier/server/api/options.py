@@ -12,7 +12,7 @@ from pydantic import ConfigDict, JsonValue
 from luthier.measures.registry import MEASURES, PATTERNS, PLUGINS
 from luthier.optimizers.registry import BUILT_IN, optimizer_names
 from luthier.policies import PRUNES, RESAMPLES
-from luthier.server.api.models import ERRORS, Told
+from luthier.server.api.models import ERRORS, ResponseModel
 from luthier.server.context import Viewer
 from luthier.spec.experiment_file import Settings
 from luthier.statistics.estimate import AUTO, ESTIMATORS
@@ -45,14 +45,14 @@ _STOPS = {
 }
 
 
-class Notation(Told):
+class Notation(ResponseModel):
     """Something that can be written in a setting."""
 
     notation: str
     description: str
 
 
-class OptimizerTold(Told):
+class OptimizerResponse(ResponseModel):
     """A way to search."""
 
     name: str
@@ -61,7 +61,7 @@ class OptimizerTold(Told):
     """Its options with their defaults."""
 
 
-class Options(Told):
+class Options(ResponseModel):
     """What forms offer."""
 
     model_config = ConfigDict(
@@ -81,7 +81,7 @@ class Options(Told):
         }
     )
 
-    optimizers: list[OptimizerTold]
+    optimizers: list[OptimizerResponse]
     measures: list[Notation]
     estimators: list[str]
     resample: list[Notation]
@@ -117,7 +117,7 @@ def _notations(described: dict[str, str]) -> list[Notation]:
     return [Notation(notation=text, description=meaning) for text, meaning in described.items()]
 
 
-def _optimizer(name: str) -> OptimizerTold:
+def _optimizer(name: str) -> OptimizerResponse:
     factory: Callable[..., object]
     if name in BUILT_IN:
         module, _, attribute = BUILT_IN[name].partition(":")
@@ -130,4 +130,4 @@ def _optimizer(name: str) -> OptimizerTold:
         if option not in _NOT_OPTIONS
     }
     summary = (inspect.getdoc(factory) or "").partition("\n")[0]
-    return OptimizerTold(name=name, description=summary, options=options)
+    return OptimizerResponse(name=name, description=summary, options=options)

@@ -17,16 +17,16 @@ from luthier.server.api.models import (
     ERRORS,
     LARGEST_NUMBER,
     After,
-    Given,
     Id,
     Limit,
     Outcome,
     Page,
-    RunTold,
-    TrialTold,
+    RequestModel,
+    RunResponse,
+    TrialResponse,
 )
 from luthier.server.context import Server, Viewer
-from luthier.server.live import told_run
+from luthier.server.experiment_events import public_run
 from luthier.trial import Purpose, Run, Trial
 
 router = APIRouter(tags=["runs"], responses=ERRORS)
@@ -35,7 +35,7 @@ NDJSON = "application/x-ndjson"
 MOST_LOG_BYTES = 1_000_000
 
 
-class Wanted(Given):
+class RunFilter(RequestModel):
     """Which runs to list."""
 
     outcome: Outcome | None = None
@@ -65,18 +65,18 @@ Number = Annotated[int, Path(ge=0, le=LARGEST_NUMBER, description="The number of
 @router.get(
     "/experiments/{experiment_id}/runs",
     summary="The runs of an experiment",
-    response_model=Page[RunTold],
+    response_model=Page[RunResponse],
     responses={200: {"content": {NDJSON: {"schema": {"type": "string"}}}}},
 )
 def list_runs(
-    request: Request, server: Server, who: Viewer, experiment_id: Id, wanted: Annotated[Wanted, Query()]
-) -> Response | Page[RunTold]:
+    request: Request, server: Server, who: Viewer, experiment_id: Id, wanted: Annotated[RunFilter, Query()]
+) -> Response | Page[RunResponse]:
     """In the order in which they were submitted. With `Accept: application/x-ndjson` all of them, one a line."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+    result = server.results.of(server.operations.visible(who, experiment_id))
     found = filter(wanted.fits, result.runs)
     if NDJSON in request.headers.get("accept", ""):
-        return StreamingResponse((f"{json_text(told_run(run))}\n" for run in found), media_type=NDJSON)
-    items = [RunTold.model_validate(told_run(run)) for run, _ in zip(found, range(wanted.limit), strict=False)]
+        return StreamingResponse((f"{json_text(public_run(run))}\n" for run in found), media_type=NDJSON)
+    items = [RunResponse.model_validate(public_run(run)) for run, _ in zip(found, range(wanted.limit), strict=False)]
     return Page(items=items, next=items[-1].run if len(items) == wanted.limit else None)
 
 
@@ -88,15 +88,15 @@ def list_trials(
     sort: Annotated[Literal["estimate", "number"], Query(description="The best or the first one first.")] = "estimate",
     after: After = None,
     limit: Limit = 50,
-) -> Page[TrialTold]:
+) -> Page[TrialResponse]:
     """Here `after` counts how many of the list were seen."""
-    record = server.operations.seen(who, experiment_id)
+    record = server.operations.visible(who, experiment_id)
     numbered = list(enumerate(server.results.of(record).trials))
     if sort == "estimate":
-        _, numbered = server.results.worked_out(record, "best first", _best_first)
+        _, numbered = server.results.derived(record, "best first", _best_first)
     first = after or 0
     items = [
-        TrialTold.model_validate({"number": number, **trial_json(trial)})
+        TrialResponse.model_validate({"number": number, **trial_json(trial)})
         for number, trial in numbered[first : first + limit]
     ]
     return Page(items=items, next=first + limit if first + limit < len(numbered) else None)
@@ -117,7 +117,7 @@ def get_log(
     tail_bytes: Annotated[int, Query(ge=1, le=MOST_LOG_BYTES, description="How much of its end.")] = 65536,
 ) -> Response:
     """The end of it; bytes that are no UTF-8 are replaced."""
-    record = server.operations.seen(who, experiment_id)
+    record = server.operations.visible(who, experiment_id)
     run = next((run for run in server.results.of(record).runs if run.number == number), None)
     if run is None:
         raise NotFoundError(f"experiment {experiment_id} has no run {number}")

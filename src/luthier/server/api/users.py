@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 from pydantic import ConfigDict, Field
 
-from luthier.server.access import LOCAL
-from luthier.server.api.models import ERRORS, Before, Given, Limit, Page, Told
+from luthier.server.api.models import ERRORS, Before, Limit, Page, RequestModel, ResponseModel
 from luthier.server.api.session import note
+from luthier.server.authentication import LOCAL
 from luthier.server.context import Admin, Server
 from luthier.store.server_store import Role, User
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["users"], responses=ERRORS)
 Name = Annotated[str, Path(max_length=200, description="The name of the user.", examples=["ada"])]
 
 
-class Account(Told):
+class Account(ResponseModel):
     """A user."""
 
     model_config = ConfigDict(
@@ -32,7 +32,7 @@ class Account(Told):
     has_password: bool
 
 
-class ChangedAccount(Given):
+class ChangedAccount(RequestModel):
     """What is to be true of a user; what is left out stays as it is."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "password": "correct horse battery"}]})
@@ -42,7 +42,7 @@ class ChangedAccount(Given):
     disabled: bool | None = None
 
 
-class Invitation(Told):
+class Invitation(ResponseModel):
     """A link that lets a user in once, within a day."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"url": "http://127.0.0.1:8642/enter?token=q3vJ..."}]})
@@ -50,7 +50,7 @@ class Invitation(Told):
     url: str
 
 
-class AuditEntry(Told):
+class AuditEntry(ResponseModel):
     """Who did what to what, and when."""
 
     model_config = ConfigDict(
@@ -72,13 +72,13 @@ class AuditEntry(Told):
 @router.get("/users", summary="Every account")
 def list_users(server: Server, _: Admin) -> list[Account]:
     """By name; none means that the server is for one person."""
-    return [_account(user) for user in server.books.accounts.users()]
+    return [_account(user) for user in server.store.accounts.users()]
 
 
 @router.put("/users/{name}", summary="Add or change an account")
 def put_user(server: Server, who: Admin, name: Name, given: ChangedAccount) -> Account:
     """A new password ends all sessions of the user. As soon as there is one account, everybody needs one."""
-    user = server.door.add_user(name, given.role, given.password, disabled=given.disabled)
+    user = server.authenticator.add_user(name, given.role, given.password, disabled=given.disabled)
     note(server, who, "change user", f"user {name}", f"{user.role}{', disabled' if user.disabled else ''}")
     return _account(user)
 
@@ -86,24 +86,24 @@ def put_user(server: Server, who: Admin, name: Name, given: ChangedAccount) -> A
 @router.delete("/users/{name}", summary="Forget an account", status_code=204)
 def delete_user(server: Server, who: Admin, name: Name) -> None:
     """What the user launched stays; a new account of the same name does not get it."""
-    server.door.remove_user(name)
+    server.authenticator.remove_user(name)
     note(server, who, "remove user", f"user {name}")
 
 
 @router.post("/users/{name}/invitation", summary="Make a link that lets a user in", status_code=201)
 def invite_user(request: Request, server: Server, who: Admin, name: Name) -> Invitation:
     """It works once, within a day."""
-    if name != LOCAL or server.door.has_accounts:
-        server.books.accounts.user(name)  # says so if there is none
+    if name != LOCAL or server.authenticator.has_accounts:
+        server.store.accounts.user(name)  # says so if there is none
     note(server, who, "invite", f"user {name}")
     scheme = "https" if server.is_https else "http"
-    return Invitation(url=f"{scheme}://{request.url.netloc}/enter?token={server.door.invite(name)}")
+    return Invitation(url=f"{scheme}://{request.url.netloc}/enter?token={server.authenticator.invite(name)}")
 
 
 @router.get("/audit", summary="Who did what")
 def list_audit(server: Server, _: Admin, before: Before = None, limit: Limit = 50) -> Page[AuditEntry]:
     """The newest lines first."""
-    entries = server.books.accounts.entries(before=before, limit=limit)
+    entries = server.store.accounts.entries(before=before, limit=limit)
     items = [
         AuditEntry(
             id=entry.id,

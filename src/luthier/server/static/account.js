@@ -1,7 +1,7 @@
 import { get, post, put, remove } from "./api.js";
 import { $, codeBlock, fill, h } from "./dom.js";
 import { ago, moment } from "./format.js";
-import { ask, attempt, say } from "./say.js";
+import { confirmDialog, attempt, showMessage } from "./messages.js";
 
 async function tokens() {
   const list = await get("/me/tokens");
@@ -51,7 +51,7 @@ function table(list) {
 }
 
 async function revoke(one) {
-  if (!(await ask(`Revoke ${one.label}?`, "Programs that use it can no longer come in.", "Revoke"))) return;
+  if (!(await confirmDialog(`Revoke ${one.label}?`, "Programs that use it can no longer come in.", "Revoke"))) return;
   await attempt(() => remove(`/me/tokens/${one.id}`));
   await attempt(tokens);
 }
@@ -75,7 +75,7 @@ $("#password")?.addEventListener("submit", async (event) => {
   try {
     await put("/me/password", { old: form.elements.old.value, new: form.elements.new.value });
     form.reset();
-    say("Your password is changed.");
+    showMessage("Your password is changed.");
   } catch (error) {
     problem.textContent = error.message;
   }

@@ -1,7 +1,7 @@
 import { get, post, put, remove } from "./api.js";
 import { $, codeBlock, fill, h } from "./dom.js";
 import { ago, moment } from "./format.js";
-import { ask, attempt } from "./say.js";
+import { confirmDialog, attempt } from "./messages.js";
 
 const entries = [];
 
@@ -52,7 +52,7 @@ function table(list) {
                 { type: "button", class: "tiny", onclick: () => change(one, { disabled: !one.disabled }) },
                 one.disabled ? "Open" : "Shut",
               ),
-              h("button", { type: "button", class: "danger tiny", onclick: () => forget(one.name) }, "Delete"),
+              h("button", { type: "button", class: "danger tiny", onclick: () => deleteUser(one.name) }, "Delete"),
             ),
           ),
         ),
@@ -77,8 +77,8 @@ async function invite(name) {
   );
 }
 
-async function forget(name) {
-  if (!(await ask(`Delete ${name}?`, "Their experiments and their lines of the audit log stay.", "Delete"))) return;
+async function deleteUser(name) {
+  if (!(await confirmDialog(`Delete ${name}?`, "Their experiments and their lines of the audit log stay.", "Delete"))) return;
   await attempt(() => remove(`/users/${encodeURIComponent(name)}`));
   await attempt(users);
 }

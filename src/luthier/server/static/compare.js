@@ -1,10 +1,10 @@
 // Several experiments side by side.
 
 import { get } from "./api.js";
-import { $, fill, h, icon, paused } from "./dom.js";
+import { $, fill, h, icon, debounced } from "./dom.js";
 import { count, duration, gain } from "./format.js";
 import { Plot } from "./plot.js";
-import { attempt } from "./say.js";
+import { attempt } from "./messages.js";
 
 const root = $("#compare");
 const chosen = new Map();
@@ -127,7 +127,7 @@ function table(items) {
 
 picker.addEventListener(
   "input",
-  paused(() => attempt(search), 250),
+  debounced(() => attempt(search), 250),
 );
 fill(
   root,

@@ -141,7 +141,7 @@ export class ComponentForm {
   }
 
   /** Say where in the whole document the component stands, so that problems find their fields. */
-  standAt(place) {
+  setDocumentPath(place) {
     this.fields.dataset.scope = place;
     for (const row of this.rows) {
       row.fields.dataset.scope = `${place}.parameters.${row.name.value.trim()}`;

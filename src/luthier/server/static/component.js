@@ -5,8 +5,8 @@ import { ComponentForm } from "./component-form.js";
 import { $, fill, h, icon, mayLaunch } from "./dom.js";
 import { codeEditor } from "./editor.js";
 import { field, showProblem } from "./fields.js";
-import { ask, attempt, line, say } from "./say.js";
-import { placed, TwoViews } from "./two-views.js";
+import { confirmDialog, attempt, statusLine, showMessage } from "./messages.js";
+import { FormYamlSync, splitLocation } from "./form_yaml_sync.js";
 
 const bench = $(".workbench");
 const registered = bench.dataset.name;
@@ -41,7 +41,7 @@ $("#yaml").append(
 );
 
 let rest = {};
-const views = new TwoViews({
+const views = new FormYamlSync({
   form: {
     read: () => ({ ...rest, components: { [name.value.trim() || "name"]: inner.read() } }),
     show: ({ components, ...others }) => {
@@ -63,16 +63,16 @@ function checked(found) {
   showProblem($("#form"));
   const other = found?.ok && registered && found.names.join() !== registered;
   if (save) save.disabled = !found?.ok || other;
-  if (found === null) fill(answer, line("Give it a name, and say what can be set.", "calm"));
+  if (found === null) fill(answer, statusLine("Give it a name, and say what can be set.", "calm"));
   else if (other)
-    fill(answer, line(`This page is about ${registered}; register ${found.names.join(", ")} as a new component.`));
-  else if (found.ok) fill(answer, line(`Nothing is wrong with ${found.names.join(", ")}.`, "good"));
+    fill(answer, statusLine(`This page is about ${registered}; register ${found.names.join(", ")} as a new component.`));
+  else if (found.ok) fill(answer, statusLine(`Nothing is wrong with ${found.names.join(", ")}.`, "good"));
   else {
-    const { path, text, plain } = placed(found.error);
+    const { path, text, plain } = splitLocation(found.error);
     editor.mark(found.line);
-    inner.standAt(`components.${name.value.trim()}`);
+    inner.setDocumentPath(`components.${name.value.trim()}`);
     showProblem($("#form"), path, text);
-    fill(answer, line(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
+    fill(answer, statusLine(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
   }
 }
 
@@ -88,7 +88,7 @@ async function store() {
   save.disabled = false;
   if (done === null) return;
   saved = true;
-  if (registered) say("Saved.");
+  if (registered) showMessage("Saved.");
   else location.assign("/components");
 }
 
@@ -116,7 +116,7 @@ function showActions(uses) {
   const drop = h("button", { type: "button", class: "danger" }, icon("trash"), "Delete");
   drop.addEventListener("click", async () => {
     const used = uses.length ? ` ${uses.length} experiments were made with it; they stay as they are.` : "";
-    if (!(await ask(`Delete ${registered}?`, `It can no longer be chosen for new experiments.${used}`, "Delete")))
+    if (!(await confirmDialog(`Delete ${registered}?`, `It can no longer be chosen for new experiments.${used}`, "Delete")))
       return;
     const done = await attempt(() => remove(`/components/${encodeURIComponent(registered)}`).then(() => true));
     if (done === null) return;

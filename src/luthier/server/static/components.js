@@ -1,7 +1,7 @@
 import { get } from "./api.js";
 import { $, fill, h, mayLaunch } from "./dom.js";
 import { count } from "./format.js";
-import { line } from "./say.js";
+import { statusLine } from "./messages.js";
 
 const list = $("#list");
 
@@ -63,6 +63,6 @@ try {
     );
   fill(list, found.length ? table() : $("#nothing-yet").content.cloneNode(true));
 } catch (error) {
-  fill(list, h("div", { class: "body" }, line(error.message)));
+  fill(list, h("div", { class: "body" }, statusLine(error.message)));
 }
 list.removeAttribute("aria-busy");

@@ -43,7 +43,7 @@ export function fill(element, ...children) {
 }
 
 /** Call `act` once nothing has happened for a while. */
-export function paused(act, pause_ms) {
+export function debounced(act, pause_ms) {
   let timer;
   return () => {
     clearTimeout(timer);
@@ -110,11 +110,11 @@ async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copyOldWay(text); // pages that do not come by HTTPS or from this machine have no clipboard
+    return copyBySelection(text); // pages that do not come by HTTPS or from this machine have no clipboard
   }
 }
 
-function copyOldWay(text) {
+function copyBySelection(text) {
   const area = h("textarea", { class: "visually-hidden", value: text });
   document.body.append(area);
   area.select();

@@ -1,10 +1,10 @@
 // The list of experiments, live.
 
 import { get, newKey, post } from "./api.js";
-import { $, fill, h, paused } from "./dom.js";
+import { $, fill, h, debounced } from "./dom.js";
 import { ago, count, duration, gain, moment } from "./format.js";
 import { follow } from "./live.js";
-import { attempt } from "./say.js";
+import { attempt } from "./messages.js";
 
 const list = $("#list");
 const rows = h("tbody");
@@ -173,7 +173,7 @@ function changed(one) {
   else show();
 }
 
-const search = paused(() => attempt(() => load()), 250);
+const search = debounced(() => attempt(() => load()), 250);
 $("#search").addEventListener("input", (event) => {
   filter.text = event.target.value.trim();
   search();

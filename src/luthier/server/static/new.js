@@ -5,8 +5,8 @@ import { $, codeBlock, fill, h } from "./dom.js";
 import { codeEditor } from "./editor.js";
 import { ExperimentForm } from "./experiment-form.js";
 import { count } from "./format.js";
-import { attempt, line } from "./say.js";
-import { placed, TwoViews } from "./two-views.js";
+import { attempt, statusLine } from "./messages.js";
+import { FormYamlSync, splitLocation } from "./form_yaml_sync.js";
 
 const editor = codeEditor("Experiment as YAML", { rows: 30 });
 const launch = $("#launch");
@@ -16,7 +16,7 @@ const form = new ExperimentForm($("#form"), components, options, () => views.not
 const attempted = { text: null, key: "" };
 let launched = false;
 
-const views = new TwoViews({
+const views = new FormYamlSync({
   form,
   formElement: $("#form"),
   editor,
@@ -34,16 +34,16 @@ function checked(found) {
   $("#dry-run").hidden = !found?.ok;
   editor.mark(null);
   form.showProblem("", "");
-  if (found === null) fill(answer, line("Choose a component, or describe one here.", "calm"));
+  if (found === null) fill(answer, statusLine("Choose a component, or describe one here.", "calm"));
   else if (found.ok) showGood(found);
   else showBad(found);
 }
 
 function showBad(found) {
-  const { path, text, plain } = placed(found.error);
+  const { path, text, plain } = splitLocation(found.error);
   editor.mark(found.line);
   form.showProblem(path, text);
-  fill(answer, line(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
+  fill(answer, statusLine(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
 }
 
 function showGood(found) {
@@ -51,8 +51,8 @@ function showGood(found) {
   const parameters = found.parameters.length;
   fill(
     answer,
-    line(`${parameters} parameter${parameters === 1 ? "" : "s"}, ${size}.`, "good"),
-    found.notes.map((note) => line(note, "note")),
+    statusLine(`${parameters} parameter${parameters === 1 ? "" : "s"}, ${size}.`, "good"),
+    found.notes.map((note) => statusLine(note, "note")),
   );
   const shown = $("#script pre");
   if (shown?.textContent === found.script) return;
@@ -112,7 +112,7 @@ if (query.has("clone")) {
     else
       fill(
         answer,
-        line("This experiment was not described by a file; it can be cloned as it is, from its page.", "note"),
+        statusLine("This experiment was not described by a file; it can be cloned as it is, from its page.", "note"),
       );
   });
 } else {

@@ -3,7 +3,7 @@
 import { get, request } from "./api.js";
 import { codeBlock, fill, h, icon } from "./dom.js";
 import { config, count, duration, estimate, measured, number, value } from "./format.js";
-import { attempt, line } from "./say.js";
+import { attempt, statusLine } from "./messages.js";
 
 const PAGE = 25;
 
@@ -174,7 +174,7 @@ export function trialsTable(path, detail) {
     fill(
       below,
       h("p", { class: "label" }, `${stream} of run ${run.run}`),
-      text ? codeBlock(text, "log") : line("It wrote nothing.", "calm"),
+      text ? codeBlock(text, "log") : statusLine("It wrote nothing.", "calm"),
     );
   }
 

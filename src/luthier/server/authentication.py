@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 from luthier.server.login_limits import Attempt, LoginLimits
-from luthier.server.passwords import hash_of, hash_of_anything, is_password
+from luthier.server.passwords import hash_of, hash_unchecked, is_password
 from luthier.store.base import Record
-from luthier.store.server_store import Accounts, Pass, PassKind, Role, User
+from luthier.store.server_store import Accounts, Credential, CredentialKind, Role, User
 
 LOCAL = "local"
 """The one user of a server without accounts; whoever holds its invitation."""
@@ -33,11 +33,11 @@ class ForbiddenError(LuthierError):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Whoever makes a request. `pass_id` is what they came in with; `csrf` is what their browser must send back."""
+    """The user behind a request. `credential_id` is how they logged in; browsers send `csrf` back with changes."""
 
     name: str
     role: Role
-    pass_id: int
+    credential_id: int
     csrf: str | None = None
 
     def require(self, role: Role) -> None:
@@ -54,7 +54,7 @@ class Principal:
         return self.role == "admin" or (self.role == "user" and record.author == self.name)
 
 
-class Doorkeeper:
+class Authenticator:
     """Lets people in with a password, an invitation, a session or a token.
 
     A server whose store knows no users is for one person: `local`, an administrator, who comes in by invitation. As
@@ -71,7 +71,7 @@ class Doorkeeper:
         self._accounts = accounts
         self._clock = clock
         self.limits = LoginLimits(stopwatch)
-        self._stand_in = hash_of_anything(secrets.token_urlsafe())
+        self._dummy_hash = hash_unchecked(secrets.token_urlsafe())
 
     @property
     def has_accounts(self) -> bool:
@@ -123,17 +123,17 @@ class Doorkeeper:
             raise InvalidInputError(f"{who.name} has no account, so there is no password to change")
         user = self._checked(self.begin_login(who.name, address), who.name, old)
         self._accounts.put_user(replace(user, password_hash=hash_of(new)))
-        self._end_sessions(who.name, but=who.pass_id)
+        self._end_sessions(who.name, but=who.credential_id)
 
     def open_session(self, name: str) -> str:
         """The secret of a new session for somebody whom another party has recognised."""
         return self._issue(name, "session", "browser", SESSION_S)
 
-    def issue_token(self, name: str, label: str, lifetime_s: float | None) -> tuple[str, Pass]:
+    def issue_token(self, name: str, label: str, lifetime_s: float | None) -> tuple[str, Credential]:
         """The secret of a new token for programs, and what is kept of it."""
         return self._granted(name, "token", label, lifetime_s)
 
-    def recognise(self, secret: str, kind: PassKind) -> Principal | None:
+    def recognise(self, secret: str, kind: CredentialKind) -> Principal | None:
         """Who holds this secret; None if nobody does, or no longer."""
         found = self._accounts.find(digest_of(secret), self._clock())
         principal = None if found is None or found.kind != kind else self._principal(found)
@@ -177,7 +177,7 @@ class Doorkeeper:
         """The user of this name and password; the attempt counts as wrong until it has turned out to be right."""
         user = self._user(name)
         known = user.password_hash if user is not None and not user.disabled else None
-        right = is_password(known or self._stand_in, password)  # the same work for a user who is not there
+        right = is_password(known or self._dummy_hash, password)  # the same work for a user who is not there
         if user is None or known is None or not right:
             raise AccessError("wrong name or password")
         self.limits.succeed(attempt)
@@ -185,19 +185,19 @@ class Doorkeeper:
 
     def _end_sessions(self, name: str, but: int | None = None) -> None:
         """Whoever knew the old password has to come in anew."""
-        for one in self._accounts.passes(name):
+        for one in self._accounts.credentials(name):
             if one.kind != "token" and one.id != but:
                 self._accounts.revoke(one.id)
 
-    def _issue(self, name: str, kind: PassKind, label: str, lifetime_s: float | None) -> str:
+    def _issue(self, name: str, kind: CredentialKind, label: str, lifetime_s: float | None) -> str:
         return self._granted(name, kind, label, lifetime_s)[0]
 
-    def _granted(self, name: str, kind: PassKind, label: str, lifetime_s: float | None) -> tuple[str, Pass]:
+    def _granted(self, name: str, kind: CredentialKind, label: str, lifetime_s: float | None) -> tuple[str, Credential]:
         secret, now = secrets.token_urlsafe(32), self._clock()
         expires_at = None if lifetime_s is None else now + lifetime_s
-        return secret, self._accounts.grant(digest_of(secret), Pass(0, name, kind, label, now, expires_at))
+        return secret, self._accounts.grant(digest_of(secret), Credential(0, name, kind, label, now, expires_at))
 
-    def _principal(self, found: Pass) -> Principal | None:
+    def _principal(self, found: Credential) -> Principal | None:
         user = self._user(found.user)
         if user is not None:
             return None if user.disabled else Principal(user.name, user.role, found.id)

@@ -2,12 +2,12 @@
 // written to, after a pause or when it is looked at. A text keeps its comments until the form is used.
 
 import { post } from "./api.js";
-import { $, paused } from "./dom.js";
-import { attempt } from "./say.js";
+import { $, debounced } from "./dom.js";
+import { attempt } from "./messages.js";
 
 const PAUSE_MS = 450;
 
-export class TwoViews {
+export class FormYamlSync {
   /** `form` has `read()` and `show(document)`; `check(text)` looks at a text; `checked(answer)` shows what came out. */
   constructor({ form, formElement, editor, editorElement, check, checked }) {
     Object.assign(this, { form, formElement, editor, editorElement, check, checked });
@@ -16,7 +16,7 @@ export class TwoViews {
     this.upToDate = false;
     this.answer = null;
     this.answeredAt = -1;
-    this.later = paused(() => attempt(() => this.settle()), PAUSE_MS);
+    this.later = debounced(() => attempt(() => this.settle()), PAUSE_MS);
     formElement.addEventListener("input", () => this.note("form"));
     formElement.addEventListener("change", () => this.note("form"));
     formElement.addEventListener("submit", (event) => event.preventDefault());
@@ -98,7 +98,7 @@ export class TwoViews {
 }
 
 /** What a message of the server says, and of which place of the document: `x.yaml:3: experiment.budget: ...`. */
-export function placed(message) {
+export function splitLocation(message) {
   const plain = message.replace(/^[^\s:]+\.yaml(:\d+)?: /, "");
   const found = /^([\w.-]+): (.+)$/s.exec(plain);
   return found ? { path: found[1], text: found[2], plain } : { path: "", text: plain, plain };

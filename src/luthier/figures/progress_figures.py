@@ -10,14 +10,14 @@ from luthier.analysis.recommendation import is_reliable
 from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text, outcome_text
 from luthier.figures.figure import Axis, Figure, Panel, Role, Trace
-from luthier.figures.yardstick import (
-    Yardstick,
+from luthier.figures.scales import (
+    ValueScale,
     clock,
     measured,
     records,
     steps,
     thinned,
-    yardstick,
+    value_scale,
 )
 from luthier.learn.kernels import FloatArray
 from luthier.statistics.drift import FEWEST_READINGS
@@ -36,7 +36,7 @@ def trajectory(result: Result, points: int) -> Figure | None:
     if not done:
         return None
     values = [value for _, value in done]
-    scale = yardstick(result.experiment, values)
+    scale = value_scale(result.experiment, values)
     last = float(result.runs[-1].number)
     best = records(values, scale.is_better)
     line = steps([float(done[at][0].number) for at in best], [scale.place(values[at]) for at in best], last)
@@ -57,7 +57,7 @@ def trials(result: Result, points: int) -> Figure | None:
     if not known:
         return None
     values = [guess.value for _, _, guess in known]
-    scale, space = yardstick(result.experiment, values), result.experiment.space
+    scale, space = value_scale(result.experiment, values), result.experiment.space
     sure = [at for at, (_, trial, _) in enumerate(known) if is_reliable(trial)]
     leading = [sure[at] for at in records([values[at] for at in sure], scale.is_better)]
     best = [known[at] for at in leading]
@@ -143,7 +143,7 @@ def machine(result: Result, points: int) -> Figure | None:
         else steps([dial.place(at_s) for at_s in turns], heights, dial.place(last))
     )
     shown = [own[at] for at in thinned(values, points)]
-    scale = yardstick(result.experiment, values)
+    scale = value_scale(result.experiment, values)
     traces = (
         Trace(kind="line", role="best", name="level", x=line[0], y=line[1]),
         Trace(
@@ -159,7 +159,7 @@ def machine(result: Result, points: int) -> Figure | None:
     return Figure("The machine", (Panel(dial.axis, title),), traces, drift.sentence())
 
 
-def _default_level(result: Result, scale: Yardstick, first: float, last: float) -> list[Trace]:
+def _default_level(result: Result, scale: ValueScale, first: float, last: float) -> list[Trace]:
     if result.default is None or result.default.estimate is None:
         return []
     height = scale.place(result.default.estimate.value)
@@ -167,7 +167,7 @@ def _default_level(result: Result, scale: Yardstick, first: float, last: float) 
 
 
 def _measured_runs(
-    result: Result, scale: Yardstick, done: Sequence[tuple[Run, float]], always: set[int], points: int
+    result: Result, scale: ValueScale, done: Sequence[tuple[Run, float]], always: set[int], points: int
 ) -> list[Trace]:
     """A trace for each group of completed runs, with those numbered in `always` whatever else is left out."""
     groups: dict[str, list[tuple[Run, float]]] = {name: [] for name in _GROUPS}
@@ -193,7 +193,7 @@ def _measured_runs(
     return traces
 
 
-def _problems(result: Result, scale: Yardstick, points: int) -> list[Trace]:
+def _problems(result: Result, scale: ValueScale, points: int) -> list[Trace]:
     """The runs without a number: at their lower bound where one is known, else as marks at the edge."""
     groups: dict[tuple[str, bool], list[Run]] = {}
     for run in result.runs:

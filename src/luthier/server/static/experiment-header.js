@@ -3,15 +3,15 @@
 import { patch, post, remove } from "./api.js";
 import { fill, h, icon, mayLaunch } from "./dom.js";
 import { ago, count, moment } from "./format.js";
-import { ask, attempt, say } from "./say.js";
+import { confirmDialog, attempt, showMessage } from "./messages.js";
 
 /** Whether something is still to come of it by itself. */
-export function isGoingOn(detail) {
+export function isActive(detail) {
   return detail.status === "running" || detail.status === "queued";
 }
 
 /** The name, where it stands, and what can be done about it; `reload` is called after something was. */
-export function showHead(element, detail, reload) {
+export function showHeader(element, detail, reload) {
   fill(
     element,
     h(
@@ -43,7 +43,7 @@ function statusText(detail) {
 function buttons(detail, reload) {
   const path = `/experiments/${detail.id}`;
   const mine = detail.may_change;
-  const on = isGoingOn(detail);
+  const on = isActive(detail);
   const then = (act) => () => act(path, detail).then(reload);
   return [
     mine && on && !detail.stop_requested && button("stop", "Stop", then(stop)),
@@ -64,7 +64,7 @@ function buttons(detail, reload) {
       ),
     ),
     mine && button(detail.shared ? "lock" : "share", detail.shared ? "Unshare" : "Share", then(share)),
-    mine && button("trash", "Delete", () => erase(path, detail, on), "danger"),
+    mine && button("trash", "Delete", () => deleteExperiment(path, detail, on), "danger"),
   ];
 }
 
@@ -85,17 +85,17 @@ function button(sign, text, act, kind = "") {
 
 async function stop(path) {
   await post(`${path}/stop`);
-  say("It will stop: what is running finishes, nothing new begins.");
+  showMessage("It will stop: what is running finishes, nothing new begins.");
 }
 
 async function kill(path) {
   await post(`${path}/stop?now=true`);
-  say("It stops now: what is running is killed.");
+  showMessage("It stops now: what is running is killed.");
 }
 
 async function resume(path) {
   await post(`${path}/resume`);
-  say("It goes on as soon as a worker is free.");
+  showMessage("It goes on as soon as a worker is free.");
 }
 
 async function clone(path) {
@@ -107,8 +107,8 @@ async function share(path, detail) {
   await patch(path, { shared: !detail.shared });
 }
 
-async function erase(path, detail, on) {
-  const sure = await ask(
+async function deleteExperiment(path, detail, on) {
+  const sure = await confirmDialog(
     `Delete ${detail.name}?`,
     (on ? "It is running: it is stopped first, and what is running is killed. " : "") +
       `Experiment ${detail.id} and its ${count(detail.runs)} runs are deleted for good.`,

@@ -2,7 +2,7 @@
 
 import { codeBlock, copyButton, fill, h } from "./dom.js";
 import { config, count, duration, estimate, gain, measured, number, percent, value } from "./format.js";
-import { isGoingOn } from "./head.js";
+import { isActive } from "./experiment-header.js";
 
 /** What came out so far, in a sentence and in figures. */
 export function showVerdict(element, detail) {
@@ -84,7 +84,7 @@ export function factsOf(detail) {
 export function showUse(element, detail) {
   const { recommended, default: first, improved, command } = detail.result;
   const isOther = improved || detail.settings.objectives.length > 1;
-  element.hidden = !recommended || (!isOther && isGoingOn(detail));
+  element.hidden = !recommended || (!isOther && isActive(detail));
   if (element.hidden) return;
   const title = isOther ? "Configuration to use" : "Stay with the default";
   const why =

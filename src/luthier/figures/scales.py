@@ -17,7 +17,7 @@ _WIDE = 20.0  # values that differ by more than this factor need a logarithmic a
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
+class ValueScale:
     """How the values of one objective are drawn: divided by the size of `unit`."""
 
     name: str
@@ -54,14 +54,14 @@ class Yardstick:
         return max(values) if self.goal == "maximize" else min(values)
 
 
-def yardstick(experiment: Experiment, values: Sequence[float], position: int = 0) -> Yardstick:
-    """The yardstick of the objective at `position` for values such as these."""
+def value_scale(experiment: Experiment, values: Sequence[float], position: int = 0) -> ValueScale:
+    """The value_scale of the objective at `position` for values such as these."""
     objective = experiment.objectives[position]
     unit = value_text(max(map(abs, values), default=1.0), objective.measure).partition(" ")[2]
     wide = bool(values) and min(values) > 0.0 and max(values) / min(values) > _WIDE
     name = measure_names(experiment)[position]
     scale: Literal["linear", "log"] = "log" if wide else "linear"
-    return Yardstick(name, objective.measure, objective.goal, unit, _UNITS.get(unit, 1.0), scale)
+    return ValueScale(name, objective.measure, objective.goal, unit, _UNITS.get(unit, 1.0), scale)
 
 
 @dataclass(frozen=True, slots=True)

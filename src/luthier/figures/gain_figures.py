@@ -9,8 +9,8 @@ from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimates_text
 from luthier.analysis.verification import duel_of
 from luthier.figures.figure import SERIES, Axis, Figure, Panel, Trace
-from luthier.figures.yardstick import (
-    Yardstick,
+from luthier.figures.scales import (
+    ValueScale,
     clock,
     gain,
     gain_axis,
@@ -19,8 +19,8 @@ from luthier.figures.yardstick import (
     records,
     steps,
     thinned,
+    value_scale,
     winning_trial,
-    yardstick,
 )
 from luthier.optimizers.front import values_of
 from luthier.statistics.estimate import deviation_of, mean_of
@@ -115,7 +115,7 @@ def front(result: Result, points: int) -> Figure | None:
     known = [(trial, values) for trial in result.trials if (values := values_of(trial)) is not None]
     if not known:
         return None
-    scales = [yardstick(result.experiment, [values[at] for _, values in known], at) for at in range(count)]
+    scales = [value_scale(result.experiment, [values[at] for _, values in known], at) for at in range(count)]
     pairs = list(combinations(range(count), 2))
     shown = {at for column in range(count) for at in thinned([values[column] for _, values in known], points)}
     rest = [known[at][0] for at in sorted(shown)]
@@ -139,7 +139,7 @@ def _placed(
     result: Result,
     look: Trace,
     trials: Sequence[Trial],
-    ends: tuple[Yardstick, Yardstick],
+    ends: tuple[ValueScale, ValueScale],
     pair: tuple[int, int],
     panel: int,
 ) -> Trace:
@@ -155,7 +155,7 @@ def _placed(
     )
 
 
-def _edge(result: Result, across: Yardstick, upwards: Yardstick) -> Trace:
+def _edge(result: Result, across: ValueScale, upwards: ValueScale) -> Trace:
     """The edge of what is beaten by the front: between two members, the worse of both in either objective."""
     members = sorted(values for trial in result.front if (values := values_of(trial)) is not None)
     corners = list(members[:1])
@@ -179,7 +179,7 @@ def noise(result: Result, points: int) -> Figure | None:
     if len(repeated) < 2:
         return None
     pooled = result.noise
-    scale = yardstick(result.experiment, [mean for _, mean, _ in repeated])
+    scale = value_scale(result.experiment, [mean for _, mean, _ in repeated])
     unit = f" [{scale.unit}]" * bool(scale.unit)
     upwards = Axis("deviation from run to run [%]" if pooled.relative else f"deviation from run to run{unit}")
 
@@ -233,7 +233,7 @@ def _gains_so_far(result: Result, *, ratio: bool) -> tuple[list[float], list[flo
     """Where the best gain so far changes, by runs and by time, with where it all ends; and what it is from then on."""
     done = list(measured(result.runs))
     values = [value for _, value in done]
-    scale = yardstick(result.experiment, values)
+    scale = value_scale(result.experiment, values)
     estimate = None if result.default is None else result.default.estimate
     level = math.nan if estimate is None else estimate.value
     best = records(values, scale.is_better)

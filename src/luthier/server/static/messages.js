@@ -2,11 +2,11 @@
 
 import { h, icon } from "./dom.js";
 
-const shelf = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
-document.body.append(shelf);
+const toasts = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
+document.body.append(toasts);
 
 /** Say something in the corner for a while; trouble stays longer. */
-export function say(text, { bad = false } = {}) {
+export function showMessage(text, { bad = false } = {}) {
   const close = h("button", { type: "button", "aria-label": "Close" }, icon("close"));
   const toast = h(
     "div",
@@ -16,7 +16,7 @@ export function say(text, { bad = false } = {}) {
     close,
   );
   close.addEventListener("click", () => toast.remove());
-  shelf.append(toast);
+  toasts.append(toast);
   setTimeout(() => toast.remove(), bad ? 12000 : 4000);
 }
 
@@ -26,13 +26,13 @@ export async function attempt(act) {
     return await act();
   } catch (error) {
     if (error.name === "AbortError") return null;
-    say(error.message, { bad: true });
+    showMessage(error.message, { bad: true });
     return null;
   }
 }
 
 /** Ask before something that cannot be undone. */
-export function ask(title, text, yes) {
+export function confirmDialog(title, text, yes) {
   return new Promise((answer) => {
     const dialog = h(
       "dialog",
@@ -56,7 +56,7 @@ export function ask(title, text, yes) {
 }
 
 /** A line of text inside a page: trouble, a remark, or that all is well. */
-export function line(text, kind = "") {
+export function statusLine(text, kind = "") {
   const signs = { good: "check", calm: "edit" };
   return h("div", { class: `line-problem ${kind}` }, icon(signs[kind] ?? "warning"), h("span", {}, text));
 }

@@ -11,7 +11,7 @@ from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text
 from luthier.errors import InvalidInputError
 from luthier.figures.figure import SHADES, Axis, Figure, Panel, Trace
-from luthier.figures.yardstick import Yardstick, thinned, winning_trial, yardstick
+from luthier.figures.scales import ValueScale, thinned, value_scale, winning_trial
 from luthier.space import Choice, Parameter
 from luthier.trial import Estimate, Trial, Value
 
@@ -57,7 +57,7 @@ def dependence(result: Result, _points: int) -> Figure | None:
     known = [number for curve in curves for number in (*curve.low, *curve.high)]
     if not known or min(known) == max(known):
         return None
-    scale = yardstick(result.experiment, known)
+    scale = value_scale(result.experiment, known)
     parameters = {parameter.name: parameter for parameter in result.experiment.space.parameters}
     panels, traces = [], []
     for number, curve in enumerate(curves):
@@ -81,7 +81,7 @@ def scatter(result: Result, points: int) -> Figure | None:
         return None
     parameters = result.experiment.space.parameters
     values = [guess.value for _, guess in known]
-    scale = yardstick(result.experiment, values)
+    scale = value_scale(result.experiment, values)
     shown = [known[at] for at in thinned(values, max(points // len(parameters), _FEWEST_A_PANEL))]
     winner = winning_trial(result)
     best = [pair for pair in known if pair[0] is winner]
@@ -106,7 +106,7 @@ def parallel(result: Result, points: int) -> Figure | None:
     space = result.experiment.space
     if len(known) < 2 or len(space.names) < 2:
         return None
-    scale = yardstick(result.experiment, [guess.value for _, guess in known])
+    scale = value_scale(result.experiment, [guess.value for _, guess in known])
     known.sort(key=lambda pair: pair[1].value, reverse=scale.goal == "maximize")
     most = min(points, _MOST_LINES, len(known))
     shown = [known[at * (len(known) - 1) // max(most - 1, 1)] for at in range(most)]
@@ -136,7 +136,7 @@ def _known(result: Result) -> list[tuple[Trial, Estimate]]:
 
 
 def _against(
-    parameter: Parameter, pairs: Sequence[tuple[Trial, Estimate]], scale: Yardstick
+    parameter: Parameter, pairs: Sequence[tuple[Trial, Estimate]], scale: ValueScale
 ) -> list[tuple[float, float, str]]:
     """Where configurations stand against one parameter, with what is said of each."""
     placed = []
@@ -147,7 +147,7 @@ def _against(
     return placed
 
 
-def _heights(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Yardstick) -> list[list[float]]:
+def _heights(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: ValueScale) -> list[list[float]]:
     """For each line how high it is on every axis, from 0 to 1; the best value is on top of the last one."""
     space = result.experiment.space
     unit = space.to_unit(space.codes([trial.config for trial, _ in shown])).tolist()
@@ -156,7 +156,7 @@ def _heights(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Yar
     return [[*row, (end - worst) / span] for row, end in zip(unit, ends, strict=True)]
 
 
-def _labels(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Yardstick) -> Trace:
+def _labels(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: ValueScale) -> Trace:
     """The values at the axes: all of a parameter that has few, else the ends."""
     placed = [
         (float(place), float(parameter.to_unit(np.array([parameter.code(value)]))[0]), parameter.format(value))
@@ -177,7 +177,7 @@ def _marked(parameter: Parameter) -> list[Value]:
     return [parameter.value(index) for index in (range(parameter.size) if few else (0, parameter.size - 1))]
 
 
-def _position(value: float, scale: Yardstick) -> float:
+def _position(value: float, scale: ValueScale) -> float:
     return math.log(value) if scale.scale == "log" else value
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from starlette.concurrency import run_in_threadpool
 
 from luthier.errors import LuthierError, NotFoundError
-from luthier.server.access import Principal
+from luthier.server.authentication import Principal
 from luthier.server.streams import Listener, event
 from luthier.server.summaries import summary_of
 from luthier.store.base import Json, Record
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 
 LOOK_EVERY_S = 1.0
 NEWEST = 200
@@ -28,14 +28,14 @@ class _Seen:
     summary: dict[str, Json]
 
 
-class Feed:
+class ListEvents:
     """Tells browsers which experiments are new, have changed or are gone, as server-sent events.
 
     `experiment` carries what a listing shows of one; `gone` the number of one that was deleted or is no longer shared.
     """
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, server_store: ServerStore) -> None:
+        self._store = server_store
         self._known: dict[int, _Seen] = {}
         self._listeners: dict[Listener, Principal] = {}
         self._task: asyncio.Task[None] | None = None
@@ -45,7 +45,7 @@ class Feed:
         """End every stream; to be called in the server's own thread."""
         self._closed = True
         for listener in self._listeners:
-            listener.dismiss()
+            listener.close_stream()
 
     @property
     def listeners(self) -> int:
@@ -86,19 +86,19 @@ class Feed:
                     self._tell_gone(before[number].record)
         finally:
             for listener in self._listeners:
-                listener.dismiss()
+                listener.close_stream()
 
     def _look(self) -> tuple[dict[int, _Seen], list[int]]:
         """The experiments to watch as they are now, and the numbers of those that are no longer there."""
-        newest = self._books.desk.records(limit=NEWEST)
+        newest = self._store.queue.records(limit=NEWEST)
         seen = {record.id: _seen(record) for record in newest}
         first = min(seen, default=0) if len(newest) == NEWEST else 0
         gone = [number for number in self._known if number >= first and number not in seen]
-        older = {record.id for record in self._books.desk.waiting() if record.id < first}
+        older = {record.id for record in self._store.queue.waiting() if record.id < first}
         older |= {number for number, known in self._known.items() if number < first and _is_active(known)}
         for number in older:
             try:
-                seen[number] = _seen(self._books.history.experiment(number))
+                seen[number] = _seen(self._store.history.experiment(number))
             except NotFoundError:
                 gone += [number] if number in self._known else []
         return seen, gone

@@ -2,7 +2,7 @@
 
 import { remove } from "./api.js";
 import { $, fill, icon } from "./dom.js";
-import { attempt } from "./say.js";
+import { attempt } from "./messages.js";
 
 const toggle = $("#theme");
 

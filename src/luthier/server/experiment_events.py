@@ -10,7 +10,7 @@ from luthier.analysis.serial import run_json
 from luthier.errors import LuthierError, NotFoundError
 from luthier.server.streams import Listener, event
 from luthier.store.base import Json
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 from luthier.trial import Run
 
 LOOK_EVERY_S = 0.1
@@ -33,7 +33,7 @@ class _Watched:
                 listener.tell(part)
 
 
-class Live:
+class ExperimentEvents:
     """Tells browsers what happens to the experiments they watch, as server-sent events.
 
     `runs` carries runs that began or ended, with the number of events so far as its id; a run may be told twice.
@@ -41,8 +41,8 @@ class Live:
     was missed.
     """
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, server_store: ServerStore) -> None:
+        self._store = server_store
         self._watched: dict[int, _Watched] = {}
         self._closed = False
 
@@ -51,7 +51,7 @@ class Live:
         self._closed = True
         for watched in self._watched.values():
             for listener in watched.listeners:
-                listener.dismiss()
+                listener.close_stream()
 
     @property
     def listeners(self) -> int:
@@ -63,7 +63,7 @@ class Live:
     ) -> AsyncIterator[bytes]:
         """The events of one experiment, from event `since` on or from now on, until the listener or the server ends."""
         try:
-            status, events, stopping = await run_in_threadpool(self._books.desk.changes, experiment_id)
+            status, events, stopping = await run_in_threadpool(self._store.queue.changes, experiment_id)
         except NotFoundError:
             yield event("gone", {})
             return
@@ -107,10 +107,10 @@ class Live:
                     continue  # the store is away for a moment
         finally:
             for listener in watched.listeners:
-                listener.dismiss()
+                listener.close_stream()
 
     async def _look(self, experiment_id: int, watched: _Watched) -> None:
-        status, events, stopping = await run_in_threadpool(self._books.desk.changes, experiment_id)
+        status, events, stopping = await run_in_threadpool(self._store.queue.changes, experiment_id)
         if events > watched.told:
             parts = await run_in_threadpool(self._missed, experiment_id, watched.told)
             watched.told = events
@@ -122,16 +122,16 @@ class Live:
 
     def _missed(self, experiment_id: int, since: int) -> list[bytes]:
         """The runs since an event, in events of bounded size; only the last one has the newest id."""
-        runs = self._books.history.runs(experiment_id, since=since)
+        runs = self._store.history.runs(experiment_id, since=since)
         newest = max((max(run.submit_order, run.finish_order or 0) + 1 for run in runs), default=since)
         parts = []
         for first in range(0, len(runs), MOST_RUNS):
-            listed = [told_run(run) for run in runs[first : first + MOST_RUNS]]
+            listed = [public_run(run) for run in runs[first : first + MOST_RUNS]]
             parts.append(event("runs", listed, newest if first + MOST_RUNS >= len(runs) else since))
         return parts
 
 
-def told_run(run: Run) -> dict[str, Json]:
+def public_run(run: Run) -> dict[str, Json]:
     """One run as people outside see it: where its output is kept on this machine is nobody's business."""
     told = run_json(run)
     has_log = told.pop("logs") is not None
