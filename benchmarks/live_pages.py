@@ -3,7 +3,7 @@
     python -m benchmarks.live_pages [--seconds 30] [--browsers 50]
 
 A real server process; every browser holds a stream of events open, and fetches what a page shows once and the
-trajectory anew every two seconds, as the page does while things change. Meanwhile runs end at a steady pace. Printed are
+trajectory anew every two seconds, as the page does while things change. Meanwhile runs end at a steady pace. It prints
 the CPU of the server in cores, and the delay between storing the end of a run and sending it.
 """
 

@@ -1,4 +1,4 @@
-"""Figures of the parameters: which matter, how the value follows them, what was tried."""
+"""Figures of the parameters: importance, effects, and the values that were tried."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from luthier.space import Choice, Parameter
 from luthier.trial import Estimate, Trial, Value
 
 MOST_PANELS = 6
-"""Of more parameters than this, those that matter most are shown."""
+"""If there are more parameters, only the most important ones are shown."""
 
 _MOST_LINES = 250
 _MOST_TICKS = 8
@@ -26,7 +26,7 @@ _FIFTHS = ("best fifth", "second", "third", "fourth", "worst fifth")
 
 
 def importance(result: Result, _points: int) -> Figure | None:
-    """The share of all variation that each parameter has a part in, with its interval."""
+    """The share of the variance that each parameter explains, with its interval."""
     if len(result.experiment.space.names) < 2:
         return None
     found = importances(result)[::-1]
@@ -42,17 +42,17 @@ def importance(result: Result, _points: int) -> Figure | None:
         texts=[f"{one.parameter}: {one.share:.0%} ({one.low:.0%} to {one.high:.0%})" for one in found],
     )
     names = tuple((float(place), one.parameter) for place, one in enumerate(found))
-    return Figure("What matters", (Panel(Axis("share of all variation [%]"), Axis(ticks=names)),), (bars,))
+    return Figure("Parameter importance", (Panel(Axis("share of the variance [%]"), Axis(ticks=names)),), (bars,))
 
 
 def dependence(result: Result, _points: int) -> Figure | None:
-    """How the value follows each parameter while the others take all their values."""
+    """How the value depends on each parameter, averaged over the others."""
     names: tuple[str, ...] = result.experiment.space.names
     if len(names) > MOST_PANELS:
         names = tuple(one.parameter for one in importances(result)[:MOST_PANELS])
     try:
         curves = [partial_dependence(result, name) for name in names]
-    except InvalidInputError:  # too little was measured
+    except InvalidInputError:  # too few measurements
         return None
     known = [number for curve in curves for number in (*curve.low, *curve.high)]
     if not known or min(known) == max(known):
@@ -71,11 +71,11 @@ def dependence(result: Result, _points: int) -> Figure | None:
         ]
         traces.append(Trace(kind="band", role="search", x=x, low=low, high=high, panel=number))
         traces.append(Trace(kind="line", role="search", x=x, y=mean, texts=texts, panel=number))
-    return Figure("How the value follows each parameter", tuple(panels), tuple(traces))
+    return Figure("Effect of each parameter", tuple(panels), tuple(traces))
 
 
 def scatter(result: Result, points: int) -> Figure | None:
-    """The estimate of every configuration against the value of each parameter."""
+    """The estimates of all configurations against the value of each parameter."""
     known = _known(result)
     if len(known) < 2:
         return None
@@ -89,19 +89,19 @@ def scatter(result: Result, points: int) -> Figure | None:
     for number, parameter in enumerate(parameters):
         upwards = scale.axis if number == 0 else Axis(scale=scale.scale)
         panels.append(Panel(_axis(parameter), upwards, parameter.name))
-        dots = Trace(kind="points", role="search", name="a configuration", faint=True, x=())
-        star = Trace(kind="points", role="best", name="the best", symbol="diamond", x=())
+        dots = Trace(kind="points", role="search", name="configuration", faint=True, x=())
+        star = Trace(kind="points", role="best", name="best", symbol="diamond", x=())
         for trace, pairs in ((dots, shown), (star, best)):
             if pairs:
                 placed = _against(parameter, pairs, scale)
                 x, y, texts = [one[0] for one in placed], [one[1] for one in placed], [one[2] for one in placed]
                 name = trace.name if number == 0 else ""
                 traces.append(replace(trace, name=name, x=x, y=y, texts=texts, panel=number))
-    return Figure("What was tried", tuple(panels), tuple(traces))
+    return Figure("Values tried", tuple(panels), tuple(traces))
 
 
 def parallel(result: Result, points: int) -> Figure | None:
-    """Every configuration as a line over all parameters to its value, better ones on top and in stronger colours."""
+    """All configurations as lines over the parameters to the value; better ones are drawn on top."""
     known = _known(result)
     space = result.experiment.space
     if len(known) < 2 or len(space.names) < 2:
@@ -128,7 +128,7 @@ def parallel(result: Result, points: int) -> Figure | None:
             traces.append(lines)
     traces.append(_labels(result, shown, scale))
     names = tuple(zip(places, (*space.names, scale.name), strict=True))
-    return Figure("Every configuration at once", (Panel(Axis(ticks=names), Axis(visible=False)),), tuple(traces))
+    return Figure("Parallel coordinates", (Panel(Axis(ticks=names), Axis(visible=False)),), tuple(traces))
 
 
 def _known(result: Result) -> list[tuple[Trial, Estimate]]:
@@ -138,7 +138,7 @@ def _known(result: Result) -> list[tuple[Trial, Estimate]]:
 def _against(
     parameter: Parameter, pairs: Sequence[tuple[Trial, Estimate]], scale: ValueScale
 ) -> list[tuple[float, float, str]]:
-    """Where configurations stand against one parameter, with what is said of each."""
+    """The positions and texts of configurations against one parameter."""
     placed = []
     for trial, guess in pairs:
         value = trial.config[parameter.name]
@@ -148,7 +148,7 @@ def _against(
 
 
 def _heights(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: ValueScale) -> list[list[float]]:
-    """For each line how high it is on every axis, from 0 to 1; the best value is on top of the last one."""
+    """The height of each line on every axis, from 0 to 1; on the last axis, the best value is at the top."""
     space = result.experiment.space
     unit = space.to_unit(space.codes([trial.config for trial, _ in shown])).tolist()
     ends = [_position(guess.value, scale) for _, guess in shown]
@@ -157,7 +157,7 @@ def _heights(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Val
 
 
 def _labels(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: ValueScale) -> Trace:
-    """The values at the axes: all of a parameter that has few, else the ends."""
+    """The labels of the axes: all values of a parameter with few values, else the first and the last."""
     placed = [
         (float(place), float(parameter.to_unit(np.array([parameter.code(value)]))[0]), parameter.format(value))
         for place, parameter in enumerate(result.experiment.space.parameters)
@@ -170,7 +170,7 @@ def _labels(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Valu
 
 
 def _marked(parameter: Parameter) -> list[Value]:
-    """The values that get a text: all if they are few, else the first and the last."""
+    """The values with a label: all if there are few, else the first and the last."""
     if parameter.size is None:
         return [parameter.low, parameter.high]
     few = parameter.size <= _MOST_TICKS
@@ -188,12 +188,12 @@ def _pair_text(result: Result, pair: tuple[Trial, Estimate]) -> str:
 
 
 def _place(parameter: Parameter, value: Value) -> float:
-    """Where a value stands on the parameter's axis: at the number it is, or in the order of a choice."""
+    """The position of a value on the parameter's axis: its number, or its index in a choice."""
     return parameter.code(value) if isinstance(parameter, Choice) else float(value)
 
 
 def _axis(parameter: Parameter) -> Axis:
-    """The parameter's own axis."""
+    """The axis of a parameter."""
     if isinstance(parameter, Choice):
         step = -(-parameter.size // _MOST_NAMES)
         return Axis(

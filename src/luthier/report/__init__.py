@@ -1,4 +1,4 @@
-"""One experiment as one HTML file that needs nothing else: no network, no server."""
+"""Reports: one experiment as one HTML file that needs no network and no server."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ from luthier.texts import visible_json, visible_lines
 
 
 def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -> str:
-    """The report as the text of an HTML file, with those of `FIGURES` that are given."""
+    """The report as HTML text, with the given figures."""
     try:
         import jinja2
     except ImportError:
@@ -46,12 +46,12 @@ def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -
 
 
 def _finalized(value: object) -> object:
-    """What a placeholder shows: control characters and what turns the direction of a line are written as escapes."""
+    """The text for a placeholder, with control characters and direction marks written as escapes."""
     return visible_lines(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def inline_json(value: Json) -> str:
-    """JSON that can stand in a script element: no character of it ends the element or begins a comment."""
+    """JSON for a script element, without characters that could end the element or start a comment."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

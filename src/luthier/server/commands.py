@@ -1,4 +1,4 @@
-"""The commands around the server: serve, worker, user."""
+"""The commands of the server: serve, worker, user."""
 
 import signal
 import socket
@@ -16,22 +16,24 @@ if TYPE_CHECKING:
     from luthier.server.authentication import Authenticator
     from luthier.store.server_store import Role, ServerStore
 
-user = typer.Typer(help="The accounts of a server.", no_args_is_help=True, rich_markup_mode=None)
+user = typer.Typer(help="Manage the accounts of a server.", no_args_is_help=True, rich_markup_mode=None)
 
 DEFAULT_PORT = 8642
 _LARGEST_PORT = 65535
 
 StoreUrl = Annotated[
     str | None,
-    typer.Option("--store", envvar="LUTHIER_STORE", help="Where history is kept.", metavar="URL"),
+    typer.Option("--store", envvar="LUTHIER_STORE", help="The store to use.", metavar="URL"),
 ]
 Local = Annotated[
     int,
-    typer.Option(help="How many experiments at a time whose runs are made on this machine; more disturb each other."),
+    typer.Option(
+        help="Experiments at a time that run on this machine; more than one disturb each other's measurements."
+    ),
 ]
-Batch = Annotated[int, typer.Option(help="How many experiments at a time that hand their runs to a batch system.")]
+Batch = Annotated[int, typer.Option(help="Experiments at a time that submit their runs to a batch system.")]
 Name = Annotated[str, typer.Argument(help="The user's name.", metavar="NAME")]
-Url = Annotated[str, typer.Option("--url", help="Where the server is reached.", metavar="URL")]
+Url = Annotated[str, typer.Option("--url", help="The address of the server.", metavar="URL")]
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -44,19 +46,19 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on; 0 for any that is free.")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 for any free port.")] = DEFAULT_PORT,
     names: Annotated[
         list[str] | None,
-        typer.Option("--name", help="A host name under which browsers reach the server.", metavar="HOST"),
+        typer.Option(
+            "--name", help="A host name that browsers use to reach the server; can be repeated.", metavar="HOST"
+        ),
     ] = None,
-    https: Annotated[
-        bool, typer.Option("--https", help="Browsers reach it through HTTPS, by a proxy in front of it.")
-    ] = False,
+    https: Annotated[bool, typer.Option("--https", help="Browsers reach the server through an HTTPS proxy.")] = False,
     proxies: Annotated[
         list[str] | None,
         typer.Option(
             "--proxy",
-            help="A proxy in front of it, whose X-Forwarded-For is believed; nobody's is by default.",
+            help="The address of a proxy whose X-Forwarded-For header is trusted; none by default. Can be repeated.",
             metavar="ADDRESS",
         ),
     ] = None,
@@ -64,18 +66,18 @@ def serve(
         str,
         typer.Option(
             "--run-timeout",
-            help="Kill a run after this long if its experiment sets no timeout; 0 for no limit.",
+            help="Kill a run after this time if its experiment sets no timeout; 0 for no limit.",
             metavar="TIME",
         ),
     ] = "24h",
     local: Local = 1,
     batch: Batch = 50,
     no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Leave experiments to processes started with: luthier worker.")
+        bool, typer.Option("--no-worker", help="Do not run experiments; leave them to: luthier worker.")
     ] = False,
     store: StoreUrl = None,
 ) -> None:
-    """Serve the web pages and the REST API, and work on the experiments launched there.
+    """Serve the web pages and the REST API, and run the experiments launched there.
 
     Example: luthier serve --port 8080
     """
@@ -90,8 +92,8 @@ def serve(
     working = _worker(server_store, store, local, batch)
     if host not in _LOOPBACK and not authenticator.has_accounts:
         raise InvalidInputError(
-            f"--host {host}: others could reach the server, and it has no accounts; "
-            "make one first: luthier user add NAME --role admin"
+            f"--host {host}: other machines could reach the server, and it has no accounts; "
+            "add one first: luthier user add NAME --role admin"
         )
     from luthier.server.app import ServerAddress, create_app
     from luthier.server.authentication import LOCAL
@@ -106,7 +108,7 @@ def serve(
         else:
             print(f"luthier: open {url}enter?token={authenticator.invite(LOCAL)}", file=sys.stderr)
             print(f"luthier: the link works once; for another one: luthier user invite {LOCAL}", file=sys.stderr)
-        print("luthier: press Ctrl-C to end the server", file=sys.stderr, flush=True)
+        print("luthier: press Ctrl-C to stop the server", file=sys.stderr, flush=True)
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)
         try:
@@ -119,10 +121,10 @@ def serve(
 
 
 def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
-    """Work on the experiments that people launch on a server, until this is ended.
+    """Run the experiments that users launch on a server, until Ctrl-C.
 
-    Any number of workers, on any number of machines, may share a PostgreSQL store; each experiment is worked on by one
-    process, and taken over if that dies.
+    Any number of workers, on any number of machines, can share a PostgreSQL store. Each experiment is run by one
+    process; if that process dies, another one takes over.
 
     Example: luthier worker --store postgresql://luthier@db/luthier
     """
@@ -131,10 +133,10 @@ def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    print("luthier: waiting for experiments; press Ctrl-C to end", file=sys.stderr, flush=True)
+    print("luthier: waiting for experiments; press Ctrl-C to stop", file=sys.stderr, flush=True)
     looking = _started(working, stopped)
     while looking.is_alive():
-        looking.join(0.2)  # in short steps: a signal is only seen between them
+        looking.join(0.2)  # in short steps: signals are only handled between them
     _list_running_experiments(server_store)
 
 
@@ -145,15 +147,17 @@ def add_user(
     from_stdin: Annotated[
         bool, typer.Option("--password-stdin", help="Read the password from standard input.")
     ] = False,
-    no_password: Annotated[bool, typer.Option("--no-password", help="They come in by invitation, or by OIDC.")] = False,
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="No password; the user logs in by invitation or OpenID Connect.")
+    ] = False,
     store: StoreUrl = None,
 ) -> None:
-    """Add an account, or change role and password of one.
+    """Add an account, or change the role and the password of an account.
 
     Example: luthier user add ada --role admin
     """
     if role not in ("viewer", "user", "admin"):
-        raise InvalidInputError(f"--role {role}: there are viewer, user, admin")
+        raise InvalidInputError(f"--role {role}: unknown role; choose viewer, user or admin")
     authenticator = _authenticator(_server_store(store))
     added = authenticator.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
     print(f"{added.name}: {added.role}")
@@ -179,7 +183,7 @@ def list_users(store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--
 
 @user.command("remove")
 def remove_user(name: Name, store: StoreUrl = None) -> None:
-    """Remove an account; what its user launched stays, for administrators to see.
+    """Remove an account. Its experiments remain visible to administrators.
 
     Example: luthier user remove ada
     """
@@ -189,7 +193,7 @@ def remove_user(name: Name, store: StoreUrl = None) -> None:
 
 @user.command("invite")
 def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store: StoreUrl = None) -> None:
-    """Print a link that lets a user in once, within a day.
+    """Print a link with which a user can log in once, within a day.
 
     Example: luthier user invite ada --url https://luthier.example.org
     """
@@ -198,7 +202,7 @@ def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store
     server_store = _server_store(store)
     authenticator = _authenticator(server_store)
     if name != LOCAL or authenticator.has_accounts:
-        server_store.accounts.user(name)  # says so if there is none
+        server_store.accounts.user(name)  # raises if the user does not exist
     print(f"{url.rstrip('/')}/enter?token={authenticator.invite(name)}")
 
 
@@ -249,19 +253,19 @@ def _list_running_experiments(server_store: "ServerStore") -> None:
     if going_on:
         numbers = ", ".join(str(record.id) for record in going_on)
         print(
-            f"luthier: experiments that go on by themselves: {numbers}; end one with: luthier stop NUMBER",
+            f"luthier: these experiments keep running: {numbers}; to stop one: luthier stop NUMBER",
             file=sys.stderr,
         )
 
 
 def _listening(host: str, port: int) -> socket.socket:
     if not 0 <= port <= _LARGEST_PORT:
-        raise InvalidInputError(f"--port {port}: there is no such port; give one up to {_LARGEST_PORT}")
+        raise InvalidInputError(f"--port {port}: invalid port; use 0 to {_LARGEST_PORT}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        raise UnavailableError(f"{host}:{port}: cannot listen there: {error.strerror}; choose another --port") from None
+        raise UnavailableError(f"{host}:{port}: cannot listen: {error.strerror}; choose another --port") from None
 
 
 def _password(*, from_stdin: bool) -> str:
@@ -270,6 +274,6 @@ def _password(*, from_stdin: bool) -> str:
     if from_stdin or not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
     first = getpass.getpass("password: ")
-    if first != getpass.getpass("once more: "):
+    if first != getpass.getpass("repeat the password: "):
         raise InvalidInputError("the two passwords differ; nothing was changed")
     return first

@@ -1,4 +1,4 @@
-"""What every request is served with, and who is asking."""
+"""The parts of the server that requests need, and the user behind a request."""
 
 import hmac
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from luthier.store.server_store import Role, ServerStore
 CSRF_HEADER = "X-Luthier-CSRF"
 _DEVICE_S = 365 * 24 * 3600.0
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_BEARER = HTTPBearer(auto_error=False, description="A token made on the page of your account, or by POST /me/tokens.")
+_BEARER = HTTPBearer(auto_error=False, description="A token created on your account page, or with POST /me/tokens.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def context_of(request: Request) -> Context:
 
 
 def current_user(request: Request) -> Principal | None:
-    """Who is asking: by a token in the header, or by the session of a browser; None if nobody is known."""
+    """The user of a request, by the token in its header or the session of its browser; None if not logged in."""
     context = context_of(request)
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
@@ -60,25 +60,25 @@ def current_user(request: Request) -> Principal | None:
 
 
 def cached_user(request: Request) -> Principal | None:
-    """Who was recognised earlier in this request; the store is not asked again."""
+    """The user that `current_user` found earlier in this request, without asking the store again."""
     who: Principal | None = getattr(request.state, "who", None)
     return who
 
 
 def check_csrf(request: Request, csrf: str | None) -> None:
-    """Refuse a change that a page of another site may have sent in somebody's name.
+    """Raise `ForbiddenError` for a change that may have been sent by a page of another site (CSRF).
 
-    Another site can make a browser send its cookies, but neither this header nor the right value of it.
+    Another site can make a browser send its cookies, but not this header with the right value.
     """
     if request.method in _SAFE:
         return
     sent = request.headers.get(CSRF_HEADER, "")
     if not sent or (csrf is not None and not hmac.compare_digest(sent.encode(), csrf.encode())):
-        raise ForbiddenError(f"the header {CSRF_HEADER} is missing or stale; reload the page")
+        raise ForbiddenError(f"the header {CSRF_HEADER} is missing or expired; reload the page")
 
 
 def require_user(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Principal:
-    """Whoever is asking; nobody else gets any further."""
+    """The user of a request; `AccessError` if not logged in."""
     who = current_user(request)
     if who is None:
         raise AccessError("log in first, or send a token: Authorization: Bearer TOKEN")
@@ -88,12 +88,12 @@ def require_user(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Pr
 
 
 def address_of(request: Request) -> str:
-    """Where a request came from."""
+    """The address of the client."""
     return request.client.host if request.client is not None else "unknown"
 
 
 def set_session(response: Response, context: Context, secret: str) -> None:
-    """Let a browser keep its session, out of the reach of scripts and of other sites."""
+    """Set the session cookie, which scripts and other sites cannot read."""
     response.set_cookie(
         context.cookie,
         secret,
@@ -106,12 +106,12 @@ def set_session(response: Response, context: Context, secret: str) -> None:
 
 
 def device_in(request: Request) -> str:
-    """What the browser keeps of an earlier log-in; empty if nothing."""
+    """The device cookie of an earlier login; empty if there is none."""
     return request.cookies.get(_device_cookie(context_of(request)), "")
 
 
 def set_device(response: Response, context: Context, device: str) -> None:
-    """Let a browser show later that somebody has logged in with it; it lets nobody in."""
+    """Set a cookie that proves an earlier login with this browser; it does not replace a login."""
     response.set_cookie(
         _device_cookie(context),
         device,
@@ -128,24 +128,24 @@ def _device_cookie(context: Context) -> str:
 
 
 def clear_session(response: Response, context: Context) -> None:
-    """Let a browser forget its session."""
+    """Delete the session cookie."""
     response.delete_cookie(context.cookie, path="/", secure=context.is_https, httponly=True, samesite="lax")
 
 
 class Requires:
-    """Lets a request through only if whoever is asking has a role."""
+    """A dependency that accepts a request only if its user has a role."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
 
     async def __call__(self, who: Annotated[Principal, Depends(require_user)]) -> Principal:
-        """Whoever is asking."""
+        """The user of the request."""
         who.require(self.role)
         return who
 
 
 async def _context(request: Request) -> Context:
-    return context_of(request)  # as a coroutine it needs no thread
+    return context_of(request)  # a coroutine, so that FastAPI does not start a thread for it
 
 
 Server = Annotated[Context, Depends(_context)]

@@ -1,4 +1,4 @@
-"""Live changes of the list of experiments: one look at the store a second for however many people watch."""
+"""Live changes of the list of experiments: one query per second for any number of viewers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,23 +15,23 @@ from luthier.store.server_store import ServerStore
 
 LOOK_EVERY_S = 1.0
 NEWEST = 200
-"""How many of the newest experiments are watched; older ones are while they wait for workers or are worked on."""
+"""How many of the newest experiments are watched; older ones are watched while they are queued or running."""
 
 _NOBODY = Principal("", "viewer", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An experiment as it was when it was looked at last."""
+    """An experiment as it was at the last query."""
 
     record: Record
     summary: dict[str, Json]
 
 
 class ListEvents:
-    """Tells browsers which experiments are new, have changed or are gone, as server-sent events.
+    """Sends browsers the new, changed and deleted experiments, as server-sent events.
 
-    `experiment` carries what a listing shows of one; `gone` the number of one that was deleted or is no longer shared.
+    `experiment` contains an experiment as in the list; `gone` the number of one that was deleted or is not shared now.
     """
 
     def __init__(self, server_store: ServerStore) -> None:
@@ -42,7 +42,7 @@ class ListEvents:
         self._closed = False
 
     def close(self) -> None:
-        """End every stream; to be called in the server's own thread."""
+        """End every stream; must be called in the event loop of the server."""
         self._closed = True
         for listener in self._listeners:
             listener.close_stream()
@@ -53,7 +53,7 @@ class ListEvents:
         return len(self._listeners)
 
     async def stream(self, who: Principal, may_go_on: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """What changes from now on; whatever is listed after the first part has come misses nothing."""
+        """The changes from now on; a list that is read after the first part has arrived misses nothing."""
         if self._closed:
             return
         listener = Listener()
@@ -78,7 +78,7 @@ class ListEvents:
                 try:
                     fresh, gone = await run_in_threadpool(self._look)
                 except LuthierError:
-                    continue  # the store is away for a moment
+                    continue  # the store is temporarily unavailable
                 before, self._known = self._known, fresh
                 for number, seen in fresh.items():
                     self._tell(before.get(number), seen)
@@ -89,7 +89,7 @@ class ListEvents:
                 listener.close_stream()
 
     def _look(self) -> tuple[dict[int, _Seen], list[int]]:
-        """The experiments to watch as they are now, and the numbers of those that are no longer there."""
+        """The current state of the watched experiments, and the numbers of those that were deleted."""
         newest = self._store.queue.records(limit=NEWEST)
         seen = {record.id: _seen(record) for record in newest}
         first = min(seen, default=0) if len(newest) == NEWEST else 0

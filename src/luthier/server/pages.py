@@ -1,4 +1,4 @@
-"""The pages: skeletons that are filled by scripts through the API."""
+"""The web pages: HTML templates that scripts fill through the API."""
 
 from functools import cache
 from typing import Annotated
@@ -22,14 +22,14 @@ _router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages and what they need to an application."""
+    """Add the pages and their static files to an application."""
     app.include_router(_router)
 
 
 def safe_next(address: str) -> str:
-    r"""Where to go after logging in: a page of this server, or the first one.
+    r"""The page to show after login: `address` if it is a page of this server, else the start page.
 
-    Browsers take `//host` and `/\host` for other servers, and pass over control characters.
+    Browsers read `//host` and `/\host` as other servers, and ignore control characters.
     """
     own = address.startswith("/") and not address.startswith("//")
     return address if own and "\\" not in address and address.isprintable() else "/"
@@ -73,7 +73,7 @@ def new_component(request: Request, who: MaybeUser) -> Response:
 
 @_router.get("/components/{name}")
 def component(request: Request, who: MaybeUser, server: Server, name: str) -> Response:
-    """Look at a component, and change it."""
+    """Show and change a component."""
     if name not in server.library.names():
         return _not_found(request, who, f"No component {name} is registered.")
     return _page(request, who, "component", name, section="/components", component=name)
@@ -87,7 +87,7 @@ def compare(request: Request, who: MaybeUser) -> Response:
 
 @_router.get("/account")
 def account(request: Request, who: MaybeUser) -> Response:
-    """Tokens and password of whoever is looking."""
+    """Tokens and password of the user."""
     return _page(request, who, "account", "Account", has_accounts=context_of(request).authenticator.has_accounts)
 
 
@@ -120,14 +120,14 @@ def login(
 
 @_router.get("/enter")
 def enter(who: MaybeUser, server: Server, token: str = "") -> Response:
-    """Come in by invitation: after a click, so that programs which look at links in messages do not use it up."""
+    """Log in by invitation, after a click: programs that open links in messages must not use the invitation up."""
     name = "NAME" if server.authenticator.has_accounts else LOCAL
     return _shown("enter", "Open luthier", who, 200, script="enter", token=token, command=f"luthier user invite {name}")
 
 
 @_router.get("/static/{version}/{name}")
 def static_file(request: Request, version: str, name: str) -> Response:
-    """One of the files that pages are made of; whatever has the right version never changes."""
+    """A script, style sheet or icon; a file never changes within one version."""
     current, files = own_files()
     found = files.get(name) if version == current else None
     if found is None:
@@ -137,7 +137,7 @@ def static_file(request: Request, version: str, name: str) -> Response:
 
 @_router.get("/static/{name}")
 def library_file(request: Request, name: str) -> Response:
-    """The library that draws figures."""
+    """plotly.js, which draws the figures."""
     own_name, found = plotly()
     if name != own_name:
         raise NotFoundError(f"no file {name}")
@@ -146,7 +146,7 @@ def library_file(request: Request, name: str) -> Response:
 
 @_router.get("/favicon.ico")
 def favicon() -> Response:
-    """What browsers ask for by themselves where a page names no icon."""
+    """The icon that browsers request for pages without one, such as /docs."""
     return RedirectResponse(f"/static/{own_files()[0]}/logo.svg")
 
 
@@ -159,13 +159,13 @@ def anything_else(request: Request, who: MaybeUser) -> Response:
 def _page(
     request: Request, who: Principal | None, name: str, title: str, role: Role = "viewer", **values: object
 ) -> Response:
-    """A page for somebody who is logged in; the others are sent to the login page first."""
+    """A page for a logged-in user; others are sent to the login page."""
     if who is None:
         return _redirect_to_login(request)
     try:
         who.require(role)
     except ForbiddenError as error:
-        return _shown("message", "Not for you", who, 403, text=f"{error}. Ask an administrator to change it.")
+        return _shown("message", "Not allowed", who, 403, text=f"{error}. Ask an administrator to change it.")
     return _shown(name, title, who, 200, script=name, **values)
 
 
@@ -175,7 +175,7 @@ def _redirect_to_login(request: Request) -> Response:
 
 
 def _not_found(request: Request, who: Principal | None, text: str) -> Response:
-    return _redirect_to_login(request) if who is None else _shown("message", "Nothing here", who, 404, text=text)
+    return _redirect_to_login(request) if who is None else _shown("message", "Page not found", who, 404, text=text)
 
 
 def _shown(name: str, title: str, who: Principal | None, status: int = 200, **values: object) -> Response:
@@ -217,5 +217,5 @@ def _file(request: Request, found: StaticFile) -> Response:
 
 
 def _number(text: str) -> int:
-    """The number of an experiment in an address; 0, which none has, if it is not one."""
+    """The number of an experiment in a URL; 0, which is never used, if it is invalid."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 and int(text) <= _LARGEST_NUMBER else 0

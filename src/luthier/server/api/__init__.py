@@ -37,10 +37,12 @@ def add_api(app: FastAPI) -> None:
 
 
 async def _not_found(request: Request) -> Response:
-    """A path that is not there, or one that is there for other methods."""
+    """An unknown path, or a path that does not support the method."""
     path = request.url.path.removeprefix(BASE)
     routes = [route for group in _GROUPS for route in group.router.routes if isinstance(route, APIRoute)]
     allowed = {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
     if allowed:
-        raise HTTPException(405, f"{request.method} is not for this path", {"Allow": ", ".join(sorted(allowed))})
-    raise NotFoundError(f"nothing is at {request.url.path}; see {BASE}/openapi.json")
+        raise HTTPException(
+            405, f"{request.method} is not supported for this path", {"Allow": ", ".join(sorted(allowed))}
+        )
+    raise NotFoundError(f"{request.url.path} does not exist; see {BASE}/openapi.json")

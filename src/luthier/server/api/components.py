@@ -1,4 +1,4 @@
-"""Components: what can be tuned."""
+"""Components: programs and libraries that can be tuned."""
 
 from collections import Counter
 from typing import Annotated
@@ -19,7 +19,7 @@ from luthier.store.base import Record
 router = APIRouter(tags=["components"], responses=ERRORS)
 
 MOST_LOOKED_AT = 500
-"""In how many of the newest experiments a component is looked for."""
+"""How many of the newest experiments are searched for uses of a component."""
 
 Name = Annotated[str, Path(max_length=200, description="The name of the component.", examples=["dd"])]
 _SOURCE = "component.yaml"
@@ -37,11 +37,11 @@ class NewComponents(ComponentText):
     """Components to register."""
 
     replace: bool = False
-    """Change those that are registered already."""
+    """Replace components that are already registered."""
 
 
 class UsedBy(ResponseModel):
-    """An experiment."""
+    """An experiment that uses a component."""
 
     id: int
     name: str
@@ -58,7 +58,7 @@ class ComponentSummary(ResponseModel):
     description: str
     parameters: list[str]
     used_by: int
-    """How many of the newest experiments that you may see tune it."""
+    """How many of the newest experiments that you may see use it."""
 
 
 class ComponentDetail(ResponseModel):
@@ -98,7 +98,7 @@ class ComponentNames(ResponseModel):
 
 
 class CheckedComponents(ResponseModel):
-    """What is described, or what is wrong with it."""
+    """The names of the components in the text, or the error in it."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ok": True, "names": ["dd"], "error": None}]})
 
@@ -108,9 +108,9 @@ class CheckedComponents(ResponseModel):
     line: int | None = None
 
 
-@router.get("/components", summary="Every registered component")
+@router.get("/components", summary="List the registered components")
 def list_components(server: Server, who: Viewer) -> list[ComponentSummary]:
-    """By name."""
+    """Sorted by name."""
     used = Counter(_tuned(record) for record in _records(server, who))
     listed = []
     for name in server.library.names():
@@ -128,14 +128,14 @@ def list_components(server: Server, who: Viewer) -> list[ComponentSummary]:
 
 @router.post("/components", summary="Register components", status_code=201)
 def add_components(server: Server, who: Launcher, given: NewComponents) -> ComponentNames:
-    """All of them or none; no other file is read."""
+    """If one of them is invalid, none is registered. The server reads no other file."""
     components = _described(given.yaml)
     if not given.replace and (taken := sorted(set(components) & set(server.library.names()))):
-        raise ConflictError(f"component {taken[0]} is registered already; say replace to change it")
+        raise ConflictError(f"component {taken[0]} is already registered; set replace to change it")
     return _registered(server, who, components)
 
 
-@router.post("/components/check", summary="Check a description of components")
+@router.post("/components/check", summary="Check the text of components")
 def check_components(_: Viewer, given: ComponentText) -> CheckedComponents:
     """Nothing is registered."""
     try:
@@ -145,9 +145,9 @@ def check_components(_: Viewer, given: ComponentText) -> CheckedComponents:
         return CheckedComponents(ok=False, error=problem, line=line)
 
 
-@router.get("/components/{name}", summary="One component")
+@router.get("/components/{name}", summary="Get a component")
 def get_component(server: Server, who: Viewer, name: Name) -> ComponentDetail:
-    """With the text of a file that describes it, and the experiments that tune it."""
+    """With its YAML text, and the experiments that use it."""
     component = server.library.get(name)
     used_by = [UsedBy(id=record.id, name=record.name) for record in _records(server, who) if _tuned(record) == name]
     return ComponentDetail(
@@ -164,18 +164,18 @@ def get_component(server: Server, who: Viewer, name: Name) -> ComponentDetail:
     )
 
 
-@router.put("/components/{name}", summary="Register or change one component")
+@router.put("/components/{name}", summary="Register or change a component")
 def put_component(server: Server, who: Launcher, name: Name, given: ComponentText) -> ComponentNames:
-    """The text describes this one component."""
+    """The text must describe this component and no other."""
     components = _described(given.yaml)
     if list(components) != [name]:
-        raise InvalidInputError(f"{_SOURCE}: describes {', '.join(components)}, not {name} alone")
+        raise InvalidInputError(f"{_SOURCE}: describes {', '.join(components)}; it must describe {name} only")
     return _registered(server, who, components)
 
 
-@router.delete("/components/{name}", summary="Forget a component", status_code=204)
+@router.delete("/components/{name}", summary="Delete a component", status_code=204)
 def delete_component(server: Server, who: Launcher, name: Name) -> None:
-    """Experiments that tune it keep what they need of it."""
+    """Experiments that use it keep their own copy."""
     server.library.remove(name)
     note(server, who, "remove component", f"component {name}")
 
@@ -197,7 +197,7 @@ def _records(server: Context, who: Principal) -> list[Record]:
 
 
 def _tuned(record: Record) -> str | None:
-    """What the component that an experiment tunes was called when it began; None if it tunes none."""
+    """The name of the component that an experiment tunes; None if it tunes no component."""
     command = record.settings.get("command")
     name = command.get("component_name") if isinstance(command, dict) else None
     return name if isinstance(name, str) else None

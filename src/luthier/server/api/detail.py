@@ -1,4 +1,4 @@
-"""Everything that is known about one experiment."""
+"""All details of one experiment."""
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, JsonValue
@@ -17,11 +17,11 @@ from luthier.store.base import Json, Record
 
 router = APIRouter(tags=["experiments"], responses=ERRORS)
 
-_FEW = 10  # points of a figure that nobody looks at
+_FEW = 10  # points of a figure that is only built to see whether it has content
 
 
 class Detail(Summary):
-    """An experiment with everything that is known about it now."""
+    """An experiment with all its details."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -47,30 +47,30 @@ class Detail(Summary):
     )
 
     events: int
-    """How many events the result knows of; `since` of the live events."""
+    """The number of events that the result includes; use it as `since` for the event stream."""
     result: dict[str, JsonValue]
-    """As `luthier show --json` prints it."""
+    """The same as the output of `luthier show --json`."""
     settings: dict[str, JsonValue]
     parameters: list[dict[str, JsonValue]]
     constraints: list[str]
     size: int | None
-    """How many configurations there are; null if there is no end to them."""
+    """The number of configurations in the space; null if it is infinite."""
     explored: float | None
-    """The share of them that has been tried."""
+    """The fraction of them that has been tried."""
     noise: str
     trouble: list[str]
-    """What the machine did meanwhile, and which runs were out of the ordinary."""
+    """Remarks about drift of the machine and about outliers."""
     utilisation: float | None
-    """The share of the workers' time in which they were running something."""
+    """The fraction of the time of all slots in which a run was active."""
     has_source: bool
     figures: list[str]
-    """The figures that say something now."""
+    """The names of the figures that have content now."""
     stop_requested: bool
 
 
-@router.get("/experiments/{experiment_id}", summary="One experiment")
+@router.get("/experiments/{experiment_id}", summary="Get an experiment")
 async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Detail:
-    """With its result so far, its settings, and which figures there are."""
+    """With its result so far, its settings, and the names of its figures."""
 
     def work() -> Detail:
         record = server.operations.visible(who, experiment_id)
@@ -91,7 +91,7 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
 
 
 def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, object]]:
-    """What follows from the runs and the settings alone: the result, and the rest."""
+    """The values that depend only on the runs and the settings: the result, and the other fields."""
     experiment = result.experiment
     size = exact_size(experiment.space.size)
     return result_json(record, result), {
@@ -130,7 +130,7 @@ def _settings(experiment: Experiment) -> dict[str, Json]:
 
 
 def _utilisation(result: Result) -> float | None:
-    """The share of the workers' time, from the first run's begin to the last one's end, in which something ran."""
+    """The fraction of the time of all slots, from the first start to the last end, in which a run was active."""
     spans = [
         (run.started_at, run.duration_s)
         for run in result.runs

@@ -1,4 +1,4 @@
-"""Pages to try the API with, out of an installed package: no other host is asked for anything."""
+"""Interactive pages for the API (Swagger UI), served from an installed package without any other host."""
 
 from functools import cache
 from importlib.resources import files
@@ -33,7 +33,7 @@ _MEDIA = {"css": "text/css", "js": "text/javascript"}
 
 @router.get("/docs")
 def docs(request: Request) -> Response:
-    """Every operation, to read and to try."""
+    """All operations, to read and to try."""
     if current_user(request) is None:
         return RedirectResponse("/login?next=/docs", 303)
     return HTMLResponse(_PAGE)
@@ -41,7 +41,7 @@ def docs(request: Request) -> Response:
 
 @router.get("/docs/{name}")
 def docs_file(name: str) -> Response:
-    """What the page is made of."""
+    """The scripts and styles of the page."""
     if name == "start.js":
         return Response(_START, media_type=_MEDIA["js"])
     if name not in ("swagger-ui.css", "swagger-ui-bundle.js"):

@@ -1,4 +1,4 @@
-"""Experiments that somebody is still writing: checked, shown, turned from YAML to JSON and back."""
+"""Experiments that are still being edited: checks, previews, and conversion between YAML and JSON."""
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, Field, JsonValue
@@ -23,7 +23,7 @@ router = APIRouter(tags=["drafts"], responses=ERRORS)
 
 
 class CheckedExperiment(ResponseModel):
-    """What is described, with the script of the default, or what is wrong with it."""
+    """The described experiment with the script of its default configuration, or the error in the text."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"ok": False, "error": "budget: 0 is not a whole number", "line": 1}]}
@@ -34,7 +34,7 @@ class CheckedExperiment(ResponseModel):
     line: int | None = None
     name: str | None = None
     size: int | None = None
-    """How many configurations there are; null if there is no end to them."""
+    """The number of configurations in the space; null if it is infinite."""
     notes: list[str] = Field(default_factory=list)
     default: dict[str, JsonValue] | None = None
     script: str | None = None
@@ -43,7 +43,7 @@ class CheckedExperiment(ResponseModel):
 
 
 class DocumentRequest(RequestModel):
-    """What a YAML file holds."""
+    """The contents of a YAML file as JSON."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"document": {"components": {"dd": {}}}}]})
 
@@ -59,14 +59,14 @@ class YamlResponse(ResponseModel):
 
 
 class DocumentResponse(ResponseModel):
-    """What a YAML file holds."""
+    """The contents of a YAML file as JSON."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"document": {"components": {"dd": {}}}}]})
 
     document: dict[str, JsonValue]
 
 
-@router.post("/experiments/check", summary="Check an experiment, and see what it would run")
+@router.post("/experiments/check", summary="Check an experiment and preview its script")
 def check_experiment(server: Server, _: Viewer, given: YamlText) -> CheckedExperiment:
     """Nothing is created or run."""
     try:
@@ -90,13 +90,13 @@ def check_experiment(server: Server, _: Viewer, given: YamlText) -> CheckedExper
     )
 
 
-@router.post("/experiments/yaml", summary="Write a document as YAML")
+@router.post("/experiments/yaml", summary="Convert a JSON document to YAML")
 def write_yaml(_: Viewer, given: DocumentRequest) -> YamlResponse:
-    """The other way round: POST /experiments/document."""
+    """For the other direction, see POST /experiments/document."""
     return YamlResponse(yaml=yaml_text(given.document))
 
 
-@router.post("/experiments/document", summary="Read a document from YAML")
+@router.post("/experiments/document", summary="Convert YAML to a JSON document")
 def read_yaml(_: Viewer, given: YamlText) -> DocumentResponse:
-    """Only whether it is YAML is checked."""
+    """Only the YAML syntax is checked."""
     return DocumentResponse.model_validate({"document": parsed(given.yaml, SOURCE).values})

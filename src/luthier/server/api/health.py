@@ -1,4 +1,4 @@
-"""Whether the server is well."""
+"""Health check and metrics."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ router = APIRouter(tags=["health"], responses=ERRORS)
 
 
 class Health(ResponseModel):
-    """Whether the server can work."""
+    """The state of the server."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"status": "ok", "store": "ok"}]})
 
@@ -22,23 +22,23 @@ class Health(ResponseModel):
     store: Literal["ok"]
 
 
-@router.get("/health", summary="Whether the server can work")
+@router.get("/health", summary="Check the server and its store")
 def get_health(server: Server) -> Health:
-    """For everybody, and it tells nothing else; 503 if the store is away."""
+    """Requires no login; 503 if the store is not available."""
     try:
         server.store.queue.records(limit=1)
     except LuthierError:
-        raise UnavailableError("the store is away") from None
+        raise UnavailableError("the store is not available") from None
     return Health(status="ok", store="ok")
 
 
 @router.get(
     "/metrics",
-    summary="Numbers for Prometheus",
+    summary="Metrics for Prometheus",
     response_class=PlainTextResponse,
     responses={200: {"content": {"text/plain": {"example": "luthier_streams 2.0\n"}}}},
 )
 def get_metrics(server: Server, _: Viewer) -> PlainTextResponse:
-    """Experiments by status, open streams, how long requests take."""
+    """Experiments by status, runs by outcome, open event streams, duration of requests."""
     streams = server.experiment_events.listeners + server.list_events.listeners
     return PlainTextResponse(server.metrics.text(server.store, streams), media_type="text/plain; version=0.0.4")

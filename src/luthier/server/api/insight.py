@@ -1,4 +1,4 @@
-"""What an experiment taught, and how to use it."""
+"""Analyses of an experiment, the configuration to use, exports and reports."""
 
 import io
 import tempfile
@@ -31,7 +31,7 @@ _PREFIX = "p."
 
 
 class ImportanceResponse(ResponseModel):
-    """How much one parameter matters: its share of all variation, and the part it has by itself."""
+    """The importance of a parameter: its share of the variance with interactions, and `alone` without them."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"parameter": "bs", "share": 0.9, "low": 0.8, "high": 0.95, "alone": 0.9}]}
@@ -45,7 +45,7 @@ class ImportanceResponse(ResponseModel):
 
 
 class CurveResponse(ResponseModel):
-    """How the value follows one parameter while the others take all their values."""
+    """How the value depends on one parameter, averaged over the others."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -63,7 +63,7 @@ class CurveResponse(ResponseModel):
 
 
 class ScriptResponse(ResponseModel):
-    """What is run for a configuration."""
+    """The script of a configuration, and the command that runs it."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -77,7 +77,7 @@ class ScriptResponse(ResponseModel):
 
 
 class AppliedResponse(ResponseModel):
-    """The configuration to use, in the forms a shell takes."""
+    """The configuration to use, as a command line or script and as shell variables."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -93,9 +93,9 @@ class AppliedResponse(ResponseModel):
     improved: bool
 
 
-@router.get("/experiments/{experiment_id}/importance", summary="Which parameters matter")
+@router.get("/experiments/{experiment_id}/importance", summary="Parameter importance")
 async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> list[ImportanceResponse]:
-    """Those that matter most first; nothing as long as too little was measured."""
+    """Most important first; empty while there are too few measurements."""
 
     def work() -> list[ImportanceResponse]:
         record = server.operations.visible(who, experiment_id)
@@ -107,7 +107,7 @@ async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> list
 
 @router.get("/experiments/{experiment_id}/front", summary="The Pareto front")
 def get_front(server: Server, who: Viewer, experiment_id: Id) -> list[TrialResponse]:
-    """The configurations that no other one beats in everything; with one objective, the best one."""
+    """The configurations that no other one beats in all objectives; with one objective, the best configuration."""
     result = server.results.of(server.operations.visible(who, experiment_id))
     numbers = {trial.config: number for number, trial in enumerate(result.trials)}
     return [
@@ -115,14 +115,14 @@ def get_front(server: Server, who: Viewer, experiment_id: Id) -> list[TrialRespo
     ]
 
 
-@router.get("/experiments/{experiment_id}/dependence/{parameter}", summary="How the value follows a parameter")
+@router.get("/experiments/{experiment_id}/dependence/{parameter}", summary="Partial dependence on a parameter")
 async def get_dependence(
     server: Server,
     who: Viewer,
     experiment_id: Id,
     parameter: Annotated[str, Path(max_length=200, examples=["bs"])],
 ) -> CurveResponse:
-    """By a model of what was measured, over all values of the other parameters."""
+    """Predicted by a model of the measurements, averaged over the values of the other parameters."""
 
     def work() -> CurveResponse:
         record = server.operations.visible(who, experiment_id)
@@ -132,16 +132,16 @@ async def get_dependence(
             found = server.results.derived(
                 record, f"dependence {parameter}", lambda result: partial_dependence(result, parameter)
             )[1]
-        except InvalidInputError as error:  # too little was measured
+        except InvalidInputError as error:  # too few measurements
             raise ConflictError(str(error)) from None
         return CurveResponse.model_validate(asdict(found))
 
     return await server.results.run_slow(work)
 
 
-@router.get("/experiments/{experiment_id}/script", summary="What is run for a configuration")
+@router.get("/experiments/{experiment_id}/script", summary="Get the script of a configuration")
 def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id) -> ScriptResponse:
-    """Of the recommended configuration; with `?p.NAME=VALUE`, of the default with these values."""
+    """By default of the recommended configuration; with `?p.NAME=VALUE`, of the default with these values changed."""
     result = server.results.of(server.operations.visible(who, experiment_id))
     space = result.experiment.space
     chosen = [
@@ -154,7 +154,7 @@ def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id)
     return ScriptResponse(config=dict(config), script=script.script, command=script.command)
 
 
-@router.get("/experiments/{experiment_id}/apply", summary="The configuration to use")
+@router.get("/experiments/{experiment_id}/apply", summary="Get the configuration to use")
 def get_applied(server: Server, who: Viewer, experiment_id: Id) -> AppliedResponse:
     """As a command line or script, and as shell variables."""
     result = server.results.of(server.operations.visible(who, experiment_id))
@@ -168,7 +168,7 @@ def get_applied(server: Server, who: Viewer, experiment_id: Id) -> AppliedRespon
 
 @router.get(
     "/experiments/{experiment_id}/export",
-    summary="Download every run",
+    summary="Export all runs",
     response_class=Response,
     responses={
         200: {
@@ -186,7 +186,7 @@ def export_runs(
     experiment_id: Id,
     form: Annotated[Literal["csv", "json", "parquet"], Query(alias="format")] = "csv",
 ) -> Response:
-    """As a table."""
+    """As a CSV, JSON or Parquet file."""
     result = server.results.of(server.operations.visible(who, experiment_id))
     return Response(
         _exported(result, form), headers=_as_file(f"luthier-{experiment_id}.{form}"), media_type=_MEDIA[form]
@@ -200,7 +200,7 @@ def export_runs(
     responses={200: {"content": {"text/html": {"example": "<!doctype html>"}}}},
 )
 async def get_report(server: Server, who: Viewer, experiment_id: Id) -> Response:
-    """One file that opens without a network: verdict, figures, settings, how to reproduce."""
+    """One HTML file that needs no network: result, figures, settings, and how to repeat the experiment."""
 
     def work() -> bytes:
         record = server.operations.visible(who, experiment_id)

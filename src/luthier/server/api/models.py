@@ -1,4 +1,4 @@
-"""What the API takes and tells, as models: they check what comes in, and describe both in the OpenAPI document."""
+"""Models of the requests and responses of the API: they validate requests and define the OpenAPI document."""
 
 import re
 from typing import Annotated, Generic, Literal, TypeVar
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 def _is_finite(value: JsonValue) -> JsonValue:
     if plain(value) != value:
-        raise ValueError("holds a number that is not finite")
+        raise ValueError("contains a number that is not finite")
     return value
 
 
 Id = Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="The number of the experiment.", examples=[1])]
-Limit = Annotated[int, Query(ge=1, le=500, description="How many to list at most.")]
-Before = Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER, description="`next` of the page before.")]
-After = Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER, description="`next` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=500, description="The maximum number of items.")]
+Before = Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER, description="`next` of the previous page.")]
+After = Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER, description="`next` of the previous page.")]
 Short = Annotated[str, Field(max_length=200), AfterValidator(check_line)]
 Yaml = Annotated[str, Field(max_length=LONGEST_TEXT, description="The text of a YAML file.")]
 Document = Annotated[dict[str, JsonValue], AfterValidator(_is_finite)]
@@ -32,7 +32,7 @@ Status = Literal["queued", "running", "interrupted", "stopped", "finished", "fai
 
 
 class RequestModel(BaseModel):
-    """Something that comes in: what nobody knows is an error."""
+    """A request; unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
@@ -44,7 +44,7 @@ class RequestModel(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """Something that goes out: made of whatever was measured, always valid JSON."""
+    """A response; always valid JSON, whatever was measured."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -55,12 +55,12 @@ class ResponseModel(BaseModel):
 
 
 def exact_size(size: int | None) -> int | None:
-    """The size of a space as a number that JSON carries exactly; None if there is no end to it, or nearly so."""
+    """The size of a space if JSON can represent it exactly; None if it is larger or infinite."""
     return size if size is not None and size < 2**53 else None
 
 
 def split_location(problem: str, source: str) -> tuple[int | None, str]:
-    """The line that an error names and the rest of it: `experiment.yaml:3: budget: ...` is `3` and `budget: ...`."""
+    """Split the line number from an error: `experiment.yaml:3: budget: ...` gives `3` and `budget: ...`."""
     found = re.match(rf"{re.escape(source)}(?::(\d+))?: ", problem)
     if found is None:
         return None, problem
@@ -68,12 +68,12 @@ def split_location(problem: str, source: str) -> tuple[int | None, str]:
 
 
 class Problem(ResponseModel):
-    """What went wrong."""
+    """An error."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"error": "there is no experiment 7"}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"error": "experiment 7 does not exist"}]})
 
     error: str
-    """One line."""
+    """The message, in one line."""
 
 
 class Page(ResponseModel, Generic[T]):
@@ -81,23 +81,23 @@ class Page(ResponseModel, Generic[T]):
 
     items: list[T]
     next: int | None
-    """Where to go on, as `before` or `after`; null at the end."""
+    """The `before` or `after` of the next page; null on the last page."""
 
 
 ERRORS: dict[int | str, dict[str, object]] = {
     code: {"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for code, text in (
-        (400, "This is no request."),
-        (401, "Nobody known: log in, or send a token."),
+        (400, "Invalid request."),
+        (401, "Not logged in: log in, or send a token."),
         (403, "Not allowed."),
-        (404, "Not there, or not to be seen."),
-        (409, "Not now."),
-        (413, "Too long."),
-        (422, "What was sent is wrong."),
-        (503, "The store is away; try again."),
+        (404, "Not found, or not visible to you."),
+        (409, "Not possible in the current state."),
+        (413, "The request is too long."),
+        (422, "The request contains invalid values."),
+        (503, "The store is not available; try again later."),
     )
 }
-"""What any operation may answer instead."""
+"""The error responses of all operations."""
 
 
 COMPONENT_EXAMPLE = (
@@ -142,7 +142,7 @@ SUMMARY_EXAMPLE: dict[str, JsonValue] = {
 
 
 class Summary(ResponseModel):
-    """An experiment in a listing; what it came to is null until it ends."""
+    """An experiment in a list; the fields of the result are null until it ends."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [SUMMARY_EXAMPLE]})
 
@@ -150,7 +150,7 @@ class Summary(ResponseModel):
     name: str
     status: Status
     author: str
-    """Who launched it; empty for the command line."""
+    """The user who launched it; empty for the command line."""
     shared: bool
     created_at: float
     runs: int
@@ -162,7 +162,7 @@ class Summary(ResponseModel):
     high: float | None
     value: float | None
     kind: Literal["ratio", "difference"] | None
-    """What `speedup` is: how many times better, or by how much where values are not positive."""
+    """The meaning of `speedup`: a ratio to the default, or a difference where values are not positive."""
     cost_s: float | None
     mine: bool
     may_change: bool
@@ -211,7 +211,7 @@ class RunResponse(ResponseModel):
 
 
 class EstimateResponse(ResponseModel):
-    """What a configuration's runs come to, with a 95 % interval where there are several."""
+    """The estimated value of a configuration, with a 95 % interval if it ran more than once."""
 
     value: float | None
     low: float | None

@@ -1,4 +1,4 @@
-"""What was run and what came out: runs, configurations, logs."""
+"""Runs, trials and logs of an experiment."""
 
 import os
 import stat
@@ -36,21 +36,21 @@ MOST_LOG_BYTES = 1_000_000
 
 
 class RunFilter(RequestModel):
-    """Which runs to list."""
+    """A filter for runs."""
 
     outcome: Outcome | None = None
-    """Only those that ended so."""
+    """Only runs with this outcome."""
     trial: Annotated[int, Field(ge=0, le=LARGEST_NUMBER)] | None = None
-    """Only those of one trial."""
+    """Only runs of this trial."""
     purpose: Purpose | None = None
-    """Only those made for this."""
+    """Only runs with this purpose."""
     after: Annotated[int, Field(ge=0, le=LARGEST_NUMBER)] | None = None
-    """`next` of the page before: the number of its last run."""
+    """`next` of the previous page: the number of its last run."""
     limit: Annotated[int, Field(ge=1, le=500)] = 50
-    """How many to list at most."""
+    """The maximum number of items."""
 
     def fits(self, run: Run) -> bool:
-        """Whether a run is one of them."""
+        """Whether a run passes the filter."""
         return (
             (self.after is None or run.number > self.after)
             and (self.trial is None or run.trial == self.trial)
@@ -64,14 +64,14 @@ Number = Annotated[int, Path(ge=0, le=LARGEST_NUMBER, description="The number of
 
 @router.get(
     "/experiments/{experiment_id}/runs",
-    summary="The runs of an experiment",
+    summary="List the runs of an experiment",
     response_model=Page[RunResponse],
     responses={200: {"content": {NDJSON: {"schema": {"type": "string"}}}}},
 )
 def list_runs(
     request: Request, server: Server, who: Viewer, experiment_id: Id, wanted: Annotated[RunFilter, Query()]
 ) -> Response | Page[RunResponse]:
-    """In the order in which they were submitted. With `Accept: application/x-ndjson` all of them, one a line."""
+    """In order of submission. With `Accept: application/x-ndjson`, all runs, one per line."""
     result = server.results.of(server.operations.visible(who, experiment_id))
     found = filter(wanted.fits, result.runs)
     if NDJSON in request.headers.get("accept", ""):
@@ -80,16 +80,18 @@ def list_runs(
     return Page(items=items, next=items[-1].run if len(items) == wanted.limit else None)
 
 
-@router.get("/experiments/{experiment_id}/trials", summary="The configurations that were tried")
+@router.get("/experiments/{experiment_id}/trials", summary="List the trials of an experiment")
 def list_trials(
     server: Server,
     who: Viewer,
     experiment_id: Id,
-    sort: Annotated[Literal["estimate", "number"], Query(description="The best or the first one first.")] = "estimate",
+    sort: Annotated[
+        Literal["estimate", "number"], Query(description="Sort by estimate (best first) or by number.")
+    ] = "estimate",
     after: After = None,
     limit: Limit = 50,
 ) -> Page[TrialResponse]:
-    """Here `after` counts how many of the list were seen."""
+    """A trial is a configuration with its runs. Here `after` is the number of items to skip."""
     record = server.operations.visible(who, experiment_id)
     numbered = list(enumerate(server.results.of(record).trials))
     if sort == "estimate":
@@ -104,7 +106,7 @@ def list_trials(
 
 @router.get(
     "/experiments/{experiment_id}/runs/{number}/log",
-    summary="What a run printed",
+    summary="Get the output of a run",
     response_class=PlainTextResponse,
     responses={200: {"content": {"text/plain": {"example": "1000+0 records in\n"}}}},
 )
@@ -113,10 +115,10 @@ def get_log(
     who: Viewer,
     experiment_id: Id,
     number: Number,
-    stream: Annotated[Literal["stdout", "stderr"], Query(description="Which of both.")] = "stdout",
-    tail_bytes: Annotated[int, Query(ge=1, le=MOST_LOG_BYTES, description="How much of its end.")] = 65536,
+    stream: Annotated[Literal["stdout", "stderr"], Query(description="Standard output or standard error.")] = "stdout",
+    tail_bytes: Annotated[int, Query(ge=1, le=MOST_LOG_BYTES, description="The number of bytes from the end.")] = 65536,
 ) -> Response:
-    """The end of it; bytes that are no UTF-8 are replaced."""
+    """The end of the output; bytes that are not valid UTF-8 are replaced."""
     record = server.operations.visible(who, experiment_id)
     run = next((run for run in server.results.of(record).runs if run.number == number), None)
     if run is None:
@@ -137,14 +139,14 @@ def _best_first(result: Result) -> list[tuple[int, Trial]]:
 
 
 def _tail(path: FilePath, size_bytes: int) -> bytes:
-    """The end of a plain file; what a job may have put in its place, such as a link to another file, is not read."""
+    """The end of a regular file; a link or device that a job has put in its place is not read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        raise NotFoundError(f"there is no {path.name} of this run any more") from None
+        raise NotFoundError(f"the {path.name} of this run no longer exists") from None
     with os.fdopen(handle, "rb") as stream:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise NotFoundError(f"the {path.name} of this run is no file any more")
+            raise NotFoundError(f"the {path.name} of this run is not a regular file")
         stream.seek(max(found.st_size - size_bytes, 0))
         return stream.read(size_bytes)

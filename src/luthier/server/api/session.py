@@ -1,4 +1,4 @@
-"""Coming in and going out, and what somebody has of their own: tokens, a password."""
+"""Login, logout, and the user's own tokens and password."""
 
 from functools import partial
 from typing import Annotated
@@ -27,7 +27,7 @@ from luthier.store.server_store import Credential, Entry, Role
 
 router = APIRouter(tags=["session"], responses=ERRORS)
 
-_LONGEST_SHOWN = 64  # of what strangers typed
+_LONGEST_SHOWN = 64  # characters of a name from a failed login
 _DAY_S = 24 * 3600.0
 _TOO_MANY: dict[int | str, dict[str, object]] = {429: {"model": Problem, "description": "Too many wrong passwords."}}
 
@@ -42,18 +42,18 @@ class Login(RequestModel):
 
 
 class Me(ResponseModel):
-    """Whoever is asking."""
+    """The current user."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ada", "role": "user", "csrf": None}]})
 
     name: str
     role: Role
     csrf: str | None
-    """What a browser sends as X-Luthier-CSRF with every change; null for tokens, which need none."""
+    """The value that browsers send as X-Luthier-CSRF with every change; null for tokens, which do not need it."""
 
 
 class LoginResponse(ResponseModel):
-    """Who has come in."""
+    """The user who has logged in."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"user": {"name": "ada", "role": "user", "csrf": "f1e2"}}]}
@@ -68,7 +68,7 @@ class InvitationToken(RequestModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"token": "q3vJ..."}]})
 
     token: Annotated[str, Field(max_length=200)]
-    """What stands after `token=` in the link."""
+    """The text after `token=` in the link."""
 
 
 class NewToken(RequestModel):
@@ -79,11 +79,11 @@ class NewToken(RequestModel):
     label: Annotated[Short, Field(min_length=1)]
     """What it is for."""
     days: Annotated[int, Field(ge=1, le=3650)] | None = None
-    """How long it works; for ever if this is left out."""
+    """How many days it is valid; unlimited by default."""
 
 
 class Token(ResponseModel):
-    """A token as it is kept, without its secret."""
+    """A token without its secret."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -117,7 +117,7 @@ class IssuedToken(Token):
     )
 
     token: str
-    """The secret; it is shown this once."""
+    """The secret; it is shown only once."""
 
 
 class NewPassword(RequestModel):
@@ -133,9 +133,9 @@ class NewPassword(RequestModel):
 
 @router.post("/session", summary="Log in with name and password", responses=_TOO_MANY)
 async def log_in(request: Request, response: Response, server: Server, given: Login) -> LoginResponse:
-    """Sets the cookie of a session. The header `X-Luthier-CSRF` must be there, with any text.
+    """Sets the session cookie. The header `X-Luthier-CSRF` is required, with any value.
 
-    After some wrong passwords the answer is 429, and `Retry-After` says for how many seconds.
+    After several wrong passwords the answer is 429, with the seconds to wait in `Retry-After`.
     """
     check_csrf(request, None)
     authenticator, address = server.authenticator, address_of(request)
@@ -149,17 +149,17 @@ async def log_in(request: Request, response: Response, server: Server, given: Lo
     return await run_in_threadpool(_start_session, response, server, secret, "log in")
 
 
-@router.post("/session/invitation", summary="Come in by invitation")
+@router.post("/session/invitation", summary="Log in by invitation")
 def accept_invitation(request: Request, response: Response, server: Server, given: InvitationToken) -> LoginResponse:
-    """Sets the cookie of a session, as logging in does; an invitation works once. Another session of the browser ends.
+    """Sets the session cookie, as a login does. An invitation works once. An older session of the browser ends.
 
-    The header `X-Luthier-CSRF` must be there, with any text; in a browser that has a session, with its own.
+    The header `X-Luthier-CSRF` is required, with any value; in a browser with a session, with the value of the session.
     """
     earlier = current_user(request)
     check_csrf(request, None if earlier is None else earlier.csrf)
     secret = server.authenticator.enter(given.token)
     if secret is None:
-        raise ForbiddenError("this link no longer works: it was used before, is too old or is not complete")
+        raise ForbiddenError("this link is not valid: it was used before, has expired or is incomplete")
     if earlier is not None and earlier.csrf is not None:
         server.store.accounts.revoke(earlier.credential_id)
     return _start_session(response, server, secret, "enter by invitation")
@@ -167,39 +167,39 @@ def accept_invitation(request: Request, response: Response, server: Server, give
 
 @router.delete("/session", summary="Log out", status_code=204)
 def log_out(response: Response, server: Server, who: Viewer) -> None:
-    """Ends the session that the request came with."""
+    """Ends the current session."""
     if who.csrf is None:
-        raise InvalidInputError("a token is no session; forget it with DELETE /me/tokens/ID")
+        raise InvalidInputError("a token is not a session; delete it with DELETE /me/tokens/ID")
     server.store.accounts.revoke(who.credential_id)
     clear_session(response, server)
 
 
-@router.get("/me", summary="Who is asking")
+@router.get("/me", summary="Get the current user")
 def get_me(who: Viewer) -> Me:
-    """Name and role, and what a browser sends along with changes."""
+    """Name, role, and the CSRF value for browsers."""
     return _me(who)
 
 
-@router.get("/me/tokens", summary="Your tokens")
+@router.get("/me/tokens", summary="List your tokens")
 def list_tokens(server: Server, who: Viewer) -> list[Token]:
-    """Without their secrets, which nobody keeps."""
+    """Without their secrets, which are not stored."""
     return [_token(one) for one in server.store.accounts.credentials(who.name) if one.kind == "token"]
 
 
-@router.post("/me/tokens", summary="Make a token for programs", status_code=201)
+@router.post("/me/tokens", summary="Create a token for programs", status_code=201)
 def create_token(server: Server, who: Viewer, given: NewToken) -> IssuedToken:
-    """A program that sends it as `Authorization: Bearer TOKEN` may do all that you may."""
+    """A program that sends it as `Authorization: Bearer TOKEN` has the same rights as you."""
     lifetime_s = None if given.days is None else given.days * _DAY_S
     secret, kept = server.authenticator.issue_token(who.name, given.label, lifetime_s)
     note(server, who, "make token", f"token {kept.id}", given.label)
     return IssuedToken(token=secret, **_token(kept).model_dump())
 
 
-@router.delete("/me/tokens/{token_id}", summary="Forget a token", status_code=204)
+@router.delete("/me/tokens/{token_id}", summary="Delete a token", status_code=204)
 def delete_token(
     server: Server, who: Viewer, token_id: Annotated[int, Path(ge=1, le=LARGEST_NUMBER, examples=[3])]
 ) -> None:
-    """It no longer works from then on."""
+    """The token stops working at once."""
     mine = [one.id for one in server.store.accounts.credentials(who.name) if one.kind == "token"]
     if token_id not in mine:
         raise NotFoundError(f"you have no token {token_id}")
@@ -209,7 +209,7 @@ def delete_token(
 
 @router.put("/me/password", summary="Change your password", status_code=204, responses=_TOO_MANY)
 async def change_password(request: Request, server: Server, who: Viewer, given: NewPassword) -> None:
-    """Your other sessions end; tokens stay."""
+    """Your other sessions end; your tokens stay valid."""
     change = partial(server.authenticator.change_password, who, given.old, given.new, address_of(request))
     await server.passwords.run(change)
     await run_in_threadpool(note, server, who, "change password", f"user {who.name}")
@@ -221,21 +221,21 @@ def note(server: Context, who: Principal, action: str, target: str, detail: str 
 
 
 def _note_failure(server: Context, name: str, address: str) -> None:
-    """Write a failed log-in to the audit log, within bounds: strangers cause it, and choose the name."""
+    """Write a failed login to the audit log, within limits: anyone can cause it and choose the name."""
     left_out = server.authenticator.limits.may_note()
     if left_out is None:
         return
     typed = name[:_LONGEST_SHOWN] if name.isprintable() else ascii(name[:_LONGEST_SHOWN])[1:-1][:_LONGEST_SHOWN]
-    more = f"; {left_out} more since the entry before" if left_out else ""
+    more = f"; {left_out} more since the previous entry" if left_out else ""
     detail = f"from {address[:_LONGEST_SHOWN]}{more}"
     server.store.accounts.note(Entry(0, server.operations.clock(), "", "failed log-in", f"user {typed}", detail))
 
 
 def _start_session(response: Response, server: Context, secret: str, action: str) -> LoginResponse:
-    """Give a browser its new session."""
+    """Set the cookies of a new session, and return its user."""
     who = server.authenticator.recognise(secret, "session")
     if who is None:
-        raise NotFoundError("this user was removed a moment ago")
+        raise NotFoundError("this user was just removed")
     set_session(response, server, secret)
     if (device := server.authenticator.device_of(who.name)) is not None:
         set_device(response, server, device)

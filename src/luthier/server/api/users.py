@@ -1,4 +1,4 @@
-"""Who may come in, and what they did: for administrators."""
+"""User accounts and the audit log, for administrators."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ class Account(ResponseModel):
 
 
 class ChangedAccount(RequestModel):
-    """What is to be true of a user; what is left out stays as it is."""
+    """Changes of a user; fields that are left out keep their value."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "password": "correct horse battery"}]})
 
@@ -43,7 +43,7 @@ class ChangedAccount(RequestModel):
 
 
 class Invitation(ResponseModel):
-    """A link that lets a user in once, within a day."""
+    """A link with which a user can log in once, within a day."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"url": "http://127.0.0.1:8642/enter?token=q3vJ..."}]})
 
@@ -51,7 +51,7 @@ class Invitation(ResponseModel):
 
 
 class AuditEntry(ResponseModel):
-    """Who did what to what, and when."""
+    """One line of the audit log."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -69,40 +69,40 @@ class AuditEntry(ResponseModel):
     detail: str
 
 
-@router.get("/users", summary="Every account")
+@router.get("/users", summary="List the accounts")
 def list_users(server: Server, _: Admin) -> list[Account]:
-    """By name; none means that the server is for one person."""
+    """Sorted by name. An empty list means that the server is for one person."""
     return [_account(user) for user in server.store.accounts.users()]
 
 
 @router.put("/users/{name}", summary="Add or change an account")
 def put_user(server: Server, who: Admin, name: Name, given: ChangedAccount) -> Account:
-    """A new password ends all sessions of the user. As soon as there is one account, everybody needs one."""
+    """A new password ends all sessions of the user. Once the first account exists, every user needs one."""
     user = server.authenticator.add_user(name, given.role, given.password, disabled=given.disabled)
     note(server, who, "change user", f"user {name}", f"{user.role}{', disabled' if user.disabled else ''}")
     return _account(user)
 
 
-@router.delete("/users/{name}", summary="Forget an account", status_code=204)
+@router.delete("/users/{name}", summary="Delete an account", status_code=204)
 def delete_user(server: Server, who: Admin, name: Name) -> None:
-    """What the user launched stays; a new account of the same name does not get it."""
+    """The experiments of the user remain; a new account with the same name does not get them."""
     server.authenticator.remove_user(name)
     note(server, who, "remove user", f"user {name}")
 
 
-@router.post("/users/{name}/invitation", summary="Make a link that lets a user in", status_code=201)
+@router.post("/users/{name}/invitation", summary="Create an invitation link for a user", status_code=201)
 def invite_user(request: Request, server: Server, who: Admin, name: Name) -> Invitation:
     """It works once, within a day."""
     if name != LOCAL or server.authenticator.has_accounts:
-        server.store.accounts.user(name)  # says so if there is none
+        server.store.accounts.user(name)  # raises if the user does not exist
     note(server, who, "invite", f"user {name}")
     scheme = "https" if server.is_https else "http"
     return Invitation(url=f"{scheme}://{request.url.netloc}/enter?token={server.authenticator.invite(name)}")
 
 
-@router.get("/audit", summary="Who did what")
+@router.get("/audit", summary="Get the audit log")
 def list_audit(server: Server, _: Admin, before: Before = None, limit: Limit = 50) -> Page[AuditEntry]:
-    """The newest lines first."""
+    """Newest first."""
     entries = server.store.accounts.entries(before=before, limit=limit)
     items = [
         AuditEntry(

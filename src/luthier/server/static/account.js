@@ -21,10 +21,10 @@ function table(list) {
       h(
         "tr",
         {},
-        h("th", {}, "For"),
-        h("th", {}, "Made"),
+        h("th", {}, "Label"),
+        h("th", {}, "Created"),
         h("th", {}, "Last used"),
-        h("th", {}, "Good until"),
+        h("th", {}, "Expires"),
         h("th", {}),
       ),
     ),
@@ -38,7 +38,7 @@ function table(list) {
           h("td", {}, one.label),
           h("td", {}, ago(one.created_at)),
           h("td", {}, one.used_at ? ago(one.used_at) : "never"),
-          h("td", {}, one.expires_at ? moment(one.expires_at) : "for ever"),
+          h("td", {}, one.expires_at ? moment(one.expires_at) : "never"),
           h(
             "td",
             { class: "right" },
@@ -51,7 +51,7 @@ function table(list) {
 }
 
 async function revoke(one) {
-  if (!(await confirmDialog(`Revoke ${one.label}?`, "Programs that use it can no longer come in.", "Revoke"))) return;
+  if (!(await confirmDialog(`Revoke ${one.label}?`, "Programs that use it will lose access.", "Revoke"))) return;
   await attempt(() => remove(`/me/tokens/${one.id}`));
   await attempt(tokens);
 }
@@ -59,10 +59,10 @@ async function revoke(one) {
 $("#token").addEventListener("submit", async (event) => {
   event.preventDefault();
   const { label, days } = event.target.elements;
-  const wish = { label: label.value, ...(days.value ? { days: Number(days.value) } : {}) };
-  const made = await attempt(() => post("/me/tokens", wish));
+  const body = { label: label.value, ...(days.value ? { days: Number(days.value) } : {}) };
+  const made = await attempt(() => post("/me/tokens", body));
   if (made === null) return;
-  fill($("#made"), h("p", { class: "label" }, "Copy it now; it is not shown again."), codeBlock(made.token));
+  fill($("#made"), h("p", { class: "label" }, "Copy the token now; it is not shown again."), codeBlock(made.token));
   label.value = "";
   await attempt(tokens);
 });
@@ -75,7 +75,7 @@ $("#password")?.addEventListener("submit", async (event) => {
   try {
     await put("/me/password", { old: form.elements.old.value, new: form.elements.new.value });
     form.reset();
-    showMessage("Your password is changed.");
+    showMessage("Your password was changed.");
   } catch (error) {
     problem.textContent = error.message;
   }

@@ -6,7 +6,7 @@ import { confirmDialog, attempt } from "./messages.js";
 const entries = [];
 
 async function users() {
-  if ($("#users") === null) return; // nobody has an account
+  if ($("#users") === null) return; // the server has no accounts
   fill($("#users"), table(await get("/users")));
 }
 
@@ -23,7 +23,7 @@ function table(list) {
     h(
       "thead",
       {},
-      h("tr", {}, h("th", {}, "Name"), h("th", {}, "Role"), h("th", {}, "Since"), h("th", {}, "State"), h("th", {})),
+      h("tr", {}, h("th", {}, "Name"), h("th", {}, "Role"), h("th", {}, "Created"), h("th", {}, "Status"), h("th", {})),
     ),
     h(
       "tbody",
@@ -38,7 +38,7 @@ function table(list) {
           h(
             "td",
             {},
-            h("span", { class: `badge ${one.disabled ? "stopped" : "finished"}` }, one.disabled ? "shut" : "open"),
+            h("span", { class: `badge ${one.disabled ? "stopped" : "finished"}` }, one.disabled ? "disabled" : "enabled"),
           ),
           h(
             "td",
@@ -50,7 +50,7 @@ function table(list) {
               h(
                 "button",
                 { type: "button", class: "tiny", onclick: () => change(one, { disabled: !one.disabled }) },
-                one.disabled ? "Open" : "Shut",
+                one.disabled ? "Enable" : "Disable",
               ),
               h("button", { type: "button", class: "danger tiny", onclick: () => deleteUser(one.name) }, "Delete"),
             ),
@@ -61,8 +61,8 @@ function table(list) {
   );
 }
 
-async function change(one, wish) {
-  await attempt(() => put(`/users/${encodeURIComponent(one.name)}`, { role: one.role, ...wish }));
+async function change(one, values) {
+  await attempt(() => put(`/users/${encodeURIComponent(one.name)}`, { role: one.role, ...values }));
   await attempt(users);
   await attempt(() => audit(true));
 }
@@ -78,7 +78,7 @@ async function invite(name) {
 }
 
 async function deleteUser(name) {
-  if (!(await confirmDialog(`Delete ${name}?`, "Their experiments and their lines of the audit log stay.", "Delete"))) return;
+  if (!(await confirmDialog(`Delete ${name}?`, "Their experiments and their entries in the audit log are kept.", "Delete"))) return;
   await attempt(() => remove(`/users/${encodeURIComponent(name)}`));
   await attempt(users);
 }
@@ -130,12 +130,12 @@ async function audit(fresh) {
             h(
               "tr",
               {},
-              ["When", "Who", "What", "Of what", ""].map((text) => h("th", {}, text)),
+              ["Time", "User", "Action", "Target", "Details"].map((text) => h("th", {}, text)),
             ),
           ),
           h("tbody", {}, entries.map(row)),
         )
-      : h("p", { class: "muted", style: "padding: 1rem 1.4rem" }, "Nothing happened yet."),
+      : h("p", { class: "muted", style: "padding: 1rem 1.4rem" }, "No entries yet."),
     more,
   );
 }

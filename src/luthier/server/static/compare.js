@@ -1,4 +1,4 @@
-// Several experiments side by side.
+// Comparison of several experiments.
 
 import { get } from "./api.js";
 import { $, fill, h, icon, debounced } from "./dom.js";
@@ -21,15 +21,15 @@ const empty = h(
   "div",
   { class: "card empty" },
   h("h2", {}, "Nothing to compare yet"),
-  h("p", {}, "Choose two or more experiments: here, or by ticking them in the list."),
+  h("p", {}, "Choose two or more experiments here, or select them in the list."),
 );
 const tableBody = h("div", { class: "scroll" });
-const plot = new Plot(null, { title: "Best so far", empty: "None of these has a gain to show." });
+const plot = new Plot(null, { title: "Best so far", empty: "None of these experiments has a result yet." });
 const parts = h(
   "div",
   { class: "cards" },
   h("section", { class: "card" }, h("header", {}, h("h2", {}, "Best so far")), h("div", { class: "body" }, plot.box)),
-  h("section", { class: "card" }, h("header", {}, h("h2", {}, "Side by side")), tableBody),
+  h("section", { class: "card" }, h("header", {}, h("h2", {}, "Results")), tableBody),
 );
 
 async function search() {
@@ -95,7 +95,7 @@ function table(items) {
     ["Verdict", (one) => one.verdict ?? "–"],
     ["Runs", (one) => `${count(one.runs)} of ${count(one.budget)}`],
     ["Run time", (one) => duration(one.cost_s)],
-    ["By", (one) => one.author || "command line"],
+    ["User", (one) => one.author || "command line"],
   ];
   return h(
     "table",

@@ -27,7 +27,7 @@ function row(one) {
     h(
       "td",
       { class: "right" },
-      mayLaunch && h("a", { class: "button", href: `/new?component=${encodeURIComponent(one.name)}` }, "Tune it"),
+      mayLaunch && h("a", { class: "button", href: `/new?component=${encodeURIComponent(one.name)}` }, "Tune this"),
     ),
   );
   made.addEventListener("click", (event) => {

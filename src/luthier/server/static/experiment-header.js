@@ -1,16 +1,16 @@
-// The head of an experiment's page: its name, where it stands, and the buttons.
+// The header of an experiment page: name, status, and buttons.
 
 import { patch, post, remove } from "./api.js";
 import { fill, h, icon, mayLaunch } from "./dom.js";
 import { ago, count, moment } from "./format.js";
 import { confirmDialog, attempt, showMessage } from "./messages.js";
 
-/** Whether something is still to come of it by itself. */
+/** Whether the experiment is running or waiting for a worker. */
 export function isActive(detail) {
   return detail.status === "running" || detail.status === "queued";
 }
 
-/** The name, where it stands, and what can be done about it; `reload` is called after something was. */
+/** Show name, status and buttons; `reload` is called after each action. */
 export function showHeader(element, detail, reload) {
   fill(
     element,
@@ -27,9 +27,9 @@ export function showHeader(element, detail, reload) {
       h(
         "p",
         { class: "small" },
-        `${detail.author || "command line"} · begun `,
+        `${detail.author || "command line"} · created `,
         h("time", { title: moment(detail.created_at) }, ago(detail.created_at)),
-        detail.shared ? " · shared with everybody" : "",
+        detail.shared ? " · shared with all users" : "",
       ),
     ),
     h("div", { class: "actions" }, buttons(detail, reload)),
@@ -85,17 +85,17 @@ function button(sign, text, act, kind = "") {
 
 async function stop(path) {
   await post(`${path}/stop`);
-  showMessage("It will stop: what is running finishes, nothing new begins.");
+  showMessage("Stopping: active runs finish, no new runs start.");
 }
 
 async function kill(path) {
   await post(`${path}/stop?now=true`);
-  showMessage("It stops now: what is running is killed.");
+  showMessage("Stopping now: active runs are killed.");
 }
 
 async function resume(path) {
   await post(`${path}/resume`);
-  showMessage("It goes on as soon as a worker is free.");
+  showMessage("It continues as soon as a worker is free.");
 }
 
 async function clone(path) {
@@ -110,8 +110,8 @@ async function share(path, detail) {
 async function deleteExperiment(path, detail, on) {
   const sure = await confirmDialog(
     `Delete ${detail.name}?`,
-    (on ? "It is running: it is stopped first, and what is running is killed. " : "") +
-      `Experiment ${detail.id} and its ${count(detail.runs)} runs are deleted for good.`,
+    (on ? "It is still running. It will be stopped first, and its active runs will be killed. " : "") +
+      `Experiment ${detail.id} and its ${count(detail.runs)} runs will be deleted permanently.`,
     "Delete",
   );
   if (!sure) return;

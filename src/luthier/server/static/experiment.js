@@ -1,4 +1,4 @@
-// One experiment: what it found, how it goes on, and everything about it.
+// The page of one experiment: result, progress, analyses, trials and setup.
 
 import { get } from "./api.js";
 import { $, card, fill, h, throttled } from "./dom.js";
@@ -13,7 +13,7 @@ import { factsOf, showUse, showVerdict } from "./result-summary.js";
 
 const root = $("#experiment");
 const path = `/experiments/${root.dataset.id}`;
-const TABS = { overview: "Overview", insight: "Insight", trials: "Trials", setup: "Setup" };
+const TABS = { overview: "Overview", insight: "Analysis", trials: "Trials", setup: "Setup" };
 const OVERVIEW_FIGURES = ["trajectory", "trials", "gain"];
 const SHOWN_RUNS = 8;
 
@@ -30,8 +30,8 @@ const status = h("p", { class: "visually-hidden", role: "status", "aria-live": "
 const waiting = h(
   "section",
   { class: "card wide empty" },
-  h("h2", {}, "Nothing has run yet"),
-  h("p", {}, "It begins as soon as a worker is free. More of them, also on other machines, come with:"),
+  h("h2", {}, "No runs yet"),
+  h("p", {}, "The experiment starts as soon as a worker is free. To start another worker, also on another machine:"),
   h("div", { class: "code-block" }, h("pre", { tabindex: "0" }, "luthier worker")),
 );
 const latestRows = h("tbody", { class: "latest-runs" });
@@ -43,7 +43,7 @@ const panels = Object.fromEntries(
 );
 const tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the experiment" });
 
-/** Draw a part anew only if what it shows has changed: whoever is about to press a button keeps it, and the focus. */
+/** Redraw a part only if its contents have changed, so that buttons keep the focus. */
 const drawn = new Map();
 function draw(part, state, show) {
   const key = JSON.stringify(state);
@@ -89,7 +89,7 @@ function showOverview() {
             h("th", {}, "Run"),
             h("th", { class: "number" }, "Value"),
             h("th", {}, "Configuration"),
-            h("th", { class: "number" }, "Took"),
+            h("th", { class: "number" }, "Duration"),
           ),
         ),
         latestRows,
@@ -108,7 +108,7 @@ function showOverview() {
   );
 }
 
-/** Until there is a run there is nothing but a word about what it waits for. */
+/** Until the first run, show only what the experiment waits for. */
 function showWaiting() {
   const begun = detail.runs > 0;
   for (const part of panels.overview.children) part.hidden = (part === waiting) === begun;
@@ -133,8 +133,8 @@ function showInsight() {
       ? h(
           "div",
           { class: "card wide empty" },
-          h("h2", {}, "Nothing to see yet"),
-          h("p", {}, "After some runs, this is where you see which parameters matter, and how."),
+          h("h2", {}, "No analysis yet"),
+          h("p", {}, "After some runs, this page shows which parameters are important and how they affect the value."),
         )
       : null,
   );

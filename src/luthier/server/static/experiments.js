@@ -1,4 +1,4 @@
-// The list of experiments, live.
+// The list of experiments, updated live.
 
 import { get, newKey, post } from "./api.js";
 import { $, fill, h, debounced } from "./dom.js";
@@ -30,7 +30,7 @@ const table = h(
       h("th", {}, "Gain over default"),
       h("th", {}, "Runs"),
       h("th", { class: "optional number" }, "Run time"),
-      h("th", { class: "optional" }, "Begun"),
+      h("th", { class: "optional" }, "Created"),
     ),
   ),
   rows,
@@ -74,8 +74,8 @@ function nothingFound() {
   return h(
     "div",
     { class: "empty" },
-    h("h2", {}, "No experiment fits"),
-    h("p", {}, "Try other words, or another status."),
+    h("h2", {}, "No matching experiments"),
+    h("p", {}, "Try another name or status."),
   );
 }
 
@@ -131,7 +131,7 @@ function gainCell(one) {
   const found = gain(one);
   if (found === null) return h("span", { class: "said", title: one.verdict }, one.verdict ?? "–");
   const kind = found.improved ? "gain yes" : "gain";
-  return h("span", { class: kind, title: one.verdict }, found.text, h("small", {}, found.interval || "not proven"));
+  return h("span", { class: kind, title: one.verdict }, found.text, h("small", {}, found.interval || "not significant"));
 }
 
 function progress(one) {
@@ -166,7 +166,7 @@ function changed(one) {
     return;
   }
   const isNew = !known.has(one.id);
-  if (isNew && next !== null && one.id < next) return; // further down than what is shown
+  if (isNew && next !== null && one.id < next) return; // below the rows that are shown
   known.set(one.id, one);
   const line = isNew ? null : $(`tr[data-id="${one.id}"]`, rows);
   if (line && !line.contains(document.activeElement)) line.replaceWith(row(one));

@@ -1,4 +1,4 @@
-// Describe an experiment, see at once what is wrong with it and what it would run, and launch it.
+// Describe an experiment, check it and preview its script while typing, and launch it.
 
 import { get, newKey, post } from "./api.js";
 import { $, codeBlock, fill, h } from "./dom.js";
@@ -26,7 +26,7 @@ const views = new FormYamlSync({
 });
 
 function isEmpty() {
-  return views.typedIn === "form" && form.name === "";
+  return views.editedView === "form" && form.name === "";
 }
 
 function checked(found) {
@@ -59,7 +59,7 @@ function showGood(found) {
   fill(
     $("#script"),
     codeBlock(found.script),
-    found.command ? h("p", { class: "hint" }, "By: ", h("code", {}, found.command)) : null,
+    found.command ? h("p", { class: "hint" }, "Run with: ", h("code", {}, found.command)) : null,
   );
 }
 
@@ -68,7 +68,7 @@ async function start() {
   launch.disabled = true;
   const made = await attempt(async () => {
     const yaml = await views.text();
-    // the same text has the same key: trying again launches no second experiment
+    // the same text has the same key, so a retry does not launch a second experiment
     if (attempted.text !== yaml) Object.assign(attempted, { text: yaml, key: newKey() });
     return post("/experiments", { yaml }, { headers: { "Idempotency-Key": attempted.key } });
   });
@@ -88,7 +88,7 @@ addEventListener("keydown", (event) => {
   });
 });
 addEventListener("beforeunload", (event) => {
-  if (views.typed > 0 && !launched) event.preventDefault();
+  if (views.edits > 0 && !launched) event.preventDefault();
 });
 
 $("#yaml").append(
@@ -99,7 +99,7 @@ $("#yaml").append(
     h(
       "p",
       { class: "hint" },
-      "The Tab key indents; Escape, then Tab, leaves the field. Comments are kept until you use the form.",
+      "The Tab key indents. To leave the field, press Escape, then Tab. Comments are kept until you use the form.",
     ),
   ),
 );
@@ -112,7 +112,7 @@ if (query.has("clone")) {
     else
       fill(
         answer,
-        statusLine("This experiment was not described by a file; it can be cloned as it is, from its page.", "note"),
+        statusLine("This experiment was not described by a YAML file; clone it from its own page.", "note"),
       );
   });
 } else {

@@ -1,4 +1,4 @@
-// The table of trials: sorted and paged by the server; a click shows the runs of one, their logs and the script.
+// The table of trials, sorted and paged by the server; a click shows the runs of a trial, their logs and the script.
 
 import { get, request } from "./api.js";
 import { codeBlock, fill, h, icon } from "./dom.js";
@@ -44,8 +44,8 @@ export function trialsTable(path, detail) {
     fill(
       pager,
       h("span", { class: "grow" }, items.length ? `${count(first + 1)} to ${count(first + items.length)}` : ""),
-      turn("Earlier", state.pages.length === 1, () => state.pages.pop()),
-      turn("Later", state.next === null, () => state.pages.push(state.next)),
+      turn("Previous", state.pages.length === 1, () => state.pages.pop()),
+      turn("Next", state.next === null, () => state.pages.push(state.next)),
     );
   }
 
@@ -126,9 +126,9 @@ export function trialsTable(path, detail) {
             "tr",
             {},
             h("th", {}, "Run"),
-            h("th", {}, "For"),
+            h("th", {}, "Purpose"),
             h("th", {}, "Outcome"),
-            h("th", { class: "number" }, "Took"),
+            h("th", { class: "number" }, "Duration"),
             h("th", {}, "Output"),
           ),
         ),
@@ -174,7 +174,7 @@ export function trialsTable(path, detail) {
     fill(
       below,
       h("p", { class: "label" }, `${stream} of run ${run.run}`),
-      text ? codeBlock(text, "log") : statusLine("It wrote nothing.", "calm"),
+      text ? codeBlock(text, "log") : statusLine("No output.", "calm"),
     );
   }
 
