@@ -131,7 +131,7 @@ def test_a_page_that_takes_another_role_says_so(site: Running) -> None:
     for path, name in (("/new", "eve"), ("/new-component", "eve"), ("/admin", "bob")):
         reply = site.ask("GET", path, token=None, headers=site.session(name))
         assert reply.status == 403, path
-        assert b"this takes the role" in reply.body
+        assert b"this requires the role" in reply.body
 
 
 def test_what_is_not_there_gets_a_page(site: Running) -> None:
@@ -140,7 +140,7 @@ def test_what_is_not_there_gets_a_page(site: Running) -> None:
     for path in (*names, "/components/none", "/nowhere", "/experiments/1/more"):
         reply = site.ask("GET", path, token=None, headers=headers)
         assert reply.status == 404, path
-        assert b"Nothing here" in reply.body
+        assert b"Page not found" in reply.body
 
 
 def test_after_logging_in_one_stays_on_this_server() -> None:

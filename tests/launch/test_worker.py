@@ -13,9 +13,9 @@ from luthier.launch.worker import Worker
 from luthier.space import Integer, Space
 from luthier.spec import Experiment, Template
 from luthier.store import open_server_store
-from luthier.store.base import Json, Origin, Owner, Record
+from luthier.store.base import Origin, Owner, Record
 from luthier.store.server_store import ServerStore
-from luthier.trial import Completed
+from luthier.trial import Completed, Json
 
 PATIENCE_S = 120.0
 LEAVES_A_TRACE = 'echo {x} >> "$0"; until [ -e "$1" ]; do sleep 0.02; done'

@@ -26,8 +26,8 @@ from luthier.report.commands import parameter_text, tune_command
 from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.spec import Experiment, Objective, Template, parse_parameter
 from luthier.store import open_store
-from luthier.store.base import Json, Owner, Record
-from luthier.trial import Completed, Config, Failed, Outcome, Run, Value
+from luthier.store.base import Owner, Record
+from luthier.trial import Completed, Config, Failed, Json, Outcome, Run, Value
 
 HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1"> \'&amp; $(rm)'
 SPACE = Space(Integer("x", 1, 9, default=5), Choice("mode", ["plain", HOSTILE]), constraints=["x < 9"])

@@ -68,7 +68,7 @@ def test_runs_are_listed_over_many_pages(client: Client, server: Running, monkey
 
 
 def test_mistakes_are_told_in_one_line(client: Client, server: Running) -> None:
-    with pytest.raises(NotFoundError, match="there is no experiment 7"):
+    with pytest.raises(NotFoundError, match="experiment 7 does not exist"):
         client.experiment(7)
     with pytest.raises(InvalidInputError, match=r"experiment.yaml:2: experiment.budget: 0"):
         client.create(EXPERIMENT.replace("budget: 40", "budget: 0"))

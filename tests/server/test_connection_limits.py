@@ -118,7 +118,7 @@ def test_failed_logins_are_in_the_audit_log_within_bounds(server: Running, monke
     entries = cast("dict[str, list[dict[str, object]]]", audit)["items"]
     told = [(entry["user"], entry["action"], entry["target"], entry["detail"]) for entry in entries]
     assert told == [
-        ("", "failed log-in", "user eve", "from 127.0.0.1; 3 more since the entry before"),
+        ("", "failed log-in", "user eve", "from 127.0.0.1; 3 more since the previous entry"),
         ("", "failed log-in", f"user {'x' * 64}", "from 127.0.0.1"),
         ("", "failed log-in", r"user a\x1b[31mb\u202e", "from 127.0.0.1"),
         ("", "failed log-in", "user ada", "from 127.0.0.1"),

@@ -158,7 +158,7 @@ def test_the_answer_to_another_browsers_question_is_refused(open_house: Running,
     for state, headers in ((other_state, cookie), ("", cookie), (other_state, {}), ("x", {"Cookie": "x=y"})):
         reply = callback(open_house, code, state, headers)
         assert reply.status == 401
-        assert b"begin again" in reply.body
+        assert b"log in again" in reply.body
         assert "set-cookie" not in reply.headers
 
 
@@ -206,7 +206,7 @@ def test_disabled_people_stay_out(open_house: Running, party: Party) -> None:
 def test_new_people_get_an_account_where_that_is_wanted(start_server: Starter, party: Party) -> None:
     server = start_server(provider=Provider(party.issuer, CLIENT, SECRET, new_users="viewer"))
     party.name = "bob"
-    assert visit(server, party).status == 403  # somebody has to be an administrator first
+    assert visit(server, party).status == 403  # the server needs an administrator first
     server.context.authenticator.add_user("ada", "admin", None)
     assert visit(server, party).status == 303
     assert server.store.accounts.user("bob").role == "viewer"
@@ -235,7 +235,7 @@ def test_settings_from_the_environment() -> None:
         {**whole, "LUTHIER_OIDC_SECRET": "x"},
         {**whole, "LUTHIER_OIDC_ISSUER": "file:///etc/passwd"},
     ):
-        with pytest.raises(InvalidInputError, match=r"LUTHIER_OIDC|is no address"):
+        with pytest.raises(InvalidInputError, match=r"LUTHIER_OIDC|is not a valid address"):
             provider_in(wrong)
 
 

@@ -69,7 +69,7 @@ def test_removed_user_is_forgotten_with_their_passes(accounts: Accounts) -> None
         accounts.grant(f"digest of {name}", replace(TOKEN, user=name))
     accounts.note(Entry(0, 1.0, "ann", "launch", "experiment 1"))
     accounts.remove_user("ann")
-    with pytest.raises(NotFoundError, match=r"^user 'ann' is not known here"):
+    with pytest.raises(NotFoundError, match=r"^user 'ann' does not exist"):
         accounts.user("ann")
     with pytest.raises(NotFoundError, match="ann"):
         accounts.remove_user("ann")

@@ -56,7 +56,7 @@ def test_environment_names_the_store(home: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LUTHIER_STORE", "memory:")
     assert isinstance(open_store(), MemoryStore)
     monkeypatch.setenv("LUTHIER_STORE", "nonsense")
-    with pytest.raises(InvalidInputError, match=r"^LUTHIER_STORE: 'nonsense' names no store; expected .*memory:$"):
+    with pytest.raises(InvalidInputError, match=r"^LUTHIER_STORE: 'nonsense' is not a valid store; .*memory:$"):
         open_store()
     monkeypatch.setenv("LUTHIER_STORE", "")
     open_store()

@@ -15,7 +15,7 @@ from typing import TypedDict, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
-from luthier.store.base import Json
+from luthier.trial import Json
 
 _PAGE = 500
 _TRY_LATER = frozenset({409, 429})

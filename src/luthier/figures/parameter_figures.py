@@ -9,6 +9,7 @@ import numpy as np
 from luthier.analysis.importance import importances, partial_dependence
 from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text
+from luthier.analysis.trials import best_first
 from luthier.errors import InvalidInputError
 from luthier.figures.figure import SHADES, Axis, Figure, Panel, Trace
 from luthier.figures.scales import ValueScale, thinned, value_scale, winning_trial
@@ -76,7 +77,7 @@ def dependence(result: Result, _points: int) -> Figure | None:
 
 def scatter(result: Result, points: int) -> Figure | None:
     """The estimates of all configurations against the value of each parameter."""
-    known = _known(result)
+    known = _estimated(result.trials)
     if len(known) < 2:
         return None
     parameters = result.experiment.space.parameters
@@ -102,12 +103,11 @@ def scatter(result: Result, points: int) -> Figure | None:
 
 def parallel(result: Result, points: int) -> Figure | None:
     """All configurations as lines over the parameters to the value; better ones are drawn on top."""
-    known = _known(result)
+    known = _estimated([trial for _, trial in best_first(result.experiment, result.trials)])
     space = result.experiment.space
     if len(known) < 2 or len(space.names) < 2:
         return None
     scale = value_scale(result.experiment, [guess.value for _, guess in known])
-    known.sort(key=lambda pair: pair[1].value, reverse=scale.goal == "maximize")
     most = min(points, _MOST_LINES, len(known))
     shown = [known[at * (len(known) - 1) // max(most - 1, 1)] for at in range(most)]
     heights = _heights(result, shown, scale)
@@ -131,8 +131,8 @@ def parallel(result: Result, points: int) -> Figure | None:
     return Figure("Parallel coordinates", (Panel(Axis(ticks=names), Axis(visible=False)),), tuple(traces))
 
 
-def _known(result: Result) -> list[tuple[Trial, Estimate]]:
-    return [(trial, trial.estimate) for trial in result.trials if trial.estimate is not None]
+def _estimated(trials: Sequence[Trial]) -> list[tuple[Trial, Estimate]]:
+    return [(trial, trial.estimate) for trial in trials if trial.estimate is not None]
 
 
 def _against(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError
 from luthier.figures.figure import Axis, Figure, Panel, Trace, columns_of
-from luthier.store.base import Json
+from luthier.trial import Json
 
 _SYMBOLS = {"dot": "circle", "diamond": "diamond", "cross": "x-thin-open", "triangle": "triangle-up"}
 _ROW_HEIGHT, _FIRST_ROW = 240, 360

@@ -22,7 +22,7 @@ from luthier.figures.scales import (
 from luthier.learn.kernels import FloatArray
 from luthier.statistics.drift import FEWEST_READINGS
 from luthier.statistics.estimate import median_of
-from luthier.trial import Completed, Run
+from luthier.trial import Completed, Run, outcome_name
 
 _GROUPS: dict[str, Role] = {"search": "search", "default": "default", "verification of the best": "verify"}
 _PROBLEMS: dict[str, Role] = {"failed": "failed", "timed out": "failed", "pruned": "pruned", "lost": "default"}
@@ -198,7 +198,7 @@ def _problems(result: Result, scale: ValueScale, points: int) -> list[Trace]:
     groups: dict[tuple[str, bool], list[Run]] = {}
     for run in result.runs:
         if run.outcome is not None and not isinstance(run.outcome, Completed):
-            kind = outcome_text(run.outcome).partition(":")[0]
+            kind = outcome_name(run.outcome)
             groups.setdefault((kind, _bound(result, run) is not None), []).append(run)
     traces = []
     for (kind, bounded), runs in groups.items():

@@ -123,7 +123,7 @@ def steps(x: Sequence[float], y: Sequence[float], end: float) -> tuple[list[floa
 
 
 def thinned(values: Sequence[float], points: int) -> list[int]:
-    """The positions of at most about `points` values.
+    """The positions of at most `points` values.
 
     The values are divided into equal sections. Of each section, the lowest, the highest and two fixed ones are kept, so
     that frequent values stay visible.

@@ -10,9 +10,10 @@ from luthier.analysis.result import Result
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, SCRIPT, Figure, plotly_js, to_plotly
 from luthier.report import facts
-from luthier.store.base import Json, Record
+from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.texts import visible_json, visible_lines
+from luthier.trial import Json
 
 
 def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -> str:

@@ -9,9 +9,8 @@ from starlette.concurrency import run_in_threadpool
 from luthier.analysis.serial import run_json
 from luthier.errors import LuthierError, NotFoundError
 from luthier.server.streams import Listener, event
-from luthier.store.base import Json
 from luthier.store.server_store import ServerStore
-from luthier.trial import Run
+from luthier.trial import Json, Run
 
 LOOK_EVERY_S = 0.1
 MOST_RUNS = 500

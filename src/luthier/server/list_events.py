@@ -10,8 +10,9 @@ from luthier.errors import LuthierError, NotFoundError
 from luthier.server.authentication import Principal
 from luthier.server.streams import Listener, event
 from luthier.server.summaries import summary_of
-from luthier.store.base import Json, Record
+from luthier.store.base import Record
 from luthier.store.server_store import ServerStore
+from luthier.trial import Json
 
 LOOK_EVERY_S = 1.0
 NEWEST = 200

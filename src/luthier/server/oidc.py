@@ -1,4 +1,4 @@
-"""Coming in by way of another party that knows who people are: OpenID Connect, with the authorization code flow.
+"""Login with an OpenID Connect provider, by the authorization code flow.
 
 Follows OpenID Connect Core 1.0 (section 3.1) with PKCE (RFC 7636).
 """
@@ -37,10 +37,10 @@ _VARIABLES = "LUTHIER_OIDC_"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Who vouches for people.
+    """An OpenID provider.
 
-    `claim` is what holds a person's name here; it should be one that people cannot change themselves. Somebody without
-    an account gets one with the role `new_users`, or is refused if that is None.
+    `claim` is the claim with the user's name; it should be one that users cannot change themselves. A user without an
+    account gets one with the role `new_users`, or is refused if that is None.
     """
 
     issuer: str
@@ -51,7 +51,7 @@ class Provider:
 
 
 def provider_in(environment: Mapping[str, str]) -> Provider | None:
-    """The provider that the variables LUTHIER_OIDC_ISSUER, _CLIENT_ID and so on name; None if they name none."""
+    """The provider in the variables LUTHIER_OIDC_ISSUER, _CLIENT_ID and so on; None if they are not set."""
     given = {
         name.removeprefix(_VARIABLES): value
         for name, value in environment.items()
@@ -61,13 +61,17 @@ def provider_in(environment: Mapping[str, str]) -> Provider | None:
         return None
     known = ("ISSUER", "CLIENT_ID", "CLIENT_SECRET", "CLAIM", "NEW_USERS")
     if unknown := sorted(set(given) - set(known)):
-        raise InvalidInputError(f"{_VARIABLES}{unknown[0]} is unknown; there are {_VARIABLES}{', '.join(known)}")
+        raise InvalidInputError(f"{_VARIABLES}{unknown[0]} is unknown; supported are {_VARIABLES}{', '.join(known)}")
     for name in ("ISSUER", "CLIENT_ID"):
         if name not in given:
-            raise InvalidInputError(f"{_VARIABLES}{name} is missing; set it, or none of these variables")
+            raise InvalidInputError(
+                f"{_VARIABLES}{name} is missing; set it, or remove the other {_VARIABLES}* variables"
+            )
     role = given.get("NEW_USERS")
     if role not in (None, "viewer", "user"):
-        raise InvalidInputError(f"{_VARIABLES}NEW_USERS: {role!r} is neither viewer nor user; leave it out for nobody")
+        raise InvalidInputError(
+            f"{_VARIABLES}NEW_USERS: {role!r} is not supported; use viewer or user, or leave it out to refuse new users"
+        )
     _require_web_address(given["ISSUER"])
     return Provider(
         given["ISSUER"],
@@ -79,9 +83,9 @@ def provider_in(environment: Mapping[str, str]) -> Provider | None:
 
 
 def add_oidc(app: FastAPI, provider: Provider) -> None:
-    """Add the two pages by which people come and come back."""
+    """Add the page that sends users to the provider, and the one to which they return."""
     try:
-        import joserfc  # noqa: F401  # it is needed as soon as somebody comes back; say so at once
+        import joserfc  # noqa: F401  # needed later; report it at the start if it is missing
     except ImportError:
         raise NotFoundError("OpenID Connect needs joserfc: pip install 'luthier[oidc]'") from None
 
@@ -104,7 +108,7 @@ def add_oidc(app: FastAPI, provider: Provider) -> None:
 
 
 def _redirect_to_provider(provider: Provider, request: Request, server: Context) -> Response:
-    """To the provider, with a cookie that tells on return that it was this browser that left."""
+    """Redirect to the provider, with a cookie that identifies this browser when it returns."""
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     query = {
@@ -120,10 +124,10 @@ def _redirect_to_provider(provider: Provider, request: Request, server: Context)
     endpoint = _required_text(_metadata(provider), "authorization_endpoint")
     answer = RedirectResponse(f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}", 303)
     following = safe_next(request.query_params.get("next", "/"))
-    luggage = base64.urlsafe_b64encode(json.dumps([state, nonce, verifier, following]).encode()).decode()
+    login_state = base64.urlsafe_b64encode(json.dumps([state, nonce, verifier, following]).encode()).decode()
     answer.set_cookie(
         _cookie(server),
-        luggage,
+        login_state,
         max_age=_COOKIE_S,
         path="/oidc",
         secure=server.is_https,
@@ -134,18 +138,18 @@ def _redirect_to_provider(provider: Provider, request: Request, server: Context)
 
 
 def _finish_login(provider: Provider, request: Request, server: Context) -> Response:
-    """A session for whoever comes back with the provider's word."""
+    """Log in the user who returns from the provider."""
     state, nonce, verifier, following = _read_login_cookie(request, server)
     if not hmac.compare_digest(state.encode(), request.query_params.get("state", "").encode()):
-        raise AccessError("this is not the answer to your request; begin again")
+        raise AccessError("this login was not started in this browser; log in again")
     code = request.query_params.get("code")
     if code is None:
-        reason = request.query_params.get("error", "no reason")
-        raise AccessError(f"the provider did not let you in: {reason[:100]}")
+        reason = request.query_params.get("error", "no reason given")
+        raise AccessError(f"the provider refused the login: {reason[:100]}")
     claims = _claims(provider, code, verifier, nonce, _return_address(request, server))
     name = claims.get(provider.claim)
     if not isinstance(name, str):
-        raise ForbiddenError(f"the provider says nothing about {provider.claim}, by which people are known here")
+        raise ForbiddenError(f"the provider sent no claim {provider.claim}, which identifies users here")
     answer = RedirectResponse(safe_next(following), 303)
     set_session(answer, server, _session(provider, server, name))
     answer.delete_cookie(_cookie(server), path="/oidc", secure=server.is_https, httponly=True, samesite="lax")
@@ -157,7 +161,7 @@ def _session(provider: Provider, server: Context, name: str) -> str:
         user = server.store.accounts.user(name)
     except NotFoundError:
         if provider.new_users is None:
-            raise ForbiddenError(f"{name[:100]} has no account here; ask an administrator for one") from None
+            raise ForbiddenError(f"{name[:100]} has no account; ask an administrator for one") from None
         user = server.authenticator.add_user(name, provider.new_users, None)
     if user.disabled:
         raise ForbiddenError(f"the account of {name} is disabled; ask an administrator")
@@ -165,7 +169,7 @@ def _session(provider: Provider, server: Context, name: str) -> str:
 
 
 def _claims(provider: Provider, code: str, verifier: str, nonce: str, address: str) -> Mapping[str, object]:
-    """What the provider says about whoever brought this code; every word of it is checked."""
+    """The verified claims of the ID token that the provider returns for a code."""
     from joserfc import jwt
     from joserfc.errors import JoseError
     from joserfc.jwk import KeySet, KeySetSerialization
@@ -187,16 +191,16 @@ def _claims(provider: Provider, code: str, verifier: str, nonce: str, address: s
             nonce={"essential": True, "value": nonce},
         ).validate(claims)
     except (JoseError, ValueError, KeyError, TypeError) as error:
-        raise AccessError(f"the provider's word cannot be trusted: {error}") from None
+        raise AccessError(f"the ID token is invalid: {error}") from None
     if claims.get("azp", provider.client_id) != provider.client_id:
-        raise AccessError("the provider's word is meant for another program")
+        raise AccessError("the ID token was issued for another program")
     return claims
 
 
 def _client_authentication(
     provider: Provider, metadata: Mapping[str, object], form: dict[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The form and the headers that show which program is asking."""
+    """The form and the headers that authenticate this program at the provider."""
     methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
     if not provider.client_secret:
         return {**form, "client_id": provider.client_id}, {}
@@ -209,14 +213,16 @@ def _client_authentication(
 def _metadata(provider: Provider) -> Mapping[str, object]:
     found = _fetch_json(f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
     if found.get("issuer") != provider.issuer:
-        raise UnavailableError(f"{provider.issuer}: calls itself {found.get('issuer')!r:.100}; use that name")
+        raise UnavailableError(
+            f"{provider.issuer}: the provider reports the issuer {found.get('issuer')!r:.100}; use that one"
+        )
     return found
 
 
 def _fetch_json(
     url: str, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
 ) -> Mapping[str, object]:
-    """What the provider answers; a form is posted."""
+    """The JSON answer of the provider; with a form, a POST request is sent."""
     _require_web_address(url)
     body = None if form is None else urlencode(form).encode()
     request = urllib.request.Request(url, body, {"Accept": "application/json", **(headers or {})})  # noqa: S310  # checked above
@@ -225,11 +231,11 @@ def _fetch_json(
             found = json.loads(answer.read(_MOST_BYTES))
     except urllib.error.HTTPError as error:
         with error:
-            raise AccessError(f"the provider refused: {error.code}; begin again") from None
+            raise AccessError(f"the provider refused the request ({error.code}); log in again") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise UnavailableError(f"{urlsplit(url).netloc}: no answer that makes sense: {error}") from None
+        raise UnavailableError(f"{urlsplit(url).netloc}: invalid answer: {error}") from None
     if not isinstance(found, dict):
-        raise UnavailableError(f"{urlsplit(url).netloc}: no answer that makes sense")
+        raise UnavailableError(f"{urlsplit(url).netloc}: invalid answer")
     return found
 
 
@@ -238,7 +244,7 @@ def _read_login_cookie(request: Request, server: Context) -> tuple[str, str, str
         kept = json.loads(base64.urlsafe_b64decode(request.cookies.get(_cookie(server), "")))
         state, nonce, verifier, following = map(str, kept)
     except (ValueError, TypeError):
-        raise AccessError("nobody has left from this browser in the last minutes; begin again") from None
+        raise AccessError("the login has expired or was not started in this browser; log in again") from None
     return state, nonce, verifier, following
 
 
@@ -259,7 +265,7 @@ def _required_text(found: Mapping[str, object], name: str) -> str:
 
 def _require_web_address(url: str) -> None:
     if urlsplit(url).scheme not in ("https", "http") or not urlsplit(url).netloc:
-        raise InvalidInputError(f"{url!r:.100} is no address such as https://login.example.org")
+        raise InvalidInputError(f"{url!r:.100} is not a valid address; use for example https://login.example.org")
 
 
 def _error_page(error: LuthierError) -> Response:

@@ -12,9 +12,10 @@ from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
 from luthier.spec.experiment_file import Declared
 from luthier.spec.yaml_lines import Document, parse_document
-from luthier.store.base import Json, Origin, Record, StopRequest
+from luthier.store.base import Origin, Record, StopRequest
 from luthier.store.ownership import is_alive, status_text
 from luthier.store.server_store import Entry, ServerStore, shown_author
+from luthier.trial import Json
 
 LONGEST_TEXT = 200_000
 """The maximum length of a YAML text: it is parsed in one or two seconds, and has room for a script of 128 KiB."""
@@ -57,7 +58,7 @@ class Operations:
         if record is None or not who.may_see(
             record
         ):  # the same error for both, so that hidden experiments stay unknown
-            raise NotFoundError(f"there is no experiment {experiment_id}")
+            raise NotFoundError(f"experiment {experiment_id} does not exist")
         return record
 
     def check(self, text: str) -> Declared:

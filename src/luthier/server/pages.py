@@ -49,7 +49,7 @@ def experiment(request: Request, who: MaybeUser, server: Server, number: str) ->
     try:
         record = server.operations.visible(who, _number(number))
     except NotFoundError:
-        return _not_found(request, who, f"There is no experiment {number}, or it is not shared with you.")
+        return _not_found(request, who, f"Experiment {number} does not exist, or it is not shared with you.")
     return _page(request, who, "experiment", record.name, section="/", number=record.id)
 
 
@@ -75,7 +75,7 @@ def new_component(request: Request, who: MaybeUser) -> Response:
 def component(request: Request, who: MaybeUser, server: Server, name: str) -> Response:
     """Show and change a component."""
     if name not in server.library.names():
-        return _not_found(request, who, f"No component {name} is registered.")
+        return _not_found(request, who, f"Component {name} is not registered.")
     return _page(request, who, "component", name, section="/components", component=name)
 
 

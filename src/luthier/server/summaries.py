@@ -1,9 +1,10 @@
 """One experiment in a list, as one user sees it."""
 
 from luthier.server.authentication import Principal
-from luthier.store.base import Json, Record
+from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.store.server_store import shown_author
+from luthier.trial import Json
 
 _RESULT_FIELDS = ("verdict", "improved", "speedup", "low", "high", "value", "kind", "cost_s")
 

@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from luthier.trial import Run
-
-Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
-"""A value that JSON can represent."""
+from luthier.trial import Json, Run
 
 Status: TypeAlias = Literal["queued", "running", "stopped", "finished", "failed"]
 """The status of an experiment.

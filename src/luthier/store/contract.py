@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
-from luthier.store.base import Json, Origin, Owner, StopRequest, Store
+from luthier.store.base import Origin, Owner, StopRequest, Store
 from luthier.store.run_contract import RunContract
 from luthier.store.samples import ME, OTHER, a_run, ended
 from luthier.store.strategies import examples, jsons, short_texts, texts
-from luthier.trial import Completed, Lost, Run, TimedOut
+from luthier.trial import Completed, Json, Lost, Run, TimedOut
 
 Reopen = Callable[[], Store]
 """Opens another store on the same data, as another process would."""

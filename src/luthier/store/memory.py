@@ -4,9 +4,9 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from luthier.store import rows
-from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import Origin, Owner, Record, Status, StopRequest
 from luthier.store.rows import NOT_ENDED, ExperimentRow, RunRow
-from luthier.trial import Run
+from luthier.trial import Json, Run
 
 
 class MemoryStore:

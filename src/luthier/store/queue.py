@@ -23,6 +23,7 @@ from luthier.store.base import Owner, Record, Status
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.tables import experiments, runs
+from luthier.trial import OUTCOME_NAMES
 
 _SHORT = [column for column in experiments.c if column.name not in {"settings", "source"}]
 _NO_SOURCE = null().label("source")
@@ -85,7 +86,7 @@ class SqlQueue:
         newest = select(experiments.c.id).order_by(experiments.c.id.desc()).limit(rows.positive(limit))
         wanted = select(runs.c.outcome, func.count()).where(runs.c.experiment_id.in_(newest)).group_by(runs.c.outcome)
         found = self._database.read(lambda connection: connection.execute(wanted).all())
-        nothing = dict.fromkeys(("running", *rows.KINDS.values()), 0)
+        nothing = dict.fromkeys(("running", *OUTCOME_NAMES.values()), 0)
         return nothing | {outcome or "running": count for outcome, count in found}
 
     def waiting(self) -> Sequence[Record]:

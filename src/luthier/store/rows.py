@@ -8,8 +8,22 @@ from types import MappingProxyType
 from typing import TypedDict, cast
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
-from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
-from luthier.trial import NO_METRICS, Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Value
+from luthier.store.base import Origin, Owner, Record, Status, StopRequest
+from luthier.trial import (
+    NO_METRICS,
+    Completed,
+    Config,
+    Failed,
+    Json,
+    Lost,
+    Outcome,
+    Pruned,
+    Purpose,
+    Run,
+    TimedOut,
+    Value,
+    outcome_name,
+)
 
 LARGEST_ID = 2**31 - 1
 """The largest row number that every database supports."""
@@ -220,7 +234,7 @@ def ending_row(run: Run) -> EndingRow:
         finish_order=run.finish_order,
         started_at=finite_or_none(run.started_at, f"{where}: started_at"),
         duration_s=finite_or_none(run.duration_s, f"{where}: duration_s"),
-        outcome=KINDS[type(outcome)],
+        outcome=outcome_name(outcome),
         reason=None if isinstance(outcome, Completed) else outcome.reason,
         value=finite(outcome.value, f"{where}: value") if isinstance(outcome, Completed) else None,
         others=_others(outcome, where) if isinstance(outcome, Completed) and outcome.others else None,
@@ -304,16 +318,6 @@ def order_taken(experiment_id: int, what: str, order: int | None) -> StoreError:
 def no_run(experiment_id: int, number: int) -> StoreError:
     """The error when a run ends that was not recorded."""
     return StoreError(f"experiment {experiment_id}: run {number} was not recorded; append it before it is submitted")
-
-
-KINDS: dict[type[Outcome], str] = {
-    Completed: "completed",
-    Failed: "failed",
-    TimedOut: "timed out",
-    Pruned: "pruned",
-    Lost: "lost",
-}
-"""The name of each outcome in a database."""
 
 
 def _outcome(row: EndingRow) -> Outcome | None:

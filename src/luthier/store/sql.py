@@ -22,12 +22,12 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from luthier.store import queries, rows
-from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import Origin, Owner, Record, Status, StopRequest
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.rows import ExperimentRow, RunRow
 from luthier.store.tables import experiments, runs
-from luthier.trial import Run
+from luthier.trial import Json, Run
 
 _IS_RUN = and_(runs.c.experiment_id == bindparam("experiment"), runs.c.number == bindparam("run"))
 _RECORDS = select(experiments, RUN_COUNT).order_by(experiments.c.id)

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from luthier.store.base import Json
-from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Run, TimedOut
+from luthier.trial import Completed, Config, Failed, Json, Lost, Outcome, Pruned, Run, TimedOut
 
 # Every example uses its own experiment, so that all can share one store; several classes inherit the same test.
 examples = settings(

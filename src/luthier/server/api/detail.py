@@ -13,7 +13,8 @@ from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
 from luthier.spec import Experiment
 from luthier.spec.script import JobScript
-from luthier.store.base import Json, Record
+from luthier.store.base import Record
+from luthier.trial import Json
 
 router = APIRouter(tags=["experiments"], responses=ERRORS)
 

@@ -10,8 +10,8 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import Field
 
 from luthier.analysis.plain import json_text
-from luthier.analysis.result import Result
-from luthier.analysis.serial import outcome_fields, trial_json
+from luthier.analysis.serial import trial_json
+from luthier.analysis.trials import best_first
 from luthier.errors import NotFoundError
 from luthier.server.api.models import (
     ERRORS,
@@ -27,7 +27,7 @@ from luthier.server.api.models import (
 )
 from luthier.server.context import Server, Viewer
 from luthier.server.experiment_events import public_run
-from luthier.trial import Purpose, Run, Trial
+from luthier.trial import Purpose, Run, outcome_name
 
 router = APIRouter(tags=["runs"], responses=ERRORS)
 
@@ -55,7 +55,7 @@ class RunFilter(RequestModel):
             (self.after is None or run.number > self.after)
             and (self.trial is None or run.trial == self.trial)
             and (self.purpose is None or run.purpose == self.purpose)
-            and (self.outcome is None or outcome_fields(run.outcome)[0] == self.outcome)
+            and (self.outcome is None or outcome_name(run.outcome) == self.outcome)
         )
 
 
@@ -95,7 +95,9 @@ def list_trials(
     record = server.operations.visible(who, experiment_id)
     numbered = list(enumerate(server.results.of(record).trials))
     if sort == "estimate":
-        _, numbered = server.results.derived(record, "best first", _best_first)
+        _, numbered = server.results.derived(
+            record, "best first", lambda result: best_first(result.experiment, result.trials)
+        )
     first = after or 0
     items = [
         TrialResponse.model_validate({"number": number, **trial_json(trial)})
@@ -126,16 +128,6 @@ def get_log(
     if run.logs is None:
         raise NotFoundError(f"run {number} of experiment {experiment_id} has no log")
     return PlainTextResponse(_tail(FilePath(run.logs) / stream, tail_bytes).decode("utf-8", "replace"))
-
-
-def _best_first(result: Result) -> list[tuple[int, Trial]]:
-    sign = -1.0 if result.experiment.goal == "maximize" else 1.0
-
-    def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:
-        guess = numbered[1].estimate
-        return guess is None, 0.0 if guess is None else sign * guess.value
-
-    return sorted(enumerate(result.trials), key=rank)
 
 
 def _tail(path: FilePath, size_bytes: int) -> bytes:
