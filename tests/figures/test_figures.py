@@ -250,7 +250,7 @@ def test_a_gain_before_the_verification_says_so(goal: Goal) -> None:
 def test_a_gain_over_what_is_not_positive_is_a_difference() -> None:
     figure = built("gain", searched([Completed(-2.0), Completed(1.0)], "maximize"))
     assert list(named(figure, "estimated").y) == [1.5]
-    assert list(named(figure, "the default").y) == [0.0, 0.0]
+    assert list(named(figure, "default").y) == [0.0, 0.0]
 
 
 @settings(max_examples=60, deadline=None)

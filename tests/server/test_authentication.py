@@ -97,43 +97,47 @@ def test_wrong_passwords_have_to_wait_longer_every_time(authenticator: Authentic
     fail(authenticator, "ada", "here", times=5)
     for wait in (1, 2, 4, 8):
         with pytest.raises(TooManyError) as refused:
-            authenticator.log_in("ada", PASSWORD, "here")
+            log_in(authenticator, "ada", PASSWORD, "here")
         assert refused.value.after_s == pytest.approx(wait)
         clock.now += wait
         fail(authenticator, "ada", "here")
     clock.now += 1000
-    assert authenticator.log_in("ada", PASSWORD, "here")
+    assert log_in(authenticator, "ada", PASSWORD, "here")
     fail(authenticator, "ada", "here")
+
+
+def log_in(authenticator: Authenticator, name: str, password: str, address: str, device: str = "") -> str:
+    return authenticator.finish_login(authenticator.begin_login(name, address, device), name, password)
 
 
 def fail(authenticator: Authenticator, name: str, address: str, *, times: int = 1) -> None:
     for _ in range(times):
         with pytest.raises(AccessError, match="wrong name or password"):
-            authenticator.log_in(name, "wrong", address)
+            log_in(authenticator, name, "wrong", address)
 
 
 def test_nobody_is_locked_out_by_others_who_try_their_name(authenticator: Authenticator) -> None:
     authenticator.add_user("ada", "admin", PASSWORD)
     for number in range(30):
         fail(authenticator, "ada", f"10.0.0.{number}", times=5)
-    assert authenticator.log_in("ada", PASSWORD, "10.0.1.1")
+    assert log_in(authenticator, "ada", PASSWORD, "10.0.1.1")
 
 
 def test_a_browser_that_was_let_in_before_is_not_locked_out_from_its_own_address(authenticator: Authenticator) -> None:
     authenticator.add_user("ada", "admin", PASSWORD)
-    authenticator.log_in("ada", PASSWORD, "here")
+    log_in(authenticator, "ada", PASSWORD, "here")
     device = authenticator.device_of("ada")
     assert device is not None
     fail(authenticator, "ada", "here", times=5)
     for forged in ("", "x", device[:-1], "\ud800"):
         with pytest.raises(TooManyError):
-            authenticator.log_in("ada", PASSWORD, "here", forged)
-    assert authenticator.log_in("ada", PASSWORD, "here", device)
+            log_in(authenticator, "ada", PASSWORD, "here", forged)
+    assert log_in(authenticator, "ada", PASSWORD, "here", device)
     for _ in range(5):
         with pytest.raises(AccessError):
-            authenticator.log_in("ada", "wrong", "here", device)
+            log_in(authenticator, "ada", "wrong", "here", device)
     with pytest.raises(TooManyError):  # a stolen one does not help to guess
-        authenticator.log_in("ada", PASSWORD, "here", device)
+        log_in(authenticator, "ada", PASSWORD, "here", device)
     authenticator.add_user("ada", "admin", "another long one")
     assert authenticator.device_of("ada") != device
     assert authenticator.device_of("bob") is None
@@ -145,13 +149,13 @@ def test_one_address_cannot_try_many_names(authenticator: Authenticator) -> None
     for number in range(FREE_PER_ADDRESS):
         fail(authenticator, f"user {number}", "2001:db8::1")
         if number < FREE_PER_ADDRESS - 1:
-            authenticator.log_in(
-                "eve", PASSWORD, "2001:db8::1"
+            log_in(
+                authenticator, "eve", PASSWORD, "2001:db8::1"
             )  # an account of one's own does not wipe the slate clean
     for address in ("2001:db8::1", "2001:db8::2:2"):
         with pytest.raises(TooManyError):
-            authenticator.log_in("f", "wrong", address)
-    assert authenticator.log_in("ada", PASSWORD, "2001:db8:0:1::1")
+            log_in(authenticator, "f", "wrong", address)
+    assert log_in(authenticator, "ada", PASSWORD, "2001:db8:0:1::1")
 
 
 def test_what_is_remembered_of_failures_is_bounded(
@@ -160,7 +164,7 @@ def test_what_is_remembered_of_failures_is_bounded(
     monkeypatch.setattr(login_limits, "_MOST_REMEMBERED", 10)
     for number in range(30):
         with pytest.raises(AccessError):
-            authenticator.log_in(f"user {number}", "wrong", f"address {number}")
+            log_in(authenticator, f"user {number}", "wrong", f"address {number}")
     assert len(authenticator.limits._failures) == 10
 
 
@@ -191,7 +195,7 @@ def test_a_disabled_account_stays_so_until_it_is_enabled(authenticator: Authenti
     assert authenticator.recognise(session, "session") is None
     assert authenticator.recognise(token, "token") is None
     with pytest.raises(AccessError):
-        authenticator.log_in("bob", PASSWORD, "here")
+        log_in(authenticator, "bob", PASSWORD, "here")
     authenticator.add_user("bob", "user", None, disabled=False)
     assert authenticator.recognise(session, "session") is not None
 
@@ -429,4 +433,4 @@ def test_own_password(server: Running) -> None:
     changed = {"old": PASSWORD, "new": "another long one"}
     assert server.ask("PUT", f"{API}/me/password", {**changed, "old": "no"}, token=token).status == 401
     assert server.ask("PUT", f"{API}/me/password", changed, token=token).status == 204
-    assert server.context.authenticator.log_in("ada", "another long one", "here")
+    assert log_in(server.context.authenticator, "ada", "another long one", "here")

@@ -45,7 +45,8 @@ def test_accounts_are_added_listed_invited_and_removed(terminal: Terminal) -> No
         {"name": "bob", "role": "user", "disabled": False},
     ]
     authenticator = Authenticator(open_server_store(terminal.store).accounts)
-    assert authenticator.recognise(authenticator.log_in("ada", password, "here"), "session") is not None
+    session = authenticator.finish_login(authenticator.begin_login("ada", "here"), "ada", password)
+    assert authenticator.recognise(session, "session") is not None
     link = terminal("user", "invite", "bob", "--url", "https://example.org/")[1].strip()
     address, _, token = link.partition("?token=")
     assert address == "https://example.org/enter"

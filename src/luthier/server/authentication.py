@@ -103,10 +103,6 @@ class Authenticator:
         user = self._checked(attempt, name, password)
         return self._issue(user.name, "session", "browser", SESSION_S)
 
-    def log_in(self, name: str, password: str, address: str, device: str = "") -> str:
-        """`begin_login` and `finish_login` in one step."""
-        return self.finish_login(self.begin_login(name, address, device), name, password)
-
     def device_of(self, name: str) -> str | None:
         """A value that a browser stores to prove that this user has logged in with it before; None without a password.
 

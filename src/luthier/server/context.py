@@ -2,7 +2,7 @@
 
 import hmac
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
@@ -38,6 +38,25 @@ class Context:
     passwords: PasswordQueue
     cookie: str
     is_https: bool = False
+
+    def set_cookie(
+        self,
+        response: Response,
+        name: str,
+        value: str,
+        *,
+        path: str,
+        max_age_s: float,
+        samesite: Literal["lax", "strict"] = "lax",
+    ) -> None:
+        """Set a cookie that scripts and other sites cannot read."""
+        response.set_cookie(
+            name, value, int(max_age_s), path=path, secure=self.is_https, httponly=True, samesite=samesite
+        )
+
+    def delete_cookie(self, response: Response, name: str, path: str) -> None:
+        """Delete a cookie."""
+        response.delete_cookie(name, path=path, secure=self.is_https, httponly=True, samesite="lax")
 
 
 def context_of(request: Request) -> Context:
@@ -93,16 +112,8 @@ def address_of(request: Request) -> str:
 
 
 def set_session(response: Response, context: Context, secret: str) -> None:
-    """Set the session cookie, which scripts and other sites cannot read."""
-    response.set_cookie(
-        context.cookie,
-        secret,
-        max_age=int(SESSION_S),
-        path="/",
-        secure=context.is_https,
-        httponly=True,
-        samesite="lax",
-    )
+    """Set the session cookie."""
+    context.set_cookie(response, context.cookie, secret, path="/", max_age_s=SESSION_S)
 
 
 def device_in(request: Request) -> str:
@@ -112,15 +123,8 @@ def device_in(request: Request) -> str:
 
 def set_device(response: Response, context: Context, device: str) -> None:
     """Set a cookie that proves an earlier login with this browser; it does not replace a login."""
-    response.set_cookie(
-        _device_cookie(context),
-        device,
-        max_age=int(_DEVICE_S),
-        path="/api/v1/session",
-        secure=context.is_https,
-        httponly=True,
-        samesite="strict",
-    )
+    name = _device_cookie(context)
+    context.set_cookie(response, name, device, path="/api/v1/session", max_age_s=_DEVICE_S, samesite="strict")
 
 
 def _device_cookie(context: Context) -> str:
@@ -129,7 +133,7 @@ def _device_cookie(context: Context) -> str:
 
 def clear_session(response: Response, context: Context) -> None:
     """Delete the session cookie."""
-    response.delete_cookie(context.cookie, path="/", secure=context.is_https, httponly=True, samesite="lax")
+    context.delete_cookie(response, context.cookie, "/")
 
 
 class Requires:

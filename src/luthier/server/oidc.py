@@ -125,15 +125,7 @@ def _redirect_to_provider(provider: Provider, request: Request, server: Context)
     answer = RedirectResponse(f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}", 303)
     following = safe_next(request.query_params.get("next", "/"))
     login_state = base64.urlsafe_b64encode(json.dumps([state, nonce, verifier, following]).encode()).decode()
-    answer.set_cookie(
-        _cookie(server),
-        login_state,
-        max_age=_COOKIE_S,
-        path="/oidc",
-        secure=server.is_https,
-        httponly=True,
-        samesite="lax",
-    )
+    server.set_cookie(answer, _cookie(server), login_state, path="/oidc", max_age_s=_COOKIE_S)
     return answer
 
 
@@ -152,7 +144,7 @@ def _finish_login(provider: Provider, request: Request, server: Context) -> Resp
         raise ForbiddenError(f"the provider sent no claim {provider.claim}, which identifies users here")
     answer = RedirectResponse(safe_next(following), 303)
     set_session(answer, server, _session(provider, server, name))
-    answer.delete_cookie(_cookie(server), path="/oidc", secure=server.is_https, httponly=True, samesite="lax")
+    server.delete_cookie(answer, _cookie(server), "/oidc")
     return answer
 
 

@@ -149,7 +149,7 @@ class RunContract:
         key, other = store.create("x", {}, 0.0).id, store.create("y", {}, 0.0).id
         run = a_run(4)
         store.append(other, run)
-        with pytest.raises(StoreError, match="run 4 was never recorded"):
+        with pytest.raises(StoreError, match="run 4 was not recorded"):
             store.finish(key, ended(run, Completed(1.0)))
         assert list(store.runs(other)) == [run]
 

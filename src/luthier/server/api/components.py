@@ -4,10 +4,18 @@ from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.server.api.models import COMPONENT_EXAMPLE, ERRORS, RequestModel, ResponseModel, Yaml, split_location
+from luthier.server.api.models import (
+    COMPONENT_EXAMPLE,
+    ERRORS,
+    RequestModel,
+    ResponseModel,
+    Yaml,
+    example,
+    split_location,
+)
 from luthier.server.api.session import note
 from luthier.server.authentication import Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
@@ -28,7 +36,7 @@ _SOURCE = "component.yaml"
 class ComponentText(RequestModel):
     """The text of a YAML file that describes components."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": COMPONENT_EXAMPLE}]})
+    model_config = example({"yaml": COMPONENT_EXAMPLE})
 
     yaml: Yaml
 
@@ -50,9 +58,7 @@ class UsedBy(ResponseModel):
 class ComponentSummary(ResponseModel):
     """A registered component in a listing."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"name": "dd", "description": "", "parameters": ["bs"], "used_by": 2}]}
-    )
+    model_config = example({"name": "dd", "description": "", "parameters": ["bs"], "used_by": 2})
 
     name: str
     description: str
@@ -64,19 +70,15 @@ class ComponentSummary(ResponseModel):
 class ComponentDetail(ResponseModel):
     """A registered component."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "dd",
-                    "description": "",
-                    "yaml": COMPONENT_EXAMPLE,
-                    "parameters": [{"name": "bs", "type": "int", "default": 512}],
-                    "measure": [],
-                    "constraints": [],
-                    "used_by": [{"id": 1, "name": "first try"}],
-                }
-            ]
+    model_config = example(
+        {
+            "name": "dd",
+            "description": "",
+            "yaml": COMPONENT_EXAMPLE,
+            "parameters": [{"name": "bs", "type": "int", "default": 512}],
+            "measure": [],
+            "constraints": [],
+            "used_by": [{"id": 1, "name": "first try"}],
         }
     )
 
@@ -92,7 +94,7 @@ class ComponentDetail(ResponseModel):
 class ComponentNames(ResponseModel):
     """The names of components."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"names": ["dd"]}]})
+    model_config = example({"names": ["dd"]})
 
     names: list[str]
 
@@ -100,7 +102,7 @@ class ComponentNames(ResponseModel):
 class CheckedComponents(ResponseModel):
     """The names of the components in the text, or the error in it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"ok": True, "names": ["dd"], "error": None}]})
+    model_config = example({"ok": True, "names": ["dd"], "error": None})
 
     ok: bool
     names: list[str] = Field(default_factory=list)

@@ -1,13 +1,13 @@
 """All details of one experiment."""
 
 from fastapi import APIRouter
-from pydantic import ConfigDict, JsonValue
+from pydantic import JsonValue
 
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.serial import record_json, result_json
 from luthier.figures import FIGURES
-from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, exact_size
+from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, exact_size, example
 from luthier.server.context import Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
@@ -24,26 +24,22 @@ _FEW = 10  # points of a figure that is only built to see whether it has content
 class Detail(Summary):
     """An experiment with all its details."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    **SUMMARY_EXAMPLE,
-                    "events": 40,
-                    "result": {"verdict": "1.31x faster than the default (1.28 to 1.34)"},
-                    "settings": {"budget": 20, "optimizer": "auto"},
-                    "parameters": [{"kind": "integer", "name": "bs", "low": 512, "high": 65536}],
-                    "constraints": [],
-                    "size": 8,
-                    "explored": 1.0,
-                    "noise": "noise: 2.1 % from run to run",
-                    "trouble": [],
-                    "utilisation": 0.98,
-                    "has_source": True,
-                    "figures": ["trajectory", "gain"],
-                    "stop_requested": False,
-                }
-            ]
+    model_config = example(
+        {
+            **SUMMARY_EXAMPLE,
+            "events": 40,
+            "result": {"verdict": "1.31x faster than the default (1.28 to 1.34)"},
+            "settings": {"budget": 20, "optimizer": "auto"},
+            "parameters": [{"kind": "integer", "name": "bs", "low": 512, "high": 65536}],
+            "constraints": [],
+            "size": 8,
+            "explored": 1.0,
+            "noise": "noise: 2.1 % from run to run",
+            "trouble": [],
+            "utilisation": 0.98,
+            "has_source": True,
+            "figures": ["trajectory", "gain"],
+            "stop_requested": False,
         }
     )
 

@@ -1,7 +1,7 @@
 """Experiments that are still being edited: checks, previews, and conversion between YAML and JSON."""
 
 from fastapi import APIRouter
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from luthier.errors import LuthierError
 from luthier.server.api.models import (
@@ -11,6 +11,7 @@ from luthier.server.api.models import (
     ResponseModel,
     YamlText,
     exact_size,
+    example,
     split_location,
 )
 from luthier.server.api.scripts import script_of
@@ -25,9 +26,7 @@ router = APIRouter(tags=["drafts"], responses=ERRORS)
 class CheckedExperiment(ResponseModel):
     """The described experiment with the script of its default configuration, or the error in the text."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"ok": False, "error": "budget: 0 is not a whole number", "line": 1}]}
-    )
+    model_config = example({"ok": False, "error": "budget: 0 is not a whole number", "line": 1})
 
     ok: bool
     error: str | None = None
@@ -45,7 +44,7 @@ class CheckedExperiment(ResponseModel):
 class DocumentRequest(RequestModel):
     """The contents of a YAML file as JSON."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"document": {"components": {"dd": {}}}}]})
+    model_config = example({"document": {"components": {"dd": {}}}})
 
     document: Document
 
@@ -53,7 +52,7 @@ class DocumentRequest(RequestModel):
 class YamlResponse(ResponseModel):
     """The text of a YAML file."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": "components:\n  dd: {}\n"}]})
+    model_config = example({"yaml": "components:\n  dd: {}\n"})
 
     yaml: str
 
@@ -61,7 +60,7 @@ class YamlResponse(ResponseModel):
 class DocumentResponse(ResponseModel):
     """The contents of a YAML file as JSON."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"document": {"components": {"dd": {}}}}]})
+    model_config = example({"document": {"components": {"dd": {}}}})
 
     document: dict[str, JsonValue]
 

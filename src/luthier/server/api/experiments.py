@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
-from pydantic import ConfigDict
 
 from luthier.errors import InvalidInputError
 from luthier.server.api.models import (
@@ -21,6 +20,7 @@ from luthier.server.api.models import (
     Status,
     Summary,
     Yaml,
+    example,
 )
 from luthier.server.api.yaml_text import yaml_text
 from luthier.server.authentication import Principal
@@ -38,7 +38,7 @@ _PAGE = 200
 class NewExperiment(RequestModel):
     """An experiment: the text of its YAML file, or the contents of the file as JSON."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
 
     yaml: Yaml | None = None
     experiment: Document | None = None
@@ -49,7 +49,7 @@ class NewExperiment(RequestModel):
 class ChangedExperiment(RequestModel):
     """Whether all users may see it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"shared": True}]})
+    model_config = example({"shared": True})
 
     shared: bool
 
@@ -57,7 +57,7 @@ class ChangedExperiment(RequestModel):
 class Clone(RequestModel):
     """What to change in the copy."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
 
     yaml: Yaml | None = None
     """The text to use instead of the original one."""
@@ -66,7 +66,7 @@ class Clone(RequestModel):
 class Source(ResponseModel):
     """The text that describes an experiment."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
 
     yaml: str | None
     """Null for experiments that were not described by a file."""

@@ -3,13 +3,13 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Response
-from pydantic import AfterValidator, ConfigDict, JsonValue
+from pydantic import AfterValidator, JsonValue
 
 from luthier.analysis.plain import json_text
 from luthier.analysis.result import Result
 from luthier.errors import NotFoundError
 from luthier.figures import FIGURES, POINTS, Figure, compared, to_plotly
-from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Id, ResponseModel, Summary
+from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Id, ResponseModel, Summary, example
 from luthier.server.authentication import Principal
 from luthier.server.context import Context, Server, Viewer
 from luthier.server.json_response import SafeJsonResponse
@@ -25,11 +25,7 @@ COMPARISONS = {"best": "The best value so far of each experiment, by runs and by
 class FigureListed(ResponseModel):
     """An available figure."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"name": "trajectory", "title": "Every run", "explanation": "...", "slow": False}]
-        }
-    )
+    model_config = example({"name": "trajectory", "title": "Every run", "explanation": "...", "slow": False})
 
     name: str
     title: str
@@ -40,9 +36,7 @@ class FigureListed(ResponseModel):
 class FigureResponse(ResponseModel):
     """A figure for plotly.js; colours are given by role, such as `role:best`."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"data": [], "layout": {}, "title": "Every run", "note": ""}]}
-    )
+    model_config = example({"data": [], "layout": {}, "title": "Every run", "note": ""})
 
     data: list[dict[str, JsonValue]]
     layout: dict[str, JsonValue]

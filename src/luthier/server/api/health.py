@@ -4,10 +4,9 @@ from typing import Literal
 
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
-from pydantic import ConfigDict
 
 from luthier.errors import LuthierError, UnavailableError
-from luthier.server.api.models import ERRORS, ResponseModel
+from luthier.server.api.models import ERRORS, ResponseModel, example
 from luthier.server.context import Server, Viewer
 
 router = APIRouter(tags=["health"], responses=ERRORS)
@@ -16,7 +15,7 @@ router = APIRouter(tags=["health"], responses=ERRORS)
 class Health(ResponseModel):
     """The state of the server."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"status": "ok", "store": "ok"}]})
+    model_config = example({"status": "ok", "store": "ok"})
 
     status: Literal["ok"]
     store: Literal["ok"]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import ConfigDict, JsonValue
+from pydantic import JsonValue
 
 from luthier.analysis.apply import applied
 from luthier.analysis.importance import importances, partial_dependence
@@ -18,7 +18,7 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.figures import FIGURES
 from luthier.launch.declared import config_from
 from luthier.report.export import write_runs
-from luthier.server.api.models import ERRORS, Id, ResponseModel, TrialResponse
+from luthier.server.api.models import ERRORS, Id, ResponseModel, TrialResponse, example
 from luthier.server.api.scripts import script_of
 from luthier.server.context import Server, Viewer
 from luthier.server.operations import ConflictError
@@ -33,9 +33,7 @@ _PREFIX = "p."
 class ImportanceResponse(ResponseModel):
     """The importance of a parameter: its share of the variance with interactions, and `alone` without them."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"parameter": "bs", "share": 0.9, "low": 0.8, "high": 0.95, "alone": 0.9}]}
-    )
+    model_config = example({"parameter": "bs", "share": 0.9, "low": 0.8, "high": 0.95, "alone": 0.9})
 
     parameter: str
     share: float | None
@@ -47,12 +45,8 @@ class ImportanceResponse(ResponseModel):
 class CurveResponse(ResponseModel):
     """How the value depends on one parameter, averaged over the others."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"parameter": "bs", "values": [512, 4096], "mean": [0.7, 0.5], "low": [0.6, 0.5], "high": [0.8, 0.6]}
-            ]
-        }
+    model_config = example(
+        {"parameter": "bs", "values": [512, 4096], "mean": [0.7, 0.5], "low": [0.6, 0.5], "high": [0.8, 0.6]}
     )
 
     parameter: str
@@ -65,10 +59,8 @@ class CurveResponse(ResponseModel):
 class ScriptResponse(ResponseModel):
     """The script of a configuration, and the command that runs it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"config": {"bs": 4096}, "script": "#!/bin/bash\ndd bs=4096\n", "command": "/bin/bash SCRIPT"}]
-        }
+    model_config = example(
+        {"config": {"bs": 4096}, "script": "#!/bin/bash\ndd bs=4096\n", "command": "/bin/bash SCRIPT"}
     )
 
     config: dict[str, JsonValue]
@@ -79,12 +71,8 @@ class ScriptResponse(ResponseModel):
 class AppliedResponse(ResponseModel):
     """The configuration to use, as a command line or script and as shell variables."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"config": {"bs": 4096}, "line": "dd bs=4096", "variables": "export bs=4096", "improved": True}
-            ]
-        }
+    model_config = example(
+        {"config": {"bs": 4096}, "line": "dd bs=4096", "variables": "export bs=4096", "improved": True}
     )
 
     config: dict[str, JsonValue]

@@ -31,6 +31,11 @@ Outcome = Literal["running", "completed", "failed", "timed out", "pruned", "lost
 Status = Literal["queued", "running", "interrupted", "stopped", "finished", "failed"]
 
 
+def example(values: dict[str, JsonValue]) -> ConfigDict:
+    """The configuration of a model with one example for the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [values]})
+
+
 class RequestModel(BaseModel):
     """A request; unknown fields are an error."""
 
@@ -70,7 +75,7 @@ def split_location(problem: str, source: str) -> tuple[int | None, str]:
 class Problem(ResponseModel):
     """An error."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"error": "experiment 7 does not exist"}]})
+    model_config = example({"error": "experiment 7 does not exist"})
 
     error: str
     """The message, in one line."""
@@ -114,7 +119,7 @@ EXPERIMENT_EXAMPLE = (
 class YamlText(RequestModel):
     """The text of a YAML file."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
 
     yaml: Yaml
 
@@ -144,7 +149,7 @@ SUMMARY_EXAMPLE: dict[str, JsonValue] = {
 class Summary(ResponseModel):
     """An experiment in a list; the fields of the result are null until it ends."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [SUMMARY_EXAMPLE]})
+    model_config = example(SUMMARY_EXAMPLE)
 
     id: int
     name: str
@@ -171,26 +176,22 @@ class Summary(ResponseModel):
 class RunResponse(ResponseModel):
     """One run."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "run": 0,
-                    "trial": 0,
-                    "purpose": "default",
-                    "outcome": "completed",
-                    "value": 0.68,
-                    "others": [],
-                    "at_least": None,
-                    "reason": None,
-                    "submitted_at": 1.7e9,
-                    "started_at": 1.7e9,
-                    "duration_s": 0.68,
-                    "config": {"bs": 512},
-                    "metrics": {"wall": 0.68},
-                    "has_log": True,
-                }
-            ]
+    model_config = example(
+        {
+            "run": 0,
+            "trial": 0,
+            "purpose": "default",
+            "outcome": "completed",
+            "value": 0.68,
+            "others": [],
+            "at_least": None,
+            "reason": None,
+            "submitted_at": 1.7e9,
+            "started_at": 1.7e9,
+            "duration_s": 0.68,
+            "config": {"bs": 512},
+            "metrics": {"wall": 0.68},
+            "has_log": True,
         }
     )
 
@@ -223,17 +224,13 @@ class EstimateResponse(ResponseModel):
 class TrialResponse(ResponseModel):
     """A configuration under test."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "number": 3,
-                    "config": {"bs": 4096},
-                    "estimate": {"value": 0.52, "low": 0.51, "high": 0.53, "count": 4, "deviation": 0.01},
-                    "others": [],
-                    "runs": 4,
-                }
-            ]
+    model_config = example(
+        {
+            "number": 3,
+            "config": {"bs": 4096},
+            "estimate": {"value": 0.52, "low": 0.51, "high": 0.53, "count": 4, "deviation": 0.01},
+            "others": [],
+            "runs": 4,
         }
     )
 

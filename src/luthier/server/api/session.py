@@ -1,14 +1,15 @@
 """Login, logout, and the user's own tokens and password."""
 
+from dataclasses import asdict
 from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Problem, RequestModel, ResponseModel, Short
+from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Problem, RequestModel, ResponseModel, Short, example
 from luthier.server.authentication import AccessError, ForbiddenError, Principal
 from luthier.server.context import (
     Context,
@@ -35,7 +36,7 @@ _TOO_MANY: dict[int | str, dict[str, object]] = {429: {"model": Problem, "descri
 class Login(RequestModel):
     """Name and password."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ada", "password": "correct horse battery"}]})
+    model_config = example({"name": "ada", "password": "correct horse battery"})
 
     name: Annotated[str, Field(max_length=200)]
     password: Annotated[str, Field(max_length=1000)]
@@ -44,7 +45,7 @@ class Login(RequestModel):
 class Me(ResponseModel):
     """The current user."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "ada", "role": "user", "csrf": None}]})
+    model_config = example({"name": "ada", "role": "user", "csrf": None})
 
     name: str
     role: Role
@@ -55,9 +56,7 @@ class Me(ResponseModel):
 class LoginResponse(ResponseModel):
     """The user who has logged in."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"user": {"name": "ada", "role": "user", "csrf": "f1e2"}}]}
-    )
+    model_config = example({"user": {"name": "ada", "role": "user", "csrf": "f1e2"}})
 
     user: Me
 
@@ -65,7 +64,7 @@ class LoginResponse(ResponseModel):
 class InvitationToken(RequestModel):
     """An invitation."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"token": "q3vJ..."}]})
+    model_config = example({"token": "q3vJ..."})
 
     token: Annotated[str, Field(max_length=200)]
     """The text after `token=` in the link."""
@@ -74,7 +73,7 @@ class InvitationToken(RequestModel):
 class NewToken(RequestModel):
     """A token for programs."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"label": "nightly", "days": 90}]})
+    model_config = example({"label": "nightly", "days": 90})
 
     label: Annotated[Short, Field(min_length=1)]
     """What it is for."""
@@ -85,11 +84,7 @@ class NewToken(RequestModel):
 class Token(ResponseModel):
     """A token without its secret."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"id": 3, "label": "nightly", "created_at": 1.7e9, "expires_at": None, "used_at": None}]
-        }
-    )
+    model_config = example({"id": 3, "label": "nightly", "created_at": 1.7e9, "expires_at": None, "used_at": None})
 
     id: int
     label: str
@@ -101,18 +96,14 @@ class Token(ResponseModel):
 class IssuedToken(Token):
     """A new token."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "token": "q3vJ...",
-                    "id": 3,
-                    "label": "nightly",
-                    "created_at": 1.7e9,
-                    "expires_at": None,
-                    "used_at": None,
-                }
-            ]
+    model_config = example(
+        {
+            "token": "q3vJ...",
+            "id": 3,
+            "label": "nightly",
+            "created_at": 1.7e9,
+            "expires_at": None,
+            "used_at": None,
         }
     )
 
@@ -123,9 +114,7 @@ class IssuedToken(Token):
 class NewPassword(RequestModel):
     """A change of password."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"old": "correct horse battery", "new": "staple correct horse"}]}
-    )
+    model_config = example({"old": "correct horse battery", "new": "staple correct horse"})
 
     old: Annotated[str, Field(max_length=1000)]
     new: Annotated[str, Field(max_length=1000)]
@@ -248,10 +237,4 @@ def _me(who: Principal) -> Me:
 
 
 def _token(kept: Credential) -> Token:
-    return Token(
-        id=kept.id,
-        label=kept.label,
-        created_at=kept.created_at,
-        expires_at=kept.expires_at,
-        used_at=kept.used_at,
-    )
+    return Token.model_validate(asdict(kept))

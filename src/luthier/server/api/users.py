@@ -1,11 +1,12 @@
 """User accounts and the audit log, for administrators."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from luthier.server.api.models import ERRORS, Before, Limit, Page, RequestModel, ResponseModel
+from luthier.server.api.models import ERRORS, Before, Limit, Page, RequestModel, ResponseModel, example
 from luthier.server.api.session import note
 from luthier.server.authentication import LOCAL
 from luthier.server.context import Admin, Server
@@ -19,10 +20,8 @@ Name = Annotated[str, Path(max_length=200, description="The name of the user.", 
 class Account(ResponseModel):
     """A user."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"name": "ada", "role": "user", "created_at": 1.7e9, "disabled": False, "has_password": True}]
-        }
+    model_config = example(
+        {"name": "ada", "role": "user", "created_at": 1.7e9, "disabled": False, "has_password": True}
     )
 
     name: str
@@ -35,7 +34,7 @@ class Account(ResponseModel):
 class ChangedAccount(RequestModel):
     """Changes of a user; fields that are left out keep their value."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "password": "correct horse battery"}]})
+    model_config = example({"role": "user", "password": "correct horse battery"})
 
     role: Role
     password: Annotated[str, Field(max_length=1000)] | None = None
@@ -45,7 +44,7 @@ class ChangedAccount(RequestModel):
 class Invitation(ResponseModel):
     """A link with which a user can log in once, within a day."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "http://127.0.0.1:8642/enter?token=q3vJ..."}]})
+    model_config = example({"url": "http://127.0.0.1:8642/enter?token=q3vJ..."})
 
     url: str
 
@@ -53,12 +52,8 @@ class Invitation(ResponseModel):
 class AuditEntry(ResponseModel):
     """One line of the audit log."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"id": 9, "at": 1.7e9, "user": "ada", "action": "launch", "target": "experiment 1", "detail": "dd"}
-            ]
-        }
+    model_config = example(
+        {"id": 9, "at": 1.7e9, "user": "ada", "action": "launch", "target": "experiment 1", "detail": "dd"}
     )
 
     id: int
@@ -104,25 +99,9 @@ def invite_user(request: Request, server: Server, who: Admin, name: Name) -> Inv
 def list_audit(server: Server, _: Admin, before: Before = None, limit: Limit = 50) -> Page[AuditEntry]:
     """Newest first."""
     entries = server.store.accounts.entries(before=before, limit=limit)
-    items = [
-        AuditEntry(
-            id=entry.id,
-            at=entry.at,
-            user=entry.user,
-            action=entry.action,
-            target=entry.target,
-            detail=entry.detail,
-        )
-        for entry in entries
-    ]
+    items = [AuditEntry.model_validate(asdict(entry)) for entry in entries]
     return Page(items=items, next=items[-1].id if len(items) == limit else None)
 
 
 def _account(user: User) -> Account:
-    return Account(
-        name=user.name,
-        role=user.role,
-        created_at=user.created_at,
-        disabled=user.disabled,
-        has_password=user.password_hash is not None,
-    )
+    return Account.model_validate({**asdict(user), "has_password": user.password_hash is not None})

@@ -1,5 +1,5 @@
 import { get, post, put, remove } from "./api.js";
-import { $, codeBlock, fill, h } from "./dom.js";
+import { $, codeBlock, dataTable, fill, h } from "./dom.js";
 import { ago, moment } from "./format.js";
 import { confirmDialog, attempt, showMessage } from "./messages.js";
 
@@ -12,42 +12,21 @@ async function tokens() {
 }
 
 function table(list) {
-  return h(
-    "table",
-    {},
+  const row = (one) =>
     h(
-      "thead",
+      "tr",
       {},
+      h("td", {}, one.label),
+      h("td", {}, ago(one.created_at)),
+      h("td", {}, one.used_at ? ago(one.used_at) : "never"),
+      h("td", {}, one.expires_at ? moment(one.expires_at) : "never"),
       h(
-        "tr",
-        {},
-        h("th", {}, "Label"),
-        h("th", {}, "Created"),
-        h("th", {}, "Last used"),
-        h("th", {}, "Expires"),
-        h("th", {}),
+        "td",
+        { class: "right" },
+        h("button", { type: "button", class: "danger tiny", onclick: () => revoke(one) }, "Revoke"),
       ),
-    ),
-    h(
-      "tbody",
-      {},
-      list.map((one) =>
-        h(
-          "tr",
-          {},
-          h("td", {}, one.label),
-          h("td", {}, ago(one.created_at)),
-          h("td", {}, one.used_at ? ago(one.used_at) : "never"),
-          h("td", {}, one.expires_at ? moment(one.expires_at) : "never"),
-          h(
-            "td",
-            { class: "right" },
-            h("button", { type: "button", class: "danger tiny", onclick: () => revoke(one) }, "Revoke"),
-          ),
-        ),
-      ),
-    ),
-  );
+    );
+  return dataTable(["Label", "Created", "Last used", "Expires", ""], list.map(row));
 }
 
 async function revoke(one) {

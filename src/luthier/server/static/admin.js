@@ -1,5 +1,5 @@
 import { get, post, put, remove } from "./api.js";
-import { $, codeBlock, fill, h } from "./dom.js";
+import { $, codeBlock, dataTable, fill, h } from "./dom.js";
 import { ago, moment } from "./format.js";
 import { confirmDialog, attempt } from "./messages.js";
 
@@ -17,48 +17,32 @@ function table(list) {
       { "aria-label": `Role of ${one.name}`, onchange: (event) => change(one, { role: event.target.value }) },
       ["viewer", "user", "admin"].map((name) => h("option", { selected: name === one.role }, name)),
     );
-  return h(
-    "table",
-    { class: "people" },
+  const button = (text, onclick, kind = "") => h("button", { type: "button", class: `tiny ${kind}`, onclick }, text);
+  const row = (one) =>
     h(
-      "thead",
+      "tr",
       {},
-      h("tr", {}, h("th", {}, "Name"), h("th", {}, "Role"), h("th", {}, "Created"), h("th", {}, "Status"), h("th", {})),
-    ),
-    h(
-      "tbody",
-      {},
-      list.map((one) =>
+      h("td", {}, h("b", {}, one.name)),
+      h("td", { style: "width: 130px" }, role(one)),
+      h("td", {}, ago(one.created_at)),
+      h(
+        "td",
+        {},
+        h("span", { class: `badge ${one.disabled ? "stopped" : "finished"}` }, one.disabled ? "disabled" : "enabled"),
+      ),
+      h(
+        "td",
+        {},
         h(
-          "tr",
-          {},
-          h("td", {}, h("b", {}, one.name)),
-          h("td", { style: "width: 130px" }, role(one)),
-          h("td", {}, ago(one.created_at)),
-          h(
-            "td",
-            {},
-            h("span", { class: `badge ${one.disabled ? "stopped" : "finished"}` }, one.disabled ? "disabled" : "enabled"),
-          ),
-          h(
-            "td",
-            {},
-            h(
-              "div",
-              { class: "actions", style: "justify-content: flex-end" },
-              h("button", { type: "button", class: "tiny", onclick: () => invite(one.name) }, "Invite"),
-              h(
-                "button",
-                { type: "button", class: "tiny", onclick: () => change(one, { disabled: !one.disabled }) },
-                one.disabled ? "Enable" : "Disable",
-              ),
-              h("button", { type: "button", class: "danger tiny", onclick: () => deleteUser(one.name) }, "Delete"),
-            ),
-          ),
+          "div",
+          { class: "actions", style: "justify-content: flex-end" },
+          button("Invite", () => invite(one.name)),
+          button(one.disabled ? "Enable" : "Disable", () => change(one, { disabled: !one.disabled })),
+          button("Delete", () => deleteUser(one.name), "danger"),
         ),
       ),
-    ),
-  );
+    );
+  return dataTable(["Name", "Role", "Created", "Status", ""], list.map(row), { class: "people" });
 }
 
 async function change(one, values) {
@@ -121,20 +105,7 @@ async function audit(fresh) {
   fill(
     $("#audit"),
     entries.length
-      ? h(
-          "table",
-          {},
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              ["Time", "User", "Action", "Target", "Details"].map((text) => h("th", {}, text)),
-            ),
-          ),
-          h("tbody", {}, entries.map(row)),
-        )
+      ? dataTable(["Time", "User", "Action", "Target", "Details"], entries.map(row))
       : h("p", { class: "muted", style: "padding: 1rem 1.4rem" }, "No entries yet."),
     more,
   );

@@ -1,7 +1,7 @@
 // Comparison of several experiments.
 
 import { get } from "./api.js";
-import { $, fill, h, icon, debounced } from "./dom.js";
+import { $, dataTable, debounced, fill, h, icon } from "./dom.js";
 import { count, duration, gain } from "./format.js";
 import { Plot } from "./plot.js";
 import { attempt } from "./messages.js";
@@ -97,32 +97,15 @@ function table(items) {
     ["Run time", (one) => duration(one.cost_s)],
     ["User", (one) => one.author || "command line"],
   ];
-  return h(
-    "table",
-    {},
+  const heading = (one) => h("th", {}, h("a", { href: `/experiments/${one.id}` }, `${one.name} #${one.id}`));
+  const row = ([title, cell]) =>
     h(
-      "thead",
+      "tr",
       {},
-      h(
-        "tr",
-        {},
-        h("th", {}),
-        items.map((one) => h("th", {}, h("a", { href: `/experiments/${one.id}` }, `${one.name} #${one.id}`))),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      lines.map(([title, cell]) =>
-        h(
-          "tr",
-          {},
-          h("td", { class: "muted nowrap" }, title),
-          items.map((one) => h("td", {}, cell(one))),
-        ),
-      ),
-    ),
-  );
+      h("td", { class: "muted nowrap" }, title),
+      items.map((one) => h("td", {}, cell(one))),
+    );
+  return dataTable(["", ...items.map(heading)], lines.map(row));
 }
 
 picker.addEventListener(

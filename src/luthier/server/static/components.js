@@ -1,5 +1,5 @@
 import { get } from "./api.js";
-import { $, fill, h, mayLaunch } from "./dom.js";
+import { $, dataTable, fill, h, mayLaunch } from "./dom.js";
 import { count } from "./format.js";
 import { statusLine } from "./messages.js";
 
@@ -42,24 +42,7 @@ try {
     h(
       "div",
       { class: "scroll" },
-      h(
-        "table",
-        { class: "experiments" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", {}, "Name"),
-            h("th", {}, "Description"),
-            h("th", {}, "Parameters"),
-            h("th", {}, "Used by"),
-            h("th", {}),
-          ),
-        ),
-        h("tbody", {}, found.map(row)),
-      ),
+      dataTable(["Name", "Description", "Parameters", "Used by", ""], found.map(row), { class: "experiments" }),
     );
   fill(list, found.length ? table() : $("#nothing-yet").content.cloneNode(true));
 } catch (error) {

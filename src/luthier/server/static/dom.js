@@ -76,6 +76,12 @@ export function card(title, explanation, body, kind = "") {
   );
 }
 
+/** A table; headings are texts or elements. */
+export function dataTable(headings, rows, attributes = {}) {
+  const cells = headings.map((one) => (typeof one === "string" ? h("th", {}, one) : one));
+  return h("table", attributes, h("thead", {}, h("tr", {}, cells)), h("tbody", {}, rows));
+}
+
 /** A block of text with a copy button. */
 export function codeBlock(text, kind = "") {
   return h(

@@ -1,7 +1,7 @@
 // The list of experiments, updated live.
 
 import { get, newKey, post } from "./api.js";
-import { $, fill, h, debounced } from "./dom.js";
+import { $, debounced, fill, h } from "./dom.js";
 import { ago, count, duration, gain, moment } from "./format.js";
 import { follow } from "./live.js";
 import { attempt } from "./messages.js";

@@ -1,7 +1,7 @@
 // The table of trials, sorted and paged by the server; a click shows the runs of a trial, their logs and the script.
 
 import { get, request } from "./api.js";
-import { codeBlock, fill, h, icon } from "./dom.js";
+import { codeBlock, dataTable, fill, h, icon } from "./dom.js";
 import { config, count, duration, estimate, measured, number, value } from "./format.js";
 import { attempt, statusLine } from "./messages.js";
 
@@ -116,27 +116,9 @@ export function trialsTable(path, detail) {
     );
     fill(
       cell,
-      h(
-        "table",
-        {},
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", {}, "Run"),
-            h("th", {}, "Purpose"),
-            h("th", {}, "Outcome"),
-            h("th", { class: "number" }, "Duration"),
-            h("th", {}, "Output"),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          page.items.map((run) => runRow(run, below)),
-        ),
+      dataTable(
+        ["Run", "Purpose", "Outcome", h("th", { class: "number" }, "Duration"), "Output"],
+        page.items.map((run) => runRow(run, below)),
       ),
       h("div", { class: "actions", style: "margin: 0.8rem 0" }, scripts),
       below,
