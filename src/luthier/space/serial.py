@@ -1,16 +1,13 @@
 """Parameters as JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias, cast
+from typing import cast
 
 from luthier.errors import SpaceError
 from luthier.space.arguments import Scale
 from luthier.space.parameters import Choice, Integer, Parameter, Real
 from luthier.texts import shown
-from luthier.trial import Value
-
-Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
-"""What survives a round trip through JSON."""
+from luthier.trial import Json, Value
 
 _NUMBER_KEYS = ("name", "low", "high", "step", "scale", "default", "unit")
 _CHOICE_KEYS = ("name", "values", "default", "ordered")
