@@ -219,7 +219,10 @@ def test_render_shows_the_script_and_the_command_line(user: User) -> None:
         (["run", "e.yaml", "--set", "budget"], "--set budget: write KEY=VALUE"),
         (["run", "e.yaml", "--set", "budget=x"], "--set budget=x: experiment.budget: 'x' is not what is expected"),
         (["run", "e.yaml", "--set", "optimizer=gpp"], "--set optimizer=gpp: experiment.optimizer: unknown optimizer"),
-        (["run", "e.yaml", "--set", "measure=walll"], "--set measure=walll: experiment.measure: measure: there is no"),
+        (
+            ["run", "e.yaml", "--set", "measure=walll"],
+            "--set measure=walll: experiment.measure: unknown measure 'walll'",
+        ),
         (["validate"], "nothing to check"),
         (["validate", "--schema", "x"], "--schema x: there are component, experiment"),
         (["component", "show", "x"], "no component 'x' is registered; there is none yet"),

@@ -1,16 +1,13 @@
 """What forms offer: taken from where luthier itself looks things up."""
 
 import inspect
-from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, JsonValue
 
-from luthier.measures.registry import MEASURES, PATTERNS, PLUGINS
-from luthier.optimizers.registry import BUILT_IN, optimizer_names
+from luthier.measures.registry import MEASURES, PATTERNS
+from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
 from luthier.policies import PRUNES, RESAMPLES
 from luthier.server.api.models import ERRORS, Told
 from luthier.server.context import Viewer
@@ -99,8 +96,7 @@ def get_options(_: Viewer) -> Options:
 
 @cache
 def _options() -> Options:
-    plugins = entry_points(group=PLUGINS).names
-    measures = {name: "" for name in (*MEASURES, *sorted(plugins)) if name != "returned"}
+    measures = {name: "" for name in MEASURES.names() if name != "returned"}
     return Options(
         optimizers=[_optimizer(name) for name in optimizer_names()],
         measures=_notations({**measures, **{text: "" for word, text in _PATTERNS.items() if word in PATTERNS}}),
@@ -118,12 +114,7 @@ def _notations(described: dict[str, str]) -> list[Notation]:
 
 
 def _optimizer(name: str) -> OptimizerTold:
-    factory: Callable[..., object]
-    if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        factory = getattr(import_module(module), attribute)
-    else:
-        factory = next(iter(entry_points(group="luthier.optimizers", name=name))).load()
+    factory = OPTIMIZERS.get(name)
     options = {
         option: None if parameter.default is inspect.Parameter.empty else parameter.default
         for option, parameter in inspect.signature(factory).parameters.items()
