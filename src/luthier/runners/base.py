@@ -1,9 +1,18 @@
 """The plug point of the ways to run a configuration."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from luthier.trial import Execution, Job
+from luthier.errors import InvalidInputError
+from luthier.texts import shown
+from luthier.trial import Config, Execution, Job
+
+if TYPE_CHECKING:
+    from luthier.runners.command import Command
+    from luthier.runners.psij import Allocation
+    from luthier.runners.slurm import Batch
 
 
 class Runner(Protocol):
@@ -36,3 +45,42 @@ class Runner(Protocol):
     def cancel(self, many: Sequence[str]) -> None:
         """Stop the named jobs; each is still reported by `poll`, as `Pruned` unless it ended by itself before."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerSetup:
+    """What a runner is made from.
+
+    `command` makes of a configuration the command that runs it on a machine, `batch` the script and the options for a
+    batch system. A run may keep its files in the folder `folder/KEY`. At most `slots` jobs are submitted at a time.
+    `allocation` is what each job asks of the batch system, if that was given.
+    """
+
+    command: "Callable[[Config], Command]"
+    batch: "Callable[[Config], Batch]"
+    folder: Path
+    slots: int = 1
+    allocation: "Allocation | None" = None
+
+
+def no_argument(argument: str) -> None:
+    """Refuse an argument: most runners are named without one."""
+    if argument:
+        raise InvalidInputError(f"this runner takes no argument; remove {shown(':' + argument)}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerKind:
+    """A runner that experiment files can name: `runner: NAME`, or `runner: NAME:ARGUMENT`.
+
+    `make` makes it, from the setup and the argument ("" without one), which `check` has accepted. With `is_local` its
+    jobs run on this machine, where experiments would disturb each other. `program` submits a batch script and takes
+    the component's options for sbatch; without one, the script is run by the interpreter of its first line. Only with
+    `takes_allocation` can an experiment file have an `allocation`.
+    """
+
+    make: Callable[[RunnerSetup, str], Runner]
+    check: Callable[[str], None] = no_argument
+    is_local: bool = True
+    program: str = ""
+    takes_allocation: bool = False

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.runners import supervisor
+from luthier.runners.base import Runner, RunnerKind, RunnerSetup
 from luthier.runners.checks import (
     checked_key,
     checked_slots,
@@ -270,3 +271,11 @@ def _wait(jobs: Collection[_Watched], left_s: float) -> None:
     for pidfd in pidfds:
         poller.register(pidfd, select.POLLIN)
     poller.poll(math.ceil(min(left_s, _LONGEST_WAIT_S) * 1000))
+
+
+def _make(setup: RunnerSetup, _argument: str) -> Runner:
+    return CommandRunner(setup.command, setup.folder, setup.slots)
+
+
+LOCAL = RunnerKind(_make)
+"""Runs commands on this machine."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.runners import slurm_text
+from luthier.runners.base import Runner, RunnerKind, RunnerSetup
 from luthier.runners.checks import (
     checked_key,
     checked_slots,
@@ -368,3 +369,11 @@ def _own(entries: Sequence[Listed], number: int | None) -> Listed:
     by_number = {entry.number: entry for entry in entries}
     alive = [entry.number for entry in entries if not entry.is_over]
     return by_number[number] if number in by_number else by_number[max(alive or by_number)]
+
+
+def _make(setup: RunnerSetup, _argument: str) -> Runner:
+    return SlurmRunner(setup.batch, setup.folder, setup.slots)
+
+
+SLURM = RunnerKind(_make, is_local=False, program="sbatch")
+"""Submits batch scripts to Slurm."""

@@ -1,7 +1,6 @@
 """Experiment files: which component is tuned over which values, for which application, and how."""
 
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictIn
 
 from luthier.errors import InvalidInputError, LuthierError, SpaceError
 from luthier.runners.psij import Allocation
+from luthier.runners.registry import AUTO, automatic, check_runner, runner_kind
 from luthier.space import Space
 from luthier.spec.component import (
     Component,
@@ -43,7 +43,7 @@ _OTHER_NAMES: Mapping[str, str] = {
 }
 """Settings by what an error calls them."""
 
-_RUNNER = r"^(auto|local|slurm|psij:[A-Za-z0-9_-]+)$"
+_RUNNER = r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$"
 
 
 def _duration(given: object) -> object:
@@ -60,9 +60,14 @@ def _limit(given: object) -> object:
 
 
 def _runner(given: object) -> object:
-    if isinstance(given, str) and re.fullmatch(_RUNNER, given):
-        return given
-    raise ValueError(f"{shown(given)} is not what is expected here: 'auto', 'local', 'slurm' or such as 'psij:pbs'")
+    if not isinstance(given, str) or not re.fullmatch(_RUNNER, given):
+        raise ValueError(f"{shown(given)} is not the name of a runner, such as auto, local, slurm or psij:pbs")
+    try:
+        if given != AUTO:
+            check_runner(given)
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from None
+    return given
 
 
 def _grid(given: object) -> object:
@@ -108,7 +113,7 @@ class Settings(Section):
     """The shell script that is run, seen from this file."""
     script: Text = ""
     """The text of the script, instead of an application."""
-    runner: Runner = "auto"
+    runner: Runner = AUTO
     """Where it is run: local, slurm, psij:pbs and the like; auto: by Slurm if the script has #SBATCH lines, or the
     component has options for sbatch, and sbatch is there; else on this machine."""
     allocation: AllocationSettings | None = None
@@ -304,23 +309,21 @@ def _job(document: Document, settings: Settings, called: str, component: Compone
     if settings.application:
         text = text_of(settings.application, document, ("experiment", "application"), folder)
         name = str((folder or Path()) / settings.application)
-    where: Where = "local"
-    if settings.runner == "slurm" or (settings.runner == "auto" and _wants_slurm(text, component)):
-        where = "slurm"
-    elif settings.runner.startswith("psij:"):
-        where = settings.runner
+    where = settings.runner
+    if where == AUTO:
+        where = automatic(text, has_options=bool(component.options or component.submitted))
     shared = [file.path for file in component.files if "$" not in file.path]
     if shared and settings.workers > 1:
         raise document.error(
             ("experiment", "workers"), f"{settings.workers} runs at a time would all write {shared[0]}; say 1"
         )
-    return JobScript(component, text, name, where, _allocation(document, settings), called)
+    return JobScript(component, text, name, where, _allocation(document, settings, where), called)
 
 
-def _allocation(document: Document, settings: Settings) -> Allocation | None:
-    """What the jobs ask for where PSI/J submits them, and nothing elsewhere."""
+def _allocation(document: Document, settings: Settings, where: Where) -> Allocation | None:
+    """What each job asks of the batch system, if the runner can pass it on."""
     place, asked = ("experiment", "allocation"), settings.allocation or AllocationSettings()
-    if not settings.runner.startswith("psij:"):
+    if not runner_kind(where).takes_allocation:
         if settings.allocation is not None:
             raise document.error(place, "is for runner: psij:EXECUTOR; for Slurm, put #SBATCH lines in the script")
         return None
@@ -330,12 +333,6 @@ def _allocation(document: Document, settings: Settings) -> Allocation | None:
     except InvalidInputError as error:
         raise document.error(place, str(error)) from None
     return found
-
-
-def _wants_slurm(text: str, component: Component) -> bool:
-    """Whether there is something for sbatch, in the script or in the component, and an sbatch that takes it."""
-    asks = any(line.startswith("#SBATCH") for line in text.split("\n"))
-    return bool(asks or component.options or component.submitted) and shutil.which("sbatch") is not None
 
 
 def _measures(document: Document, name: str, component: Component, settings: Settings) -> list[str]:

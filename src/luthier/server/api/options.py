@@ -9,6 +9,8 @@ from pydantic import ConfigDict, JsonValue
 from luthier.measures.registry import MEASURES, PATTERNS
 from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
 from luthier.policies import PRUNES, RESAMPLES
+from luthier.runners.registry import AUTO as AUTO_RUNNER
+from luthier.runners.registry import RUNNERS
 from luthier.server.api.models import ERRORS, Told
 from luthier.server.context import Viewer
 from luthier.spec.experiment_file import Settings
@@ -104,7 +106,7 @@ def _options() -> Options:
         resample=_notations({**dict.fromkeys(RESAMPLES, ""), **_RESAMPLES}),
         prune=_notations({**dict.fromkeys(PRUNES, ""), **_PRUNES}),
         stop=_notations(_STOPS),
-        runners=["auto", "local", "slurm"],
+        runners=[AUTO_RUNNER, *RUNNERS.names()],
         defaults=Settings().model_dump(mode="json"),
     )
 
