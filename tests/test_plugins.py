@@ -1,12 +1,12 @@
 """Names of built-in things and of plug-ins."""
 
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.plugins import Registry
+from luthier.plugins import Registry, entries_of
 
 SHAPES: Registry[Callable[[], str]] = Registry(
     "shape", {"disc": lambda: "built in", "join": "os.path:join"}, notations=("polygon:SIDES",)
@@ -19,7 +19,7 @@ def square() -> str:
 
 
 @pytest.fixture(autouse=True)
-def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     places = {
         "square": f"{__name__}:square",
         "disc": f"{__name__}:square",
@@ -30,6 +30,8 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         importlib.metadata, "entry_points", lambda *, group: [entry for entry in entries if entry.group == group]
     )
+    yield
+    entries_of.cache_clear()
 
 
 def test_built_in_names_come_first_and_win() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
@@ -61,10 +62,16 @@ class Registry(Generic[Thing]):
             raise InvalidInputError(f"{what} is a {type(found).__name__}, which is no {self.kind}; ask its author")
         return cast("Thing", found)
 
-    def _entries(self) -> "dict[str, EntryPoint]":
-        from importlib import metadata  # takes longer to import than most commands take to answer
+    def _entries(self) -> "Mapping[str, EntryPoint]":
+        return entries_of(f"luthier.{self.kind}s")
 
-        return {entry.name: entry for entry in metadata.entry_points(group=f"luthier.{self.kind}s")}
+
+@cache
+def entries_of(group: str) -> "Mapping[str, EntryPoint]":
+    """The entry points of a group by name, read once: that takes tens of milliseconds."""
+    from importlib import metadata  # slow to import as well
+
+    return {entry.name: entry for entry in metadata.entry_points(group=group)}
 
 
 def instead(wrong: str, known: list[str]) -> str:

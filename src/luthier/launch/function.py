@@ -3,16 +3,17 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TypedDict, Unpack
+from typing import TypeAlias, TypedDict, Unpack
 
 from luthier.analysis.result import Result
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
+from luthier.runners.base import Runner
 from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
 from luthier.spec import Experiment, Goal, Objective
 from luthier.store import open_store
-from luthier.texts import check_name
+from luthier.texts import check_name, shown
 from luthier.trial import Config, Value
 
 
@@ -34,10 +35,12 @@ class Settings(TypedDict, total=False):
     sentinels: int
 
 
-Measured = Callable[[Config], Returned]
+Measured: TypeAlias = Callable[[Config], Returned]
+AnyRunner: TypeAlias = Runner | Callable[[int], Runner]
+"""A runner, or a function that makes one for a number of parallel runs."""
 
 
-def tune(
+def tune(  # noqa: PLR0913  # keywords, as for an experiment
     measure: Measured,
     space: Space,
     *,
@@ -46,6 +49,7 @@ def tune(
     store: str = "memory:",
     name: str = "",
     first: Sequence[Mapping[str, Value]] = (),
+    runner: AnyRunner | None = None,
     **settings: Unpack[Settings],
 ) -> Result:
     """Find a good configuration of `space` for `measure(config)` and verify that it beats the default.
@@ -54,6 +58,11 @@ def tune(
     `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. Several `workers` call the
     function from as many threads. With `store` (a file or a database URL) everything measured survives this process,
     and `resume` goes on with it. The configurations of `first` are measured right after the default.
+
+    By default the function is called in this process. A `runner` is used instead: an object with the methods of
+    `luthier.runners.base.Runner`, or a function that makes one for a number of parallel runs, such as
+    `lambda slots: MyRunner(measure, slots)`. It is given up to `workers` jobs at a time, and each `Execution` that it
+    reports holds the measured `value`; `measure` is then not called by luthier itself.
     """
     known = [*Settings.__annotations__, "goal", "goals", "first"]
     if unknown := [option for option in settings if option not in known]:
@@ -74,18 +83,28 @@ def tune(
     history = open_store(store)
     name = check_name(name or getattr(measure, "__name__", "function"), "name")
     record = history.create(name, experiment.to_json(), time.time())
-    return carry_on(history, record, experiment, _runner_of(measure, experiment), watch=lambda *_: None)[1]
+    return carry_on(history, record, experiment, _runner_of(measure, experiment, runner))[1]
 
 
-def resume(measure: Measured, number: int, *, store: str) -> Result:
-    """Go on with experiment `number` of `store`, which tuned this function and was stopped or killed."""
+def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | None = None) -> Result:
+    """Go on with experiment `number` of `store`, which tuned this function and was stopped or killed.
+
+    `runner` is the same as for `tune`.
+    """
     history = open_store(store)
     record = history.experiment(number)
     experiment = resumable(record)
     if experiment.command is not None:
         raise InvalidInputError(f"experiment {number} tunes a command; go on with: luthier resume {number}")
-    return carry_on(history, record, experiment, _runner_of(measure, experiment), watch=lambda *_: None)[1]
+    return carry_on(history, record, experiment, _runner_of(measure, experiment, runner))[1]
 
 
-def _runner_of(measure: Measured, experiment: Experiment) -> FunctionRunner:
-    return FunctionRunner(measure, slots=experiment.workers)
+def _runner_of(measure: Measured, experiment: Experiment, runner: AnyRunner | None) -> Runner:
+    if runner is None:
+        return FunctionRunner(measure, slots=experiment.workers)
+    made = runner if isinstance(runner, Runner) else runner(experiment.workers) if callable(runner) else None
+    if not isinstance(made, Runner):
+        raise InvalidInputError(
+            f"runner: {shown(runner)} is not a runner, and makes none; it needs submit, poll, cancel and started_at"
+        )
+    return made

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from luthier.errors import InvalidInputError
 from luthier.texts import shown
@@ -15,19 +15,15 @@ if TYPE_CHECKING:
     from luthier.runners.slurm import Batch
 
 
+@runtime_checkable
 class Runner(Protocol):
-    """Runs jobs, several at a time.
+    """Runs jobs, several at a time: the experiment's `workers` says how many.
 
     A key is run at most once: to submit a key that was started before (also by a process that died since) adopts that
     run instead of starting another, wherever the runner's jobs can outlive their parent.
     It is adopted for the configuration it was started with only: for another one nothing is started, and the job is
     reported as `Lost`.
     """
-
-    @property
-    def slots(self) -> int:
-        """How many jobs may be under way at once."""
-        ...
 
     def submit(self, job: Job) -> None:
         """Start the job, or adopt it if its key was started before; return without waiting for it.
@@ -44,6 +40,14 @@ class Runner(Protocol):
 
     def cancel(self, many: Sequence[str]) -> None:
         """Stop the named jobs; each is still reported by `poll`, as `Pruned` unless it ended by itself before."""
+        ...
+
+    def started_at(self, key: str) -> float | None:
+        """When the time of a job that is running began to count, in seconds since the epoch.
+
+        None while the job waits in a queue or prepares its application, after it was reported, and for a key that was
+        not submitted.
+        """
         ...
 
 

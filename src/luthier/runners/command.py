@@ -99,11 +99,6 @@ class CommandRunner:
         self._slots = checked_slots(slots)
         self._watched: dict[str, _Watched] = {}
 
-    @property
-    def slots(self) -> int:
-        """How many commands may be under way at once."""
-        return self._slots
-
     def submit(self, job: Job) -> None:
         """Start the command, or adopt the run if its key was started before, by whomever.
 

@@ -130,11 +130,6 @@ class PsijRunner:
         self._looking = Pace(*_LOOK_EVERY_S)
         self._is_accepted = False
 
-    @property
-    def slots(self) -> int:
-        """How many jobs may wait or run at once."""
-        return self._slots
-
     def submit(self, job: Job) -> None:
         """Submit the job, or adopt it if its key was submitted before, by whomever."""
         if checked_key(job.key) in self._watched:

@@ -120,11 +120,6 @@ class SlurmRunner:
         self._complaint: str | None = None
         self._has_accounting = True
 
-    @property
-    def slots(self) -> int:
-        """How many jobs may wait or run in Slurm at once."""
-        return self._slots
-
     def submit(self, job: Job) -> None:
         """Submit the job, or adopt it if its key was submitted before, by whomever."""
         if checked_key(job.key) in self._watched:

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, JsonValue
 
 from luthier.measures.registry import MEASURES, PATTERNS
 from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
-from luthier.policies import PRUNES, RESAMPLES
+from luthier.policies import PRUNES, RESAMPLES, STOPS
 from luthier.runners.registry import AUTO as AUTO_RUNNER
 from luthier.runners.registry import RUNNERS
 from luthier.server.api.models import ERRORS, Told
@@ -103,9 +103,9 @@ def _options() -> Options:
         optimizers=[_optimizer(name) for name in optimizer_names()],
         measures=_notations({**measures, **{text: "" for word, text in _PATTERNS.items() if word in PATTERNS}}),
         estimators=[AUTO, *ESTIMATORS],
-        resample=_notations({**dict.fromkeys(RESAMPLES, ""), **_RESAMPLES}),
-        prune=_notations({**dict.fromkeys(PRUNES, ""), **_PRUNES}),
-        stop=_notations(_STOPS),
+        resample=_notations({**dict.fromkeys(RESAMPLES.names(), ""), **_RESAMPLES}),
+        prune=_notations({**dict.fromkeys(PRUNES.names(), ""), **_PRUNES}),
+        stop=_notations({**_STOPS, **dict.fromkeys(STOPS.names(), "")}),
         runners=[AUTO_RUNNER, *RUNNERS.names()],
         defaults=Settings().model_dump(mode="json"),
     )
