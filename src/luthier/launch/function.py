@@ -80,10 +80,11 @@ def tune(  # noqa: PLR0913  # keywords, as for an experiment
         first=first,  # type: ignore[arg-type]  # checked and made into configurations there
         **settings,
     )
-    history = open_store(store)
+    used = _runner_of(measure, experiment, runner)
     name = check_name(name or getattr(measure, "__name__", "function"), "name")
+    history = open_store(store)
     record = history.create(name, experiment.to_json(), time.time())
-    return carry_on(history, record, experiment, _runner_of(measure, experiment, runner))[1]
+    return carry_on(history, record, experiment, used)[1]
 
 
 def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | None = None) -> Result:
