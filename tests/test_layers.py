@@ -10,6 +10,7 @@ ROOT = Path(luthier.__file__).parent
 
 LEVELS = {
     "errors": 0,
+    "plugins": 0,
     "texts": 0,
     "trial": 0,
     "space": 1,

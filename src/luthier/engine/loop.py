@@ -71,7 +71,7 @@ class Loop:
             self._start(run)
         while True:
             self._listen(interrupts)
-            while not self._draining and len(self._plan.running) < self._machinery.runner.slots:
+            while not self._draining and len(self._plan.running) < self._plan.experiment.slots:
                 order = self._plan.next(self.elapsed_s)
                 if order is None:
                     break
@@ -156,14 +156,10 @@ class Loop:
                 self._cancel([run], Pruned(reason))
 
     def _going_s(self, run: Run) -> float | None:
-        """How long a run has been going; None while it waits in a queue.
-
-        Where jobs wait before they start, the runner has a function `started_at` from a key to the time, or None.
-        """
+        """How long a run has been going; None while it waits in a queue."""
         now, submitted = self._machinery.timer(), self._submitted[run.number]
         if run.number not in self._started:
-            started_at = getattr(self._machinery.runner, "started_at", None)
-            began = started_at(self._key(run)) if callable(started_at) else self._machinery.clock() - (now - submitted)
+            began = self._machinery.runner.started_at(self._key(run))
             if began is None:
                 return None
             # How long ago by the clock, as far as that can be: the clock may have been set since.

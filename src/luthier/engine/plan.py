@@ -11,7 +11,6 @@ from luthier.analysis.trials import estimated, estimator_of, initial_draws, tria
 from luthier.analysis.verification import MOST_PAIRS, duel_of, goes_first, is_settled
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import Progress, Resample, Stop, completed_values
-from luthier.policies.resample import Auto
 from luthier.spec.experiment import Experiment
 from luthier.trial import Config, Lost, Purpose, Run, Trial
 
@@ -49,6 +48,7 @@ class Plan:
         self._resample = resample
         self._runs: list[Run] = []
         self._steps: list[int] = []
+        self._costs_s: list[float | None] = []
         self._repeats: dict[int, list[float]] = {}
         self._estimator = estimator_of(experiment, ())
         self._level = Level()
@@ -99,6 +99,8 @@ class Plan:
             initial=initial_draws(self.experiment.budget),
             budget=self.experiment.budget - 2 * self.experiment.reserved_pairs,
             elapsed_s=elapsed_s,
+            costs_s=self._costs_s,
+            objectives=len(self.experiment.objectives),
         )
 
     def next(self, elapsed_s: float) -> Order | None:
@@ -122,6 +124,7 @@ class Plan:
             self._again.remove(run.trial)
         self._runs.append(run)
         self._steps.append(run.trial)
+        self._costs_s.append(None)
         self._running[run.number] = run
         self._events += 1
 
@@ -131,6 +134,7 @@ class Plan:
             raise ValueError(f"run {run.number} has not ended")
         del self._running[run.number]
         self._runs[run.number] = run
+        self._costs_s[run.number] = run.duration_s
         self._events += 1
         if run.purpose != "verify":
             self._learn(run)
@@ -162,7 +166,7 @@ class Plan:
         suggested = self._suggested()
         if suggested is not None:
             return Order("search", suggested, len(self._trials))
-        if isinstance(self._resample, Auto):
+        if self._resample.uses_spare_runs and not self.experiment.has_front:
             running = [run.trial for run in self._running.values()]
             if (number := contender(self.progress(elapsed_s), running)) is not None:
                 return self._repeat(number)
