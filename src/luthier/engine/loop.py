@@ -71,11 +71,7 @@ class Loop:
             self._start(run)
         while True:
             self._listen(interrupts)
-            while not self._draining and len(self._plan.running) < self._machinery.runner.slots:
-                order = self._plan.next(self.elapsed_s)
-                if order is None:
-                    break
-                self._submit(order)
+            self._fill_slots()
             if not self._plan.running:
                 return not self._draining
             self._prune()
@@ -83,6 +79,15 @@ class Loop:
             for execution in self._machinery.runner.poll(list(keys), WAIT_S):
                 self._finish(keys[execution.key], execution)
             self._watch(self._plan, self._draining)
+
+    def _fill_slots(self) -> None:
+        """Submit until every slot is taken or the plan has no more orders."""
+        while not self._draining:
+            orders = self._plan.orders(self._machinery.runner.slots - len(self._plan.running), self.elapsed_s)
+            if not orders:
+                return
+            for order in orders:
+                self._submit(order)
 
     @property
     def elapsed_s(self) -> float:

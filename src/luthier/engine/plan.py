@@ -1,6 +1,5 @@
 """What to run next, decided from what has happened: a state machine without clock, file or runner."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,8 +13,6 @@ from luthier.policies.base import Progress, Resample, Stop, completed_values
 from luthier.policies.resample import Auto
 from luthier.spec import Experiment
 from luthier.trial import Completed, Config, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Trial
-
-log = logging.getLogger(__name__)
 
 HOPELESS = 10
 """So many configurations without a single number, and the search is given up: the mistake is elsewhere."""
@@ -38,7 +35,7 @@ class Plan:
 
     Feed it every event in order: `submitted` when an order was carried out, `finished` when a run ended. Because
     nothing else influences it, playing the stored events to a new plan (`replay`) leads to the same state and the
-    same next order.
+    same next orders. The optimizer is told what happened and asked nothing again.
     """
 
     def __init__(self, experiment: Experiment, optimizer: Optimizer, *, stop: Stop, resample: Resample) -> None:
@@ -89,32 +86,34 @@ class Plan:
         """What the runs are for at the moment."""
         return "verify" if self.ending is not None else "search" if self._runs else "default"
 
-    def progress(self, elapsed_s: float) -> Progress:
-        """What rules may know of the search."""
+    def progress(self, elapsed_s: float, planned: Sequence[Order] = ()) -> Progress:
+        """What rules may know of the search; with `planned`, as if these orders were submitted."""
+        new = [Trial(order.config, (), None) for order in planned if order.trial >= len(self._trials)]
         return Progress(
-            trials=self._trials,
+            trials=[*self._trials, *new] if new else self._trials,
             best=self._best,
             repeats=list(self._repeats.values()),
-            steps=self._steps,
+            steps=[*self._steps, *(order.trial for order in planned)] if planned else self._steps,
             initial=initial_draws(self.experiment.budget),
             budget=self.experiment.budget - 2 * self.experiment.reserved_pairs,
             elapsed_s=elapsed_s,
         )
 
-    def next(self, elapsed_s: float) -> Order | None:
-        """The next run to make; None when there is nothing to start before something ends (or at all)."""
-        if not self._runs:
-            return Order("default", self.experiment.space.default, 0)
-        if self.ending is None:
-            order = self._next_of_search(elapsed_s)
-            if order is not None or self.ending is None:
-                return order
-        return self._next_of_verification()
+    def orders(self, free: int, elapsed_s: float) -> list[Order]:
+        """The runs to start now in up to `free` slots, to be submitted in this order.
+
+        There are fewer when something has to end first. None at all while nothing runs means that all is done.
+        """
+        orders = self._search_orders(free, elapsed_s) if self.ending is None else []
+        if orders or self.ending is None or free < 1:
+            return orders
+        order = self._next_of_verification()
+        return [] if order is None else [order]
 
     def submitted(self, run: Run) -> None:
         """Note that an order is being carried out."""
         if run.purpose == "verify":
-            self._end_search(self._budget_spent() or "the search had ended before")
+            self._end_search(self._budget_spent(len(self._runs)) or "the search had ended before")
             self._winner = run.trial or self._choose_winner()
         if run.trial == len(self._trials):
             self._trials.append(Trial(run.config, (), None))
@@ -136,54 +135,67 @@ class Plan:
             self._learn(run)
 
     def replay(self, runs: Sequence[Run]) -> None:
-        """Live through a stored history again; what the optimizer suggested then, it suggests now."""
+        """Take in a stored history, event by event; the optimizer is told, and not asked."""
         events = [(run.submit_order, run) for run in runs]
         events += [(run.finish_order, run) for run in runs if run.finish_order is not None]
         for order, run in sorted(events, key=lambda event: event[0]):
             if order == run.finish_order:
                 self.finished(run)
-                continue
-            if run.purpose == "search" and run.trial == len(self._trials):
-                suggested = self._suggested()
-                if suggested != run.config:
-                    log.warning(
-                        "run %d: the optimizer now suggests %s, the history has %s", run.number, suggested, run.config
-                    )
-            self.submitted(replace(run, finish_order=None, outcome=None))
+            else:
+                self.submitted(replace(run, finish_order=None, outcome=None))
 
-    def _next_of_search(self, elapsed_s: float) -> Order | None:
-        if reason := self._budget_spent() or self._hopeless() or self._stop(self.progress(elapsed_s)):
-            self._end_search(reason)
-            return None
-        if self._sentinel_is_due():
-            return Order("default", self.experiment.space.default, 0)
-        if self._again:
-            return self._repeat(self._again[0])
-        suggested = self._suggested()
-        if suggested is not None:
-            return Order("search", suggested, len(self._trials))
-        if isinstance(self._resample, Auto):
-            running = [run.trial for run in self._running.values()]
-            if (number := contender(self.progress(elapsed_s), running)) is not None:
-                return self._repeat(number)
-        if not self._running:
+    def _search_orders(self, free: int, elapsed_s: float) -> list[Order]:
+        orders: list[Order] = []
+        repeats, suggested = list(self._again), None
+        while len(orders) < free:
+            progress = self.progress(elapsed_s, orders)
+            if progress.steps and (reason := self._reason_to_end(progress)):
+                if not orders:
+                    self._end_search(reason)
+                break
+            if not progress.steps or self._sentinel_is_due(progress.steps):
+                orders.append(Order("default", self.experiment.space.default, 0))
+            elif repeats:
+                orders.append(self._repeat(repeats.pop(0)))
+            else:
+                if suggested is None:  # one question for all slots; what a rule leaves unused is asked for again
+                    suggested = self._suggestions(free - len(orders), orders)
+                if suggested:
+                    orders.append(Order("search", suggested.pop(0), len(progress.trials)))
+                elif (number := self._contender(progress, orders)) is not None:
+                    orders.append(self._repeat(number))
+                else:
+                    break
+        if not orders and not self._running and free > 0:
             self._end_search("every configuration has been tried")
-        return None
+        return orders
+
+    def _reason_to_end(self, progress: Progress) -> str | None:
+        return self._budget_spent(len(progress.steps)) or self._hopeless() or self._stop(progress)
+
+    def _contender(self, progress: Progress, planned: Sequence[Order]) -> int | None:
+        if not isinstance(self._resample, Auto):
+            return None
+        running = [run.trial for run in self._running.values()]
+        return contender(progress, [*running, *(order.trial for order in planned)])
 
     def _repeat(self, number: int) -> Order:
         return Order("default" if number == 0 else "search", self._trials[number].config, number)
 
-    def _suggested(self) -> Config | None:
-        """A configuration that has not run: the next of those to try first, then what the optimizer asks for."""
-        tried = len(self._trials) - 1  # without the default
-        if tried < len(self.experiment.first):
-            return self.experiment.first[tried]
-        return next(iter(self._optimizer.ask(1, self._running_configs())), None)
+    def _suggestions(self, count: int, planned: Sequence[Order]) -> list[Config]:
+        """Configurations that have not run: those to try first, then what the optimizer suggests."""
+        trials = len(self.progress(0.0, planned).trials)
+        first = list(self.experiment.first[trials - 1 : trials - 1 + count])  # the default is a trial, too
+        if len(first) < count:
+            running = [run.config for run in self._running.values()]
+            running = list(dict.fromkeys([*running, *(order.config for order in planned), *first]))
+            first += self._optimizer.ask(count - len(first), running)
+        return first
 
-    def _sentinel_is_due(self) -> bool:
+    def _sentinel_is_due(self, steps: Sequence[int]) -> bool:
         """Whether it is time to look at the default again."""
         every = self.experiment.sentinels
-        return every > 0 and 0 not in self._steps[-every:]
+        return every > 0 and 0 not in steps[-every:]
 
     def _next_of_verification(self) -> Order | None:
         """One run at a time, so that the two do not disturb each other; a front has no winner to verify."""
@@ -216,9 +228,9 @@ class Plan:
             return None
         return f"none of the first {ended} configurations gave a number"
 
-    def _budget_spent(self) -> str | None:
+    def _budget_spent(self, runs: int) -> str | None:
         budget, kept = self.experiment.budget, 2 * self.experiment.reserved_pairs
-        if len(self._runs) < budget - kept:
+        if runs < budget - kept:
             return None
         return f"the budget of {budget} runs is spent" + (f", {kept} of them kept for verification" if kept else "")
 
@@ -293,9 +305,6 @@ class Plan:
         candidates = [number for number in (self._best, *changed) if number is not None]
         best = best_of([self._trials[number] for number in candidates])
         return None if best is None else candidates[best]
-
-    def _running_configs(self) -> list[Config]:
-        return [run.config for run in self._running.values()]
 
 
 def initial_draws(budget: int) -> int:

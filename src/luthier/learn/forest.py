@@ -8,13 +8,14 @@ from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.learn.points import IntArray, PointSet
 
 _DEEPEST = 64
-_GROWTH = 5  # new trees are grown when one in so many observations is new
 _AT_ONCE = 8_192  # points looked up together, over all trees: few enough for the processor's cache
 _WORD = 64  # bits
 
 
 class Forest:
     """Trees whose cuts are drawn at random, one per column, and the best is kept (Geurts et al. 2006).
+
+    `grow` the trees first; then `fill` their leaves with whatever is known.
 
     An ordered column is cut at a uniform position between the values present, an unordered one parts one category from
     the rest; every tree sees its own bootstrap sample. Nodes of all trees are numbered together, roots first; the
@@ -24,52 +25,31 @@ class Forest:
     def __init__(self, ordered: BoolArray, trees: int = 32) -> None:
         self.trees, self.generation = trees, 0
         self._ordered = ordered
-        self._grown = 0
-        self._x, self._y = np.empty((0, len(ordered))), np.empty(0)
-        self._drawn: IntArray = np.empty((trees, 0), dtype=np.intp)
-        self._where: IntArray = self._drawn
+        self._grown = np.empty((0, len(ordered)))
+        self._x, self._y = self._grown, np.empty(0)
+        self._times = np.empty((trees, 0))  # how often each tree has drawn each observation
+        self._drawn: dict[bytes, FloatArray] = {}
+        self._where: IntArray = np.empty((trees, 0), dtype=np.intp)
         self._column, self._left, self._cut = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
         self._clear(0)
         self._weigh()
 
-    def learn(self, x: FloatArray, y: FloatArray) -> None:
-        """Take targets `y` at the rows of `x` for all that is known; what was appended falls into the leaves there are.
-
-        The trees are drawn from the number of observations alone, so that a replay grows the same ones.
-        """
-        kept = min(len(self._y), len(y))
-        appended = kept == len(self._y) and np.array_equal(self._x, x[:kept])
-        if not appended or len(y) >= self._grown + max(1, self._grown // _GROWTH):
-            self.grow(x, y)
-            return
-        self._y = y[:kept]  # the targets of what is known may have moved
-        self.drop(x[kept:], y[kept:])
-
-    def drop(self, x: FloatArray, y: FloatArray) -> None:
-        """Let targets `y` at the rows of `x` fall into the leaves there are; `lift` takes them back."""
-        known, new = len(self._y), len(y)
-        fresh = np.broadcast_to(np.arange(known, known + new), (self.trees, new))
-        self._drawn = np.concatenate((self._drawn, fresh), axis=1)
-        self._where = np.concatenate((self._where, self.leaves(x)), axis=1)
-        self._x, self._y = np.concatenate((self._x, x)), np.concatenate((self._y, y))
-        self._weigh()
-
-    def lift(self, count: int) -> None:
-        """Forget all but the first `count` observations; the trees stay as they are."""
-        if count < len(self._y):
-            self._x, self._y = self._x[:count], self._y[:count]
-            self._drawn, self._where = self._drawn[:, :count], self._where[:, :count]
-            self._weigh()
-
     def grow(self, x: FloatArray, y: FloatArray) -> None:
-        """Grow new trees from targets `y` at the rows of `x`."""
+        """Grow new trees from targets `y` at the rows of `x`, and fill their leaves with them.
+
+        The trees depend on `x` and `y` alone: what is drawn is drawn from the number of observations.
+        """
         n = len(y)
         rng = np.random.default_rng(n)
-        self._x, self._y, self._grown = x, y, n
+        self._x, self._y, self._grown = x, y, x
         self.generation += 1
-        self._drawn = rng.integers(n, size=(self.trees, n)) if n else np.empty((self.trees, 0), dtype=np.intp)
+        drawn: IntArray = rng.integers(n, size=(self.trees, n)) if n else np.empty((self.trees, 0), dtype=np.intp)
+        tree = np.repeat(np.arange(self.trees), n)
+        times = np.bincount(tree * n + drawn.ravel(), minlength=self.trees * n) if n else np.empty(0)
+        self._times = times.reshape(self.trees, n).astype(np.float64)
+        self._drawn = {row.tobytes(): self._times[:, at] for at, row in enumerate(x)}
         self._clear(self.trees * 2 * n)
-        sample, node = self._drawn.ravel(), np.repeat(np.arange(self.trees), n)
+        sample, node = drawn.ravel(), tree
         while len(sample) and self._depth < _DEEPEST:
             sample, node = self._split(sample, node, rng)
             self._depth += 1
@@ -77,6 +57,38 @@ class Forest:
         self._cut = self._cut[: self._nodes]
         self._where = self.leaves(x)
         self._weigh()
+
+    def fill(self, x: FloatArray, y: FloatArray) -> None:
+        """Take targets `y` at the rows of `x` for all that is known; the trees stay as they are.
+
+        An observation the trees were grown from counts in each of them as often as it was drawn, another one once.
+        """
+        known = min(len(self._x), len(x))
+        same = np.all(self._x[:known] == x[:known], axis=1)
+        kept = known if same.all() else int(np.argmin(same))
+        once = np.ones(self.trees)
+        times = [self._drawn.get(row.tobytes(), once) for row in np.ascontiguousarray(x[kept:])]
+        self._add(kept, x[kept:], np.array(times).reshape(len(times), self.trees).T)
+        self._y = y
+        self._weigh()
+
+    def add(self, x: FloatArray, y: FloatArray) -> None:
+        """Let targets `y` at the rows of `x` fall into the leaves; `remove_after` takes them back."""
+        self._add(len(self._x), x, np.ones((self.trees, len(x))))
+        self._y = np.concatenate((self._y, y))
+        self._weigh()
+
+    def remove_after(self, count: int) -> None:
+        """Forget all but the first `count` observations; the trees stay as they are."""
+        if count < len(self._y):
+            self._add(count, self._x[:0], np.empty((self.trees, 0)))
+            self._y = self._y[:count]
+            self._weigh()
+
+    def _add(self, kept: int, x: FloatArray, times: FloatArray) -> None:
+        self._where = np.concatenate((self._where[:, :kept], self.leaves(x)), axis=1)
+        self._times = np.concatenate((self._times[:, :kept], times), axis=1)
+        self._x = np.concatenate((self._x[:kept], x))
 
     def _clear(self, most: int) -> None:
         """Make every tree a single leaf, with room for `most` nodes more."""
@@ -125,12 +137,13 @@ class Forest:
 
     def _weigh(self) -> None:
         """Mean and variance of the targets in every leaf."""
-        leaf = np.take_along_axis(self._where, self._drawn, axis=1).ravel()
-        targets = self._y[self._drawn.ravel()]
-        count = np.maximum(np.bincount(leaf, minlength=self._nodes), 1)
+        leaf, times = self._where.ravel(), self._times.ravel()
+        targets = times * np.tile(self._y, self.trees)
+        squares = targets * np.tile(self._y, self.trees)
+        count = np.maximum(np.bincount(leaf, weights=times, minlength=self._nodes), 1.0)
         self._mean = np.bincount(leaf, weights=targets, minlength=self._nodes) / count
-        squares = np.bincount(leaf, weights=targets * targets, minlength=self._nodes) / count
-        self._variance = np.maximum(squares - self._mean * self._mean, 0.0)
+        mean_square = np.bincount(leaf, weights=squares, minlength=self._nodes) / count
+        self._variance = np.maximum(mean_square - self._mean * self._mean, 0.0)
 
     def leaves(self, x: FloatArray) -> IntArray:
         """The leaf of every row of `x` in every tree, an array (trees, rows); good until `generation` changes."""
@@ -153,7 +166,7 @@ class Forest:
         """`leaves`, by a table for each column where the columns have few values and the trees few leaves."""
         parts = [points.part(column) for column in range(points.rows.shape[1])]
         which = [part.which for part in parts if part.which is not None]
-        lookups, words = self.trees * len(points), -(-self._grown // _WORD)
+        lookups, words = self.trees * len(points), -(-len(self._grown) // _WORD)
         # Rough counts of operations; a level of a tree costs about four times what a column of a table costs.
         tables = self._nodes * sum(len(part.rows) for part in parts) + lookups * words * (len(parts) + 4)
         if len(which) < len(parts) or tables > 4 * self._depth * lookups:
@@ -210,11 +223,9 @@ class Forest:
         return centre, np.sqrt(np.maximum(between, 0.0) + self._variance[leaves].mean(axis=0))
 
     def out_of_bag(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation at each observation of the last growth, by the trees that have not seen it."""
-        n = self._grown
-        rows = np.arange(self.trees)[:, None]
-        unseen = np.ones((self.trees, n), dtype=np.bool_)
-        unseen[rows, self._drawn[:, :n]] = False
+        """Mean and deviation at each observation the trees were just grown from, by the trees that did not draw it."""
+        n = len(self._grown)
+        unseen = self._times[:, :n] == 0.0
         count = np.maximum(unseen.sum(axis=0), 1)
         means, variances = self._mean[self._where[:, :n]], self._variance[self._where[:, :n]]
         centre = (unseen * means).sum(axis=0) / count

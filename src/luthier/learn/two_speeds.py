@@ -174,7 +174,7 @@ def _explained(
     weight = runs.totals(precision.sum(axis=0))
     mean = runs.totals(np.sum(precision * moved, axis=0)) / weight
     data = Observations(runs.x, mean, np.ones(len(mean)), 1.0 / np.sqrt(weight))
-    (process.fit if anew else process.learn)(data)
+    (process.fit if anew else process.condition)(data)
     expected, deviation = process.without_error(data)
     density = np.log(speeds.share / np.sqrt(2.0 * math.pi * speeds.variance))[:, None]
     logs = density - np.log(np.maximum(chances, _LEAST_CHANCE))

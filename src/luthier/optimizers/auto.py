@@ -1,4 +1,4 @@
-"""The search to use when nobody says which."""
+"""The search that is used by default."""
 
 from collections.abc import Sequence
 
@@ -24,8 +24,8 @@ class Automatic:
             self._search = ExhaustiveSearch(space, seed=seed, budget=budget, shuffled=True)
         else:
             initial = start_size(_INITIAL, budget)
-            belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_), seed=seed)
-            self._search = ModelSearch(space, belief, seed=seed, initial=initial)
+            model = Ensemble(np.asarray(space.ordered, dtype=np.bool_), seed=seed)
+            self._search = ModelSearch(space, model, seed=seed, initial=initial)
 
     def ask(self, count: int, running: Sequence[Config]) -> Sequence[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""

@@ -1,17 +1,16 @@
-"""Search by a forest: cheap with thousands of observations, and at home where functions have sharp borders."""
+"""Search by a forest: cheap with thousands of observations, and good for functions with sharp borders."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from luthier.designs import DESIGNS
-from luthier.learn.kernels import BoolArray
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.ensemble import Ensemble
-from luthier.optimizers.members import ForestMember
 from luthier.optimizers.model_search import ModelSearch
 from luthier.optimizers.option_checks import check_count, check_known
 from luthier.optimizers.start import start_size
+from luthier.optimizers.surrogates import ForestSurrogate
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
@@ -21,7 +20,8 @@ _INITIAL = 10
 class ForestSearch:
     """Starts with a `design` of `initial` points, then takes what a forest finds most promising.
 
-    Whatever has been told counts towards `initial`. Runs under way are believed to end as predicted.
+    Whatever has been told counts towards `initial`. Running configurations are assumed to end as
+    predicted.
     """
 
     def __init__(
@@ -39,8 +39,9 @@ class ForestSearch:
         check_known("forest", "design", design, DESIGNS)
         check_known("forest", "acquisition", acquisition, ACQUISITIONS)
         first = start_size(_INITIAL, budget) if initial is None else initial
-        belief = Ensemble(np.asarray(space.ordered, dtype=np.bool_), _one_forest, acquisition, seed=seed)
-        self._search = ModelSearch(space, belief, seed=seed, initial=first, design=DESIGNS[design])
+        ordered = np.asarray(space.ordered, dtype=np.bool_)
+        model = Ensemble(ordered, lambda columns: (ForestSurrogate(columns),), acquisition, seed=seed)
+        self._search = ModelSearch(space, model, seed=seed, initial=first, design=DESIGNS[design])
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
@@ -49,7 +50,3 @@ class ForestSearch:
     def tell(self, finished: Sequence[Trial]) -> None:
         """Learn from trials; the model follows when it is next needed."""
         self._search.tell(finished)
-
-
-def _one_forest(ordered: BoolArray) -> Sequence[ForestMember]:
-    return (ForestMember(ordered),)

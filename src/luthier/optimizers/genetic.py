@@ -52,7 +52,7 @@ class GeneticSearch:
         check_known("genetic", "selection", selection, ("tournament", "roulette"))
         check_known("genetic", "crossover", crossover, CROSSOVERS)
         check_share("genetic", "mutation", mutation)
-        self._history, self._seed, self._asked = History(space), seed, 0
+        self._history, self._seed = History(space), seed
         self._start = Start(space, start_size(population, budget, least=2), seed=seed)
         self._population, self._elite = population, elite
         self._tournament = tournament if selection == "tournament" else None
@@ -60,7 +60,7 @@ class GeneticSearch:
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
-        rng = np.random.default_rng([self._seed, self._asked])
+        rng = self._history.generator(self._seed, running)
         taken = self._history.taken(running)
         chosen = self._start.next(count, taken)
         taken.update(chosen)
@@ -68,7 +68,6 @@ class GeneticSearch:
         while len(chosen) < count and (offspring := self._offspring(parents, taken, rng)) is not None:
             chosen.append(offspring)
             taken.add(offspring)
-        self._asked += bool(chosen)
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:

@@ -6,11 +6,12 @@ import numpy as np
 
 from luthier.designs import DESIGNS
 from luthier.learn.kernels import FAMILIES, Family
-from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition, NoisyAcquisition
+from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
+from luthier.optimizers.ensemble import Ensemble
 from luthier.optimizers.model_search import ModelSearch
 from luthier.optimizers.option_checks import check_count, check_known
 from luthier.optimizers.start import start_size
-from luthier.optimizers.surrogate import NOISY_ACQUISITIONS, Surrogate
+from luthier.optimizers.surrogates import GaussianSurrogate
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
@@ -20,8 +21,8 @@ _FEWEST_INITIAL = 5
 class GaussianProcessSearch:
     """Starts with a `design` of `initial` points, then maximises an acquisition (EI: Jones et al. 1998).
 
-    Acquisitions are `ei`, `pi` and `lcb`, and for noisy runs `nei`, `aei` and `eqi`. Whatever has been told counts
-    towards `initial`. Runs under way are believed to end as predicted; `nei` draws how they may end.
+    Acquisitions are `ei`, `pi` and `lcb`. Whatever has been told counts towards `initial`. Running configurations are
+    assumed to end as predicted.
     """
 
     def __init__(
@@ -33,17 +34,18 @@ class GaussianProcessSearch:
         initial: int | None = None,
         design: str = "latin-hypercube",
         kernel: Family = "matern52",
-        acquisition: Acquisition | NoisyAcquisition = "ei",
+        acquisition: Acquisition = "ei",
     ) -> None:
         if initial is not None:
             check_count("gp", "initial", initial, 1)
         check_known("gp", "design", design, DESIGNS)
         check_known("gp", "kernel", kernel, FAMILIES)
-        check_known("gp", "acquisition", acquisition, (*ACQUISITIONS, *NOISY_ACQUISITIONS))
-        surrogate = Surrogate(np.asarray(space.ordered, dtype=np.bool_), kernel, acquisition, seed=seed)
+        check_known("gp", "acquisition", acquisition, ACQUISITIONS)
+        ordered = np.asarray(space.ordered, dtype=np.bool_)
+        model = Ensemble(ordered, lambda columns: (GaussianSurrogate(columns, kernel),), acquisition, seed=seed)
         wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
         first = start_size(wanted, budget) if initial is None else initial
-        self._search = ModelSearch(space, surrogate, seed=seed, initial=first, design=DESIGNS[design])
+        self._search = ModelSearch(space, model, seed=seed, initial=first, design=DESIGNS[design])
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""

@@ -25,7 +25,6 @@ _POOL, _CENTRES, _ROUNDS = 2_000, 20, 3
 _MARGIN = 0.5  # how far beyond the worst of the front a new end of it still counts, as a share of the front's width
 _ORDINARY = 0.75  # a value that so many of the measured ones are below counts in any case
 _LEAST_MARGIN = 0.01
-_RECONSIDER = 4  # the scale is chosen anew when one in so many values is new
 _TIE = 9
 
 
@@ -33,8 +32,8 @@ class ParetoSearch:
     """Looks for the configuration that is expected to add most hypervolume to the front (Emmerich et al. 2006).
 
     Every objective has a Gaussian process of its own, on a linear or logarithmic scale, whichever predicts better;
-    volumes are measured on the linear one. Runs under way are believed to end as predicted. While no trial has more
-    than one objective, this is `GaussianProcessSearch`.
+    volumes are measured on the linear one. Running configurations are assumed to end as predicted. While no trial has
+    more than one objective, this is `GaussianProcessSearch`.
     """
 
     most_objectives = 3
@@ -42,7 +41,7 @@ class ParetoSearch:
     def __init__(self, space: Space, *, seed: int, budget: int | None = None) -> None:
         self._single = GaussianProcessSearch(space, seed=seed, budget=budget)
         self._history = History(space)
-        self._seed, self._budget, self._asked = seed, budget, 0
+        self._seed, self._budget = seed, budget
         self._start: Start | None = None
         self._objectives: int | None = None
         self._models: _Models | None = None
@@ -61,10 +60,9 @@ class ParetoSearch:
             self._start = Start(self._history.space, start_size(wanted, self._budget), seed=self._seed)
         chosen = self._start.next(count, taken)
         if len(chosen) < count:
-            rng = np.random.default_rng([self._seed, self._asked, 2])
+            rng = self._history.generator(self._seed, running)
             with one_thread():
                 chosen += self._from_models(count - len(chosen), [*running, *chosen], rng)
-        self._asked += bool(chosen)
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:
@@ -90,13 +88,13 @@ class ParetoSearch:
             self._models = _Models(space, self._objectives or 1)
         self._models.learn(self._history)
         taken = {_key(codes) for codes in self._history.codes()} | {_key(codes) for codes in space.codes(list(running))}
-        self._models.believe(space.to_unit(space.codes(list(running))))
+        self._models.assume(space.to_unit(space.codes(list(running))))
         chosen: list[Config] = []
         while len(chosen) < count and (codes := self._best(self._models, taken, rng)) is not None:
             chosen.append(space.decode(codes))
             taken.add(_key(codes))
-            self._models.believe(space.to_unit(codes[None, :]))
-        self._models.disbelieve()
+            self._models.assume(space.to_unit(codes[None, :]))
+        self._models.forget_assumed()
         return chosen
 
     def _best(self, models: "_Models", taken: set[bytes], rng: np.random.Generator) -> FloatArray | None:
@@ -143,41 +141,59 @@ class _Models:
     """A model for each objective, and one for whether a run yields numbers at all."""
 
     def __init__(self, space: Space, objectives: int) -> None:
-        ordered = np.asarray(space.ordered, dtype=np.bool_)
-        self._objectives = [_Objective(ordered) for _ in range(objectives)]
-        self._success, self._failures = GaussianProcess(ordered), 0
-        self._units = np.empty((0, len(ordered)))
-        self._believed = self._units
+        self._ordered, self._count = np.asarray(space.ordered, dtype=np.bool_), objectives
+        self._snapshot: Sequence[Trial] | None = None
+        self._failures = 0
+        self._units = np.empty((0, len(self._ordered)))
+        self._assumed = self._units
+        self._forget_fit()
+
+    def _forget_fit(self) -> None:
+        self._objectives = [_Objective(self._ordered) for _ in range(self._count)]
+        self._success = GaussianProcess(self._ordered)
 
     def learn(self, history: History) -> None:
         """Take `history` for all that is known."""
-        units, trials = history.units(), history.trials
+        units = history.units()
+        if history.snapshot is not self._snapshot:
+            self._snapshot = history.snapshot
+            self._forget_fit()
+            self._learn(units, history.snapshot, fit=True)
+        self._learn(units, history.trials, fit=False)
+
+    def _learn(self, units: FloatArray, trials: Sequence[Trial], *, fit: bool) -> None:
+        """Take `trials` for all that is known; to `fit` the models to them comes before anything else is learnt."""
+        units = units[: len(trials)]
         measured = np.array([trial.estimate is not None for trial in trials], dtype=np.bool_)
         self._units = units[measured]
-        for place, objective in enumerate(self._objectives):
+        for place, objective in enumerate(self._objectives if measured.any() else []):
             known = [(trial.estimate, *trial.others)[place] for trial in trials if trial.estimate is not None]
-            objective.learn(self._units, [guess for guess in known if guess is not None])
+            objective.learn(self._units, [guess for guess in known if guess is not None], fit=fit)
         failed = np.array([trial.estimate is None and not _lost(trial) for trial in trials], dtype=np.bool_)
         self._failures = int(failed.sum())
         if self._failures:
             told = failed | measured
-            self._success.learn(Observations.single(units[told], measured[told].astype(np.float64)))
+            data = Observations.single(units[told], measured[told].astype(np.float64))
+            if fit:
+                self._success.fit(data, anew=True)
+            else:
+                self._success.condition(data)
 
-    def believe(self, units: FloatArray) -> None:
-        """Take runs under way for ended as predicted."""
-        self._believed = np.concatenate((self._believed, units))
+    def assume(self, units: FloatArray) -> None:
+        """Assume that each row of `units` was measured as predicted."""
+        self._assumed = np.concatenate((self._assumed, units))
         for objective in self._objectives:
-            objective.process.believe(units)
+            objective.process.assume(units)
 
-    def disbelieve(self) -> None:
-        """Take every belief back."""
-        self._believed = self._believed[:0]
+    def forget_assumed(self) -> None:
+        """Take back every `assume`."""
+        self._assumed = self._assumed[:0]
         for objective in self._objectives:
-            objective.process.disbelieve()
+            objective.process.forget_assumed()
 
     def means(self) -> FloatArray:
-        """What the models say about the configurations measured or believed: no lucky run is in it."""
-        units = np.concatenate((self._units, self._believed))
+        """What the models say about the configurations measured or assumed: no lucky run is in it."""
+        units = np.concatenate((self._units, self._assumed))
         columns = [(objective, objective.process.predict(units)[0]) for objective in self._objectives]
         return np.stack([np.exp(mean) if objective.logarithmic else mean for objective, mean in columns], axis=1)
 
@@ -185,7 +201,7 @@ class _Models:
         """Where the front is, or some of it."""
         rows = np.flatnonzero(_is_front(self.means()))
         chosen = rows if len(rows) <= _CENTRES else rng.choice(rows, _CENTRES, replace=False)
-        return np.asarray(np.concatenate((self._units, self._believed))[chosen], dtype=np.float64)
+        return np.asarray(np.concatenate((self._units, self._assumed))[chosen], dtype=np.float64)
 
     def log_promise(self, points: _Points) -> FloatArray:
         """The log expected hypervolume improvement at each point, plus the log odds that it yields numbers."""
@@ -216,32 +232,30 @@ class _Objective:
 
     def __init__(self, ordered: BoolArray) -> None:
         self._plain, self._logarithms = GaussianProcess(ordered), GaussianProcess(ordered)
-        self._considered = 0
-        self.logarithmic = False
+        self._prefers_logarithms = self.logarithmic = False
 
     @property
     def process(self) -> GaussianProcess:
         """The model in use."""
         return self._logarithms if self.logarithmic else self._plain
 
-    def learn(self, x: FloatArray, estimates: Sequence[Estimate]) -> None:
-        """Take `estimates` at the rows of `x` for all that is known."""
+    def learn(self, x: FloatArray, estimates: Sequence[Estimate], *, fit: bool) -> None:
+        """Take `estimates` at the rows of `x` for all that is known; `fit` the models and choose between them first."""
         values = np.array([guess.value for guess in estimates])
         share = np.array([1.0 / guess.count for guess in estimates])
         largest = float(np.max(np.abs(values))) or 1.0
         plain = Observations(x, values / largest, share, np.zeros(len(values)))
         positive = bool(np.all(plain.y > 0.0))
         logarithms = replace(plain, y=np.log(plain.y)) if positive else plain
-        if positive and len(values) >= self._considered + max(1, self._considered // _RECONSIDER):
-            self._considered = len(values)
-            self._plain.learn(plain)
-            self._logarithms.learn(logarithms)
-            # Densities of y itself: that of log y times the Jacobian 1/y.
-            density = self._logarithms.leave_one_out_log_density() - float(logarithms.y.sum())
-            self.logarithmic = density >= self._plain.leave_one_out_log_density()
-            return
-        self.logarithmic = self.logarithmic and positive
-        self.process.learn(logarithms if self.logarithmic else plain)
+        if fit:
+            self._plain.fit(plain, anew=True)
+            if positive:
+                self._logarithms.fit(logarithms, anew=True)
+                # Densities of y itself: that of log y times the Jacobian 1/y.
+                density = self._logarithms.leave_one_out_log_density() - float(logarithms.y.sum())
+                self._prefers_logarithms = density >= self._plain.leave_one_out_log_density()
+        self.logarithmic = self._prefers_logarithms and positive
+        self.process.condition(logarithms if self.logarithmic else plain)
 
 
 def _most_promising(

@@ -158,7 +158,7 @@ class Conversation:
     """
 
     def __init__(self, space: Space, seed: int, course: Callable[[Field], Course]) -> None:
-        self._history, self._field, self._seed, self._asked = History(space), Field(space, seed), seed, 0
+        self._history, self._field, self._seed = History(space), Field(space, seed), seed
         self._course = course(self._field)
         self._over = False
         self._needed: list[Config] = []
@@ -167,7 +167,7 @@ class Conversation:
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
-        rng = np.random.default_rng([self._seed, self._asked])
+        rng = self._history.generator(self._seed, running)
         taken = self._history.taken(running)
         chosen: list[Config] = []
         for config in (*self._needed, *self._perhaps):
@@ -177,7 +177,6 @@ class Conversation:
         while len(chosen) < count and (spare := self._spare(taken, rng)) is not None:
             chosen.append(spare)
             taken.add(spare)
-        self._asked += bool(chosen)
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:

@@ -1,0 +1,182 @@
+"""Models of different kinds behind one interface, so that they can be compared and blended."""
+
+from collections.abc import Sequence
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from luthier.learn.forest import Forest
+from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
+from luthier.learn.kernels import BoolArray, Family, FloatArray
+from luthier.learn.points import IntArray, PointSet
+
+_LEAST_DEVIATION = 0.01
+_DOUBT = 0.02  # no chance is below that, or above 1 minus that
+_TREE_DOUBT = 0.05
+
+
+class CachedPoints:
+    """Points that predictions are asked for many times; what each model computed for them is kept."""
+
+    def __init__(self, units: FloatArray) -> None:
+        self.units = units
+        self._points = PointSet(units)
+        self._fixed: WeakKeyDictionary[GaussianProcess, FixedPoints] = WeakKeyDictionary()
+        self._leaves: WeakKeyDictionary[Forest, tuple[int, IntArray]] = WeakKeyDictionary()
+
+    def fixed(self, process: GaussianProcess) -> FixedPoints:
+        """The points as `process` follows them."""
+        if process not in self._fixed:
+            self._fixed[process] = FixedPoints(self._points)
+        return self._fixed[process]
+
+    def leaves(self, forest: Forest) -> IntArray:
+        """The leaves of the points in the trees `forest` has now."""
+        generation, leaves = self._leaves.get(forest, (-1, None))
+        if leaves is None or generation != forest.generation:
+            leaves = forest.leaves_of(self._points)
+            self._leaves[forest] = (forest.generation, leaves)
+        return leaves
+
+
+class Surrogate(Protocol):
+    """A model of targets that have mean 0 and deviation 1, or are 0 and 1.
+
+    What it predicts depends on the data of the last `fit` and the last `condition` alone.
+    """
+
+    most: int
+    """It is too slow for more observations than that."""
+
+    def fit(self, data: Observations) -> None:
+        """Choose what is expensive to choose, and take `data` for all that is known."""
+        ...
+
+    def condition(self, data: Observations) -> None:
+        """Take `data` for all that is known, with what the last `fit` has chosen."""
+        ...
+
+    def left_out(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each observation of the last `fit`, predicted without it."""
+        ...
+
+    def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
+        """Mean and deviation at points, and the lowest mean so far."""
+        ...
+
+    def noise(self) -> float:
+        """The deviation of a single measurement from what is predicted."""
+        ...
+
+    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The chance of a 1, where targets are 0 or 1, given predictions of a measurement."""
+        ...
+
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured as predicted."""
+        ...
+
+    def forget_assumed(self) -> None:
+        """Take back every `assume`."""
+        ...
+
+
+class GaussianSurrogate:
+    """A Gaussian process."""
+
+    most = 1_200
+
+    def __init__(self, ordered: BoolArray, family: Family) -> None:
+        self._process = GaussianProcess(ordered, family)
+
+    def fit(self, data: Observations) -> None:
+        """Choose the hyper-parameters, and take `data` for all that is known."""
+        self._process.fit(data, anew=True)
+
+    def condition(self, data: Observations) -> None:
+        """Take `data` for all that is known, with the hyper-parameters of the last `fit`."""
+        self._process.condition(data)
+
+    def left_out(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each observation of the last `fit`, predicted without it."""
+        return self._process.leave_one_out()
+
+    def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
+        """Mean and deviation at points, and the lowest mean at the points observed or assumed."""
+        mean, deviation = points.fixed(self._process).predict(self._process)
+        least = self._process.to_targets(np.array([self._process.incumbent_standard()]), np.zeros(1))[0]
+        return mean, deviation, float(least[0])
+
+    def noise(self) -> float:
+        """The deviation of a single measurement from what is predicted."""
+        return self._process.noise_deviation()
+
+    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The chance of a 1 by least-squares classification (Rasmussen & Williams 2006, section 6.5)."""
+        from scipy.special import ndtr
+
+        chance = ndtr((mean - 0.5) / np.maximum(deviation, _LEAST_DEVIATION))
+        return np.asarray(_DOUBT + (1.0 - 2.0 * _DOUBT) * chance, dtype=np.float64)
+
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured as predicted."""
+        self._process.assume(x)
+
+    def forget_assumed(self) -> None:
+        """Take back every `assume`."""
+        self._process.forget_assumed()
+
+
+class ForestSurrogate:
+    """A forest; its deviation has a floor, as trees that agree may all be wrong."""
+
+    most = 1_000_000
+
+    def __init__(self, ordered: BoolArray, trees: int = 32) -> None:
+        self._forest = Forest(ordered, trees)
+        self._measured = Observations.single(np.empty((0, len(ordered))), np.empty(0))
+
+    def fit(self, data: Observations) -> None:
+        """Grow trees, and take `data` for all that is known."""
+        self._measured = data
+        self._forest.grow(data.x, data.y)
+
+    def condition(self, data: Observations) -> None:
+        """Take `data` for all that is known, in the trees of the last `fit`."""
+        self._measured = data
+        self._forest.fill(data.x, data.y)
+
+    def left_out(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each observation of the last `fit`, by the trees that did not draw it."""
+        mean, deviation = self._forest.out_of_bag()
+        return mean, np.maximum(deviation, _LEAST_DEVIATION)
+
+    def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
+        """Mean and deviation at points, and the lowest target so far."""
+        mean, deviation = self._forest.predict(points.leaves(self._forest))
+        return mean, np.maximum(deviation, _LEAST_DEVIATION), float(self._measured.y.min())
+
+    def noise(self) -> float:
+        """Nothing: what trees cannot explain is in their deviation."""
+        return 0.0
+
+    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The chance of a 1: the mean, never quite certain."""
+        del deviation
+        return _TREE_DOUBT + (1.0 - 2.0 * _TREE_DOUBT) * mean
+
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured as predicted; the trees stay as they are."""
+        if len(x):
+            mean, _ = self._forest.predict(self._forest.leaves(x))
+            self._forest.add(x, mean)
+
+    def forget_assumed(self) -> None:
+        """Take back every `assume`."""
+        self._forest.remove_after(len(self._measured.y))
+
+
+def all_surrogates(ordered: BoolArray) -> Sequence[Surrogate]:
+    """One model for smooth functions, one for rough ones, one for functions with sharp borders."""
+    return GaussianSurrogate(ordered, "matern52"), GaussianSurrogate(ordered, "laplace"), ForestSurrogate(ordered)
