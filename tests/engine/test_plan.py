@@ -301,10 +301,10 @@ def test_a_batch_of_orders_is_what_one_after_the_other_would_be() -> None:
     options = {"budget": 14, "optimizer": "exhaustive", "sentinels": 3, "resample": "static:2", "verify_pairs": 0}
     together, alone = (plan_of(Experiment(space=SPACE, workers=5, **options)) for _ in range(2))  # type: ignore[arg-type]  # options of every type
     while orders := together.orders(5, 0.0):
-        expected = []
-        while len(expected) < 5 and (order := alone.orders(1, 0.0)):
-            expected += order
-            submit(alone, order[0])
+        expected: list[Order] = []
+        while len(expected) < 5 and (one := alone.orders(1, 0.0)):
+            expected += one
+            submit(alone, one[0])
         assert orders == expected
         for order in orders:
             submit(together, order)

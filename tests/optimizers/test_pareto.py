@@ -160,6 +160,10 @@ def test_a_rough_life_with_two_objectives(kind: str, scale: float) -> None:
                 pair = trial_of(config, (scale * value, scale * (3.0 - value)))
                 problem = Lost("node") if step % 2 else Failed("exit 1")
                 life.tell(unmeasured(config, problem) if (step + turn) % 4 == 1 else pair)
+        if step % 4 == 3:
+            other = make_optimizer("pareto", space, seed=1, budget=30)
+            other.tell(lives[0].log)
+            assert other.ask(2, lives[0].running) == lives[0].optimizer.ask(2, lives[0].running)
     assert lives[0].asked == lives[1].asked
     assert len(lives[0].told) >= min(10, space.size or 10)
 

@@ -9,9 +9,9 @@ from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.exploration import Exploration, explains_nothing
 from luthier.optimizers.history import History
+from luthier.optimizers.scales import MakeScale, Warp, scaled
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, Surrogate, all_surrogates
 from luthier.optimizers.targets import Known, expected_above
-from luthier.optimizers.warp import Warp
 from luthier.trial import Trial
 
 # The constants were chosen by experiment: docs/decisions/0004-search.md.
@@ -75,6 +75,8 @@ class Blend:
 
     def _score(self, surrogate: Surrogate, y: FloatArray, mean: FloatArray, deviation: FloatArray) -> float:
         """The mean log probability of the observations, each predicted without itself."""
+        if len(self._surrogates) == 1:
+            return 0.0  # nothing to compare with
         if self._is_binary:
             chance = surrogate.chance(mean, deviation)
             return float(np.mean(np.log(np.where(y > 0.5, chance, 1.0 - chance))))
@@ -117,6 +119,9 @@ class Ensemble:
 
     What it says depends on the history alone. Hyper-parameters, trees and weights are those of the last snapshot, and
     the models are then conditioned on everything that is known.
+
+    The models see values on a scale that `choose_scale` picks at a snapshot. If it `explores_when_stuck`, deviations
+    are taken to be larger while nothing better is found, and after a while some suggestions are drawn at random.
     """
 
     def __init__(
@@ -126,8 +131,11 @@ class Ensemble:
         acquisition: Acquisition = "ei",
         *,
         seed: int,
+        explores_when_stuck: bool = True,
+        choose_scale: Callable[[Observations], MakeScale] = lambda _: Warp.of,
     ) -> None:
         self._ordered, self._make = ordered, surrogates
+        self._explores_when_stuck, self._choose_scale = explores_when_stuck, choose_scale
         self._acquisition = ACQUISITIONS[acquisition]
         self._exploration = Exploration(ordered, seed=seed)
         self._snapshot: Sequence[Trial] | None = None
@@ -139,6 +147,7 @@ class Ensemble:
         self._values = Blend(self._make(self._ordered), is_binary=False)
         self._successes = Blend(self._make(self._ordered), is_binary=True)
         self._bounded = GaussianProcess(self._ordered)
+        self._scale: MakeScale = Warp.of
 
     def learn(self, history: History) -> None:
         """Take `history` for all that is known."""
@@ -150,8 +159,9 @@ class Ensemble:
         self._measured, self._failures = int(known.measured.sum()), int(known.failed.sum())
         self._told = self._turn = len(known.trials)
         if self._measured:
-            values = known.estimates().y
-            self._doubt, self._is_stuck = _doubt(values), _idle(values, _IMPROVEMENT) >= _RANDOM_AFTER
+            if self._explores_when_stuck:
+                values = known.estimates().y
+                self._doubt, self._is_stuck = _doubt(values), _idle(values, _IMPROVEMENT) >= _RANDOM_AFTER
             self._values.learn(self._targets(known))
         if self._values.explains_nothing:
             self._exploration.learn(units[known.measured | known.failed | known.bounded])
@@ -161,20 +171,24 @@ class Ensemble:
     def _fit(self, known: Known) -> None:
         self._forget_fit()
         if known.measured.any():
+            data = known.estimates()
+            self._scale = self._choose_scale(data)
             if known.bounded.any():
-                self._bounded.fit(_warped(known.estimates()), anew=True)
+                self._bounded.fit(scaled(data, self._scale(data.y)), anew=True)
             self._values.fit(self._targets(known))
         if known.failed.any():
             self._successes.fit(known.successes())
 
     def _targets(self, known: Known) -> Observations:
         """The values, and for each lower bound the value that is expected above it, on the scale of the models."""
-        data, bounded = _warped(known.estimates()), known.bounded
+        estimates, bounded = known.estimates(), known.bounded
+        scale = self._scale(estimates.y)
+        data = scaled(estimates, scale)
         if not bounded.any():
             return data
         y, share, error = np.empty(len(known.x)), np.ones(len(known.x)), np.zeros(len(known.x))
         y[known.measured], share[known.measured], error[known.measured] = data.y, data.share, data.error
-        y[bounded] = Warp.of(known.estimates().y)(known.bounds[bounded])
+        y[bounded] = scale(known.bounds[bounded])
         if len(data.y) <= GaussianSurrogate.most:
             self._bounded.condition(data)
             y[bounded] = expected_above(self._bounded, known.x[bounded], y[bounded])
@@ -184,8 +198,7 @@ class Ensemble:
     def log_promise(self, points: CachedPoints) -> FloatArray:
         """How promising each point is: by the model whose turn it is, plus the log chance that it yields a number.
 
-        When nothing better was found for long, some suggestions are drawn at random, as models may all be wrong in the
-        same way. Before anything was measured, and while no model explains what was, it explores.
+        Before anything was measured, and while no model explains what was, it explores.
         """
         if self._measured and self._is_stuck and self._turn % _RANDOM_EVERY == 0:
             promise = self._exploration.at_random(points, self._turn)
@@ -209,11 +222,6 @@ class Ensemble:
         self._turn = self._told
         self._values.forget_assumed()
         self._exploration.forget_assumed()
-
-
-def _warped(data: Observations) -> Observations:
-    warp = Warp.of(data.y)
-    return Observations(data.x, warp(data.y), data.share, warp.errors(data.y, data.error))
 
 
 def _doubt(y: FloatArray) -> float:

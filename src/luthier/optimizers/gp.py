@@ -10,6 +10,7 @@ from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.ensemble import Ensemble
 from luthier.optimizers.model_search import ModelSearch
 from luthier.optimizers.option_checks import check_count, check_known
+from luthier.optimizers.scales import linear_or_logarithmic
 from luthier.optimizers.start import start_size
 from luthier.optimizers.surrogates import GaussianSurrogate
 from luthier.space import Space
@@ -21,6 +22,7 @@ _FEWEST_INITIAL = 5
 class GaussianProcessSearch:
     """Starts with a `design` of `initial` points, then maximises an acquisition (EI: Jones et al. 1998).
 
+    The process sees the values or, where these are predicted better, their logarithms.
     Acquisitions are `ei`, `pi` and `lcb`. Whatever has been told counts towards `initial`. Running configurations are
     assumed to end as predicted.
     """
@@ -42,7 +44,14 @@ class GaussianProcessSearch:
         check_known("gp", "kernel", kernel, FAMILIES)
         check_known("gp", "acquisition", acquisition, ACQUISITIONS)
         ordered = np.asarray(space.ordered, dtype=np.bool_)
-        model = Ensemble(ordered, lambda columns: (GaussianSurrogate(columns, kernel),), acquisition, seed=seed)
+        model = Ensemble(
+            ordered,
+            lambda columns: (GaussianSurrogate(columns, kernel),),
+            acquisition,
+            seed=seed,
+            explores_when_stuck=False,
+            choose_scale=lambda data: linear_or_logarithmic(data, ordered, kernel),
+        )
         wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
         first = start_size(wanted, budget) if initial is None else initial
         self._search = ModelSearch(space, model, seed=seed, initial=first, design=DESIGNS[design])

@@ -121,9 +121,7 @@ class Worker:
 
     def _start(self, record: Record, child: _Child) -> None:
         if record.owner is not None and record.owner.host != platform.node():
-            self.books.desk.enqueue(
-                record.id, record.owner
-            )  # the new process need not judge again
+            self.books.desk.enqueue(record.id, record.owner)  # the new process need not judge again
         child.tries += 1
         child.not_before = self.clock() + min(2.0**child.tries, _LONGEST_PAUSE_S)
         environment = dict(os.environ)
