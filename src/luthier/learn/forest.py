@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.learn.points import IntArray, PointSet
@@ -15,11 +16,10 @@ _WORD = 64  # bits
 class Forest:
     """Trees whose cuts are drawn at random, one per column, and the best is kept (Geurts et al. 2006).
 
-    `grow` the trees first; then `fill` their leaves with whatever is known.
-
-    An ordered column is cut at a uniform position between the values present, an unordered one parts one category from
-    the rest; every tree sees its own bootstrap sample. Nodes of all trees are numbered together, roots first; the
-    children of a node stand side by side, and a leaf is its own left child.
+    `grow` the trees first; then `fill` their leaves with whatever is known. An ordered column is cut at a uniform
+    position between the values present, an unordered one separates one category from the rest; every tree sees its own
+    bootstrap sample. Nodes are numbered over all trees, roots first; children have successive numbers, and a leaf is
+    its own left child.
     """
 
     def __init__(self, ordered: BoolArray, trees: int = 32) -> None:
@@ -29,10 +29,16 @@ class Forest:
         self._x, self._y = self._grown, np.empty(0)
         self._times = np.empty((trees, 0))  # how often each tree has drawn each observation
         self._drawn: dict[bytes, FloatArray] = {}
-        self._where: IntArray = np.empty((trees, 0), dtype=np.intp)
-        self._column, self._left, self._cut = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
         self._clear(0)
+        self._where = self.leaves(self._x)
         self._weigh()
+
+    def _clear(self, most: int) -> None:
+        """Make every tree a single leaf, with room for `most` nodes more."""
+        self._nodes, self._depth = self.trees, 0
+        self._column = np.zeros(self.trees + most, dtype=np.intp)
+        self._cut = np.full(self.trees + most, np.inf)
+        self._left = np.arange(self.trees + most)
 
     def grow(self, x: FloatArray, y: FloatArray) -> None:
         """Grow new trees from targets `y` at the rows of `x`, and fill their leaves with them.
@@ -45,8 +51,8 @@ class Forest:
         self.generation += 1
         drawn: IntArray = rng.integers(n, size=(self.trees, n)) if n else np.empty((self.trees, 0), dtype=np.intp)
         tree = np.repeat(np.arange(self.trees), n)
-        times = np.bincount(tree * n + drawn.ravel(), minlength=self.trees * n) if n else np.empty(0)
-        self._times = times.reshape(self.trees, n).astype(np.float64)
+        self._times = np.zeros((self.trees, n))
+        np.add.at(self._times, (tree, drawn.ravel()), 1.0)
         self._drawn = {row.tobytes(): self._times[:, at] for at, row in enumerate(x)}
         self._clear(self.trees * 2 * n)
         sample, node = drawn.ravel(), tree
@@ -63,9 +69,7 @@ class Forest:
 
         An observation the trees were grown from counts in each of them as often as it was drawn, another one once.
         """
-        known = min(len(self._x), len(x))
-        same = np.all(self._x[:known] == x[:known], axis=1)
-        kept = known if same.all() else int(np.argmin(same))
+        kept = _agreeing(self._x, x)
         once = np.ones(self.trees)
         times = [self._drawn.get(row.tobytes(), once) for row in np.ascontiguousarray(x[kept:])]
         self._add(kept, x[kept:], np.array(times).reshape(len(times), self.trees).T)
@@ -90,21 +94,14 @@ class Forest:
         self._times = np.concatenate((self._times[:, :kept], times), axis=1)
         self._x = np.concatenate((self._x[:kept], x))
 
-    def _clear(self, most: int) -> None:
-        """Make every tree a single leaf, with room for `most` nodes more."""
-        self._nodes, self._depth = self.trees, 0
-        self._column = np.zeros(self.trees + most, dtype=np.intp)
-        self._cut = np.full(self.trees + most, np.inf)
-        self._left = np.arange(self.trees + most)
-        self._where = np.empty((self.trees, 0), dtype=np.intp)
-
     def _split(self, sample: IntArray, node: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Split the nodes of one level (`node` is sorted); return the samples in those that split, by their child."""
         starts = np.flatnonzero(np.concatenate(([True], node[1:] != node[:-1])))
         counts = np.diff(np.append(starts, len(node)))
         own = np.repeat(np.arange(len(starts)), counts)
         values, targets = self._x[sample], self._y[sample]
-        cuts, is_left = self._draw_cuts(values, starts, counts, own, rng)
+        cuts = _random_cuts(self._ordered, values, starts, counts, rng)
+        is_left = np.where(self._ordered, values <= cuts[own], values == cuts[own])
         gain = _explained(is_left, targets, starts, counts)
         best = np.argmax(gain, axis=1)
         varied = np.maximum.reduceat(targets, starts) > np.minimum.reduceat(targets, starts)
@@ -123,17 +120,6 @@ class Forest:
         child = first[mine] + ~is_left[stays, best[mine]]
         order = np.argsort(child, kind="stable")
         return sample[stays][order], child[order]
-
-    def _draw_cuts(
-        self, values: FloatArray, starts: IntArray, counts: IntArray, own: IntArray, rng: np.random.Generator
-    ) -> tuple[FloatArray, BoolArray]:
-        """One random cut per node and column, and which sample goes to its left."""
-        low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-        between = np.minimum(low + rng.random(low.shape) * (high - low), np.nextafter(high, low))
-        picked = values[starts + (rng.random(len(starts)) * counts).astype(np.intp)]
-        cuts = np.where(self._ordered, between, picked)
-        is_left = np.where(self._ordered, values <= cuts[own], values == cuts[own])
-        return cuts, is_left
 
     def _weigh(self) -> None:
         """Mean and variance of the targets in every leaf."""
@@ -193,10 +179,7 @@ class Forest:
         leaves = np.empty((self.trees, len(which[0])), dtype=np.intp)
         for at in range(self.trees):
             for word in range(words):
-                left_over = tables[0][at, :, word].take(which[0])
-                for table, place in zip(tables[1:], which[1:], strict=True):
-                    left_over &= table[at, :, word].take(place)
-                position = np.frexp(left_over.astype(np.float64))[1]  # of the only bit, from 1 on; 0 if there is none
+                position = _only_bit([table[at, :, word] for table in tables], which)
                 here = position > 0
                 leaves[at, here] = leaf[first[at] + word * _WORD + position[here] - 1]
         return leaves
@@ -231,6 +214,31 @@ class Forest:
         centre = (unseen * means).sum(axis=0) / count
         total = (unseen * (variances + (means - centre) ** 2)).sum(axis=0) / count
         return centre, np.sqrt(total)
+
+
+def _agreeing(first: FloatArray, second: FloatArray) -> int:
+    """How many rows are the same from the beginning on."""
+    known = min(len(first), len(second))
+    same = np.all(first[:known] == second[:known], axis=1)
+    return known if same.all() else int(np.argmin(same))
+
+
+def _only_bit(words: Sequence[npt.NDArray[np.uint64]], which: Sequence[IntArray]) -> IntArray:
+    """The position, from 1 on, of the only bit that is set for a point in the words of every column; 0 without one."""
+    left_over = words[0].take(which[0])
+    for word, place in zip(words[1:], which[1:], strict=True):
+        left_over &= word.take(place)
+    return np.asarray(np.frexp(left_over.astype(np.float64))[1], dtype=np.intp)
+
+
+def _random_cuts(
+    ordered: BoolArray, values: FloatArray, starts: IntArray, counts: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """One random cut per node and column; the samples of a node stand together from `starts` on."""
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    between = np.minimum(low + rng.random(low.shape) * (high - low), np.nextafter(high, low))
+    picked = values[starts + (rng.random(len(starts)) * counts).astype(np.intp)]
+    return np.where(ordered, between, picked)
 
 
 def _explained(is_left: BoolArray, targets: FloatArray, starts: IntArray, counts: IntArray) -> FloatArray:

@@ -114,29 +114,13 @@ class GaussianProcess:
         """
         self._scale = self._fit_scale = _Scale.of(data.y)
         if len(data.y) > 1 and np.ptp(self._scale.inward(data.y)) > 0.0:
-            self.hyper = self._most_probable(data, anew=anew or not self._is_fitted)
+            start = None if anew or not self._is_fitted else self.hyper
+            self.hyper = _most_probable(self.kernel, data, self._scale, start)
         elif anew:
             self.hyper = Hyperparameters.from_log(weak_prior(self.kernel).centre)
         self._is_fitted = True
         self._forget_all()
         self.condition(data)
-
-    def _most_probable(self, data: Observations, *, anew: bool) -> Hyperparameters:
-        prior = weak_prior(self.kernel)
-        if not anew:
-            stages = [(_FIT_POINTS, _WARM_ITERATIONS)]
-        elif len(data.y) <= _ROUGH_FIT_POINTS:
-            stages = [(_ROUGH_FIT_POINTS, _COLD_ITERATIONS)]
-        else:
-            stages = [(_ROUGH_FIT_POINTS, _COLD_ITERATIONS), (_FIT_POINTS, _WARM_ITERATIONS)]
-        found = prior.centre if anew else self.hyper.to_log()
-        y = self._scale.inward(data.y)
-        for most, iterations in stages:
-            chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp))
-            extra = self._scale.deviations_inward(data.error[chosen]) ** 2
-            evidence = Evidence(self.kernel, data.x[chosen], y[chosen], data.share[chosen], extra)
-            found = most_probable(evidence, [found], prior, iterations)
-        return Hyperparameters.from_log(found)
 
     def condition(self, data: Observations) -> None:
         """Take `data` for all that is known; the hyper-parameters stay as they are."""
@@ -282,6 +266,24 @@ class GaussianProcess:
         # Rasmussen & Williams 2006, eq. 5.12.
         precision = np.diagonal(inverse_from_cholesky(lower))
         return solve_cholesky(lower, self._y - self.mean) / precision, precision
+
+
+def _most_probable(kernel: Kernel, data: Observations, scale: _Scale, start: Hyperparameters | None) -> Hyperparameters:
+    """The most probable hyper-parameters, looked for from `start` on, or else from the prior and with more care."""
+    prior = weak_prior(kernel)
+    if start is not None:
+        found, stages = start.to_log(), [(_FIT_POINTS, _WARM_ITERATIONS)]
+    elif len(data.y) <= _ROUGH_FIT_POINTS:
+        found, stages = prior.centre, [(_ROUGH_FIT_POINTS, _COLD_ITERATIONS)]
+    else:
+        found, stages = prior.centre, [(_ROUGH_FIT_POINTS, _COLD_ITERATIONS), (_FIT_POINTS, _WARM_ITERATIONS)]
+    y = scale.inward(data.y)
+    for most, iterations in stages:
+        chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp))
+        extra = scale.deviations_inward(data.error[chosen]) ** 2
+        evidence = Evidence(kernel, data.x[chosen], y[chosen], data.share[chosen], extra)
+        found = most_probable(evidence, [found], prior, iterations)
+    return Hyperparameters.from_log(found)
 
 
 class FixedPoints:
