@@ -40,9 +40,7 @@ def states_an_improvement(noise: str, seed: int, optimizer: str, budget: int) ->
     experiment = Experiment(space=SPACE, measure="returned", optimizer=optimizer, seed=seed, budget=budget)
     store = open_store("memory:")
     record = store.create(noise, experiment.to_json(), 0.0)
-    _, result = carry_on(
-        store, record, experiment, lambda *_: ReplayRunner(machine(noise, seed)), watch=lambda *_: None
-    )
+    _, result = carry_on(store, record, experiment, ReplayRunner(machine(noise, seed)), watch=lambda *_: None)
     return result.improved
 
 

@@ -26,11 +26,11 @@ from urllib.parse import urlsplit
 import numpy as np
 
 import luthier as lt
-from luthier.engine.ownership import claim
 from luthier.spec import Experiment
 from luthier.store import open_books
 from luthier.store.base import Origin, Owner
-from luthier.store.books import Books
+from luthier.store.ownership import claim
+from luthier.store.server_store import Books
 from luthier.trial import Completed, Config, Run
 
 TRIALS = 10_000

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import fmean, geometric_mean, median
 
 from benchmarks.noisy_systems import Machine, System, known_systems
-from luthier.engine.recommendation import best_of, winner_of
+from luthier.analysis.recommendation import best_of, winner_of
 from luthier.engine.session import carry_on
 from luthier.runners.replay import Answer, Answers, ReplayRunner
 from luthier.spec import Experiment
@@ -102,7 +102,7 @@ def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
     )
     store = open_store("memory:")
     record = store.create(system.name, experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, lambda *_: ReplayRunner(answers), watch=lambda *_: None)
+    _, result = carry_on(store, record, experiment, ReplayRunner(answers), watch=lambda *_: None)
     trials = result.trials if not system.maximize else [_turned(trial) for trial in result.trials]
     lowest, winner = best_of(trials), winner_of(system.space, trials, result.estimator)
     if lowest is None or winner is None:

@@ -26,7 +26,6 @@ from luthier.runners.slurm import Batch, SlurmRunner
 from luthier.space import Integer, Space
 from luthier.spec import Experiment
 from luthier.store import open_store
-from luthier.store.base import Record
 from luthier.trial import Completed, Config, Lost
 
 SLOTS = 16
@@ -78,10 +77,8 @@ def tune(folder: Path, jobs: int) -> None:
     def render(config: Config) -> Batch:
         return Batch(WORK, {"LOG": str(folder / "log"), "WORK": str(config["work"])})
 
-    def make_runner(experiment: Experiment, _: Record) -> SlurmRunner:
-        return SlurmRunner(render, folder / "runs", experiment.workers, ask_every_s=0.5, settle_s=2.0)
-
-    carry_on(store, record, experiment, make_runner, watch=lambda *_: None)
+    runner = SlurmRunner(render, folder / "runs", experiment.workers, ask_every_s=0.5, settle_s=2.0)
+    carry_on(store, record, experiment, runner, watch=lambda *_: None)
 
 
 class Survival:

@@ -17,12 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import luthier as lt
-from luthier.engine.transfer import best_configs
+from luthier.analysis.open_mpi import (
+    ALGORITHMS,
+    PREFIX,
+    RULES_FILE,
+    SWITCH,
+    Rule,
+    ignored_settings,
+    rule_of,
+    rules_text,
+)
+from luthier.analysis.transfer import best_configs
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.space import parse_quantity
 from luthier.spec.component import read_components
 from luthier.spec.grids import parameter_of
-from luthier.spec.open_mpi import ALGORITHMS, PREFIX, RULES_FILE, SWITCH, Rule, ignored_settings, rule_of, rules_text
 from luthier.spec.script import JobScript
 
 HERE = Path(__file__).resolve().parent

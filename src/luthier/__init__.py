@@ -13,13 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from luthier.engine.result import Result
-    from luthier.engine.tune import resume, tune
+    from luthier.analysis.result import Result
+    from luthier.client import Client
     from luthier.errors import LuthierError
+    from luthier.launch.function import resume, tune
     from luthier.optimizers.friendly import AskTell, optimizer
     from luthier.space import Choice, Integer, Real, Space
     from luthier.trial import Config, Estimate, Run, Trial
-    from luthier.views.client import Client
 
 __version__ = "0.1.0"
 
@@ -27,19 +27,19 @@ __version__ = "0.1.0"
 _HOMES = {
     "AskTell": "luthier.optimizers.friendly",
     "Choice": "luthier.space",
-    "Client": "luthier.views.client",
+    "Client": "luthier.client",
     "Config": "luthier.trial",
     "Estimate": "luthier.trial",
     "Integer": "luthier.space",
     "LuthierError": "luthier.errors",
     "Real": "luthier.space",
-    "Result": "luthier.engine.result",
+    "Result": "luthier.analysis.result",
     "Run": "luthier.trial",
     "Space": "luthier.space",
     "Trial": "luthier.trial",
     "optimizer": "luthier.optimizers.friendly",
-    "resume": "luthier.engine.tune",
-    "tune": "luthier.engine.tune",
+    "resume": "luthier.launch.function",
+    "tune": "luthier.launch.function",
 }
 
 __all__ = [

@@ -1,5 +1,11 @@
-"""`python -m luthier` is the same as `luthier`."""
+"""The command `luthier`, also as `python -m luthier`: the command line, with the commands of the server."""
 
-from luthier.views.cli import main
+from luthier.cli.app import app, main
+from luthier.server import commands
 
-main()
+__all__ = ["main"]
+
+commands.register(app)
+
+if __name__ == "__main__":
+    main()

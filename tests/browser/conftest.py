@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.conftest import missing
 from tests.server.conftest import PASSWORD, Running, running_server
 
-from luthier.views.worker import Worker
+from luthier.launch.worker import Worker
 
 PATIENCE_MS = 60_000
 _NAMES = ("chromium", "chromium-browser", "google-chrome")

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.conftest import Running
 
-from luthier.views.server import pages
-from luthier.views.server.access import LOCAL
-from luthier.views.server.pages import safe_next
+from luthier.server import pages
+from luthier.server.access import LOCAL
+from luthier.server.pages import safe_next
 
 PAGES = ("/", "/new", "/components", "/new-component", "/compare", "/account", "/admin")
 FOLDER = Path(pages.__file__).parent
@@ -75,13 +75,36 @@ def test_files_are_packed_and_kept_for_ever_under_their_version(site: Running) -
 
 def test_an_invitation_works_once(site: Running) -> None:
     invitation = site.context.door.invite(LOCAL)
-    first = site.ask("GET", f"/enter?token={invitation}", token=None)
-    assert (first.status, first.headers["location"]) == (303, "/")
+    for _ in range(3):  # to look at the link, as programs do that show a preview, does not use it up
+        page = site.ask("GET", f"/enter?token={invitation}", token=None)
+        assert page.status == 200
+        assert b"luthier user invite local" in page.body
+        assert "set-cookie" not in page.headers
+    path, body = "/api/v1/session/invitation", {"token": invitation}
+    assert site.ask("POST", path, body, token=None).status == 403  # as another site would send it
+    first, second = (site.ask("POST", path, body, token=None, headers={"X-Luthier-CSRF": "none"}) for _ in "12")
+    assert first.status == 200
     assert "HttpOnly" in first.headers["set-cookie"]
-    second = site.ask("GET", f"/enter?token={invitation}", token=None)
     assert second.status == 403
-    assert b"luthier user invite local" in second.body
+    assert b"no longer works" in second.body
     assert "set-cookie" not in second.headers
+
+
+def test_an_invitation_replaces_a_session_only_if_its_user_says_so(site: Running) -> None:
+    site.add_user("root", "admin")
+    site.add_user("ada", "user")
+    ada, link = site.session("ada"), f"/enter?token={site.context.door.invite('root')}"
+    page = text_of(site, link, ada)
+    assert "You are logged in as <strong>ada</strong>" in page
+    path, body = "/api/v1/session/invitation", {"token": link.partition("=")[2]}
+    for csrf in ("none", ""):
+        sent = {"Cookie": ada["Cookie"], "X-Luthier-CSRF": csrf}
+        assert site.ask("POST", path, body, token=None, headers=sent).status == 403
+    assert site.ask("GET", "/api/v1/me", token=None, headers=ada).status == 200
+    reply = site.ask("POST", path, body, token=None, headers=ada)
+    assert reply.status == 200
+    assert b'"root"' in reply.body
+    assert site.ask("GET", "/api/v1/me", token=None, headers=ada).status == 401
 
 
 def test_names_are_text_on_pages_whatever_they_hold(site: Running) -> None:

@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.server.conftest import Running
 
+from luthier.server.access import LOCAL
 from luthier.trial import Completed, Failed, Outcome
-from luthier.views.server.access import LOCAL
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -38,6 +38,8 @@ def played(site: Running) -> int:
 
 def enter(visit: Visit) -> None:
     visit.go(f"/enter?token={visit.site.context.door.invite(LOCAL)}")
+    visit.page.get_by_role("button", name="Enter").click()
+    visit.page.wait_for_url(visit.site.url + "/")
 
 
 def begin_new(visit: Visit, path: str = "/new") -> Page:

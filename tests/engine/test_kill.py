@@ -1,10 +1,13 @@
 from pathlib import Path
 
-from benchmarks.kill import Torture
+from benchmarks.kill.torture import KINDS, Torture
+
+KILLS = 15
 
 
-def test_killed_at_random_moments_nothing_completed_is_lost_or_run_again(tmp_path: Path) -> None:
-    report = Torture(tmp_path, seed=11).run(kills=20)
-    assert report.kills == 20
-    assert report.executed >= 20
-    assert (report.lost, report.unrecorded, report.invented) == (0, 0, 0)
+def test_killed_at_random_moments_no_run_is_lost_doubled_or_invented(tmp_path: Path) -> None:
+    report = Torture(tmp_path, KINDS, seed=11).run(KILLS)
+    assert report.findings == []
+    assert sum(report.kills.values()) == KILLS
+    assert set(report.kills) == set(KINDS)
+    assert report.executions >= KILLS

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
 from luthier.engine.loop import Loop, Machinery
-from luthier.engine.ownership import claim, this_process
-from luthier.engine.result import Result
 from luthier.engine.session import carry_on, plan_of
 from luthier.errors import InUseError, UnavailableError
 from luthier.measures.registry import measures_from
@@ -19,6 +18,7 @@ from luthier.space import Integer, Space
 from luthier.spec import Experiment, prune_from
 from luthier.store import open_store
 from luthier.store.base import Record, Store
+from luthier.store.ownership import claim, this_process
 from luthier.trial import Completed, Config, Execution, Job, Lost, Pruned, TimedOut
 
 SPACE = Space(Integer("x", 1, 40, default=40))
@@ -33,7 +33,7 @@ def work(experiment: Experiment, answers: Answers = steady, store: Store | None 
     store = store or open_store("memory:")
     record = store.create("test", experiment.to_json(), 0.0)
     runner = ReplayRunner(answers, slots=experiment.workers)
-    record, result = carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)
+    record, result = carry_on(store, record, experiment, runner, watch=lambda *_: None)
     return store, record, result
 
 
@@ -131,7 +131,7 @@ def test_time_in_the_queue_is_no_run_time() -> None:
     store = open_store("memory:")
     experiment = Experiment(space=SPACE, budget=20, measure="returned", prune=30.0, optimizer="random", verify_pairs=0)
     record = store.create("test", experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, lambda *_: Queue(steady), watch=lambda *_: None)
+    _, result = carry_on(store, record, experiment, Queue(steady), watch=lambda *_: None)
     assert {type(run.outcome) for run in result.runs} == {Completed, Pruned}
     for run in result.runs[1:]:
         assert isinstance(run.outcome, Pruned) == (int(run.config["x"]) > 30)
@@ -154,7 +154,7 @@ def test_the_time_a_run_takes_to_die_is_no_bound() -> None:
     store = open_store("memory:")
     experiment = Experiment(space=SPACE, budget=20, prune=30.0, optimizer="random", verify_pairs=0)
     record = store.create("test", experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, lambda *_: Stubborn(steady), watch=lambda *_: None)
+    _, result = carry_on(store, record, experiment, Stubborn(steady), watch=lambda *_: None)
     bounds = [run.outcome.at_least for run in result.runs if isinstance(run.outcome, Pruned)]
     assert bounds
     assert all(bound is not None and 30.0 < bound < 31.0 for bound in bounds)
@@ -201,12 +201,12 @@ def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None
         return steady(config, repeat, now_s)
 
     runner = ReplayRunner(answers, slots=2)
-    stopped, before = carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)
+    stopped, before = carry_on(store, record, experiment, runner, watch=lambda *_: None)
     assert stopped.status == "stopped"
     assert not stopped.stop_requested
     assert all(run.outcome is not None for run in before.runs)
     assert len(before.runs) < 30
-    finished, after = carry_on(store, stopped, experiment, lambda *_: runner, watch=lambda *_: None)
+    finished, after = carry_on(store, stopped, experiment, runner, watch=lambda *_: None)
     assert finished.status == "finished"
     assert after.runs[: len(before.runs)] == before.runs
 
@@ -222,13 +222,13 @@ def test_a_request_to_stop_takes_waiting_jobs_out_of_the_queue() -> None:
         return steady(config, repeat, now_s)
 
     queue = Queue(answers)
-    stopped, before = carry_on(store, record, experiment, lambda *_: queue, watch=lambda *_: None)
+    stopped, before = carry_on(store, record, experiment, queue, watch=lambda *_: None)
     assert stopped.status == "stopped"
     last = before.runs[-1]
     assert last.outcome == Lost("stopped before it began")
     assert last.duration_s is not None
     assert last.duration_s < Queue.wait_s
-    finished, after = carry_on(store, stopped, experiment, lambda *_: queue, watch=lambda *_: None)
+    finished, after = carry_on(store, stopped, experiment, queue, watch=lambda *_: None)
     assert finished.status == "finished"
     assert any(run.config == last.config and isinstance(run.outcome, Completed) for run in after.runs)
 
@@ -254,8 +254,8 @@ def test_whatever_kills_the_process_resume_makes_the_same_history(at: int) -> No
             raise CrashError
 
     with pytest.raises(CrashError):
-        carry_on(store, record, experiment, lambda *_: runner, watch=watch)
-    _, result = carry_on(store, store.experiment(record.id), experiment, lambda *_: runner, watch=lambda *_: None)
+        carry_on(store, record, experiment, runner, watch=watch)
+    _, result = carry_on(store, store.experiment(record.id), experiment, runner, watch=lambda *_: None)
     assert [(run.config, run.outcome, run.purpose) for run in result.runs] == [
         (run.config, run.outcome, run.purpose) for run in undisturbed.runs
     ]
@@ -293,11 +293,11 @@ def test_a_runner_that_cannot_start_ends_the_experiment_but_loses_nothing() -> N
     record = store.create("test", experiment.to_json(), 0.0)
     runner = FullDisk(steady)
     with pytest.raises(UnavailableError):
-        carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)
+        carry_on(store, record, experiment, runner, watch=lambda *_: None)
     failed = store.experiment(record.id)
     assert failed.status == "failed"
     runner.full = False
-    _, result = carry_on(store, failed, experiment, lambda *_: runner, watch=lambda *_: None)
+    _, result = carry_on(store, failed, experiment, runner, watch=lambda *_: None)
     assert [run.number for run in result.runs] == list(range(len(result.runs)))
     assert all(isinstance(run.outcome, Completed) for run in result.runs)
 
@@ -335,7 +335,7 @@ def test_a_request_to_kill_ends_what_is_running() -> None:
         return steady(config, repeat, now_s)
 
     runner = ReplayRunner(answers, slots=2)
-    stopped, before = carry_on(store, record, experiment, lambda *_: runner, watch=lambda *_: None)
+    stopped, before = carry_on(store, record, experiment, runner, watch=lambda *_: None)
     assert stopped.status == "stopped"
     assert stopped.stop_requested is None
     killed = [run for run in before.runs if isinstance(run.outcome, Lost)]

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from luthier.analysis.result import Result, conclude
 from luthier.engine.plan import Order, Plan
-from luthier.engine.result import Result, conclude
 from luthier.engine.session import plan_of
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.optimizers.registry import optimizer_names

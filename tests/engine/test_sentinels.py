@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from luthier.analysis.result import Result, conclude
+from luthier.analysis.sentences import trouble_lines
 from luthier.engine.plan import Plan
-from luthier.engine.result import Result, conclude
 from luthier.engine.session import carry_on, plan_of
 from luthier.errors import InvalidInputError
 from luthier.runners.replay import Answer, ReplayRunner
@@ -14,7 +15,6 @@ from luthier.space import Integer, Space
 from luthier.spec import Experiment, Objective
 from luthier.store import open_store
 from luthier.trial import Config
-from luthier.views.summary import trouble_lines
 
 SPACE = Space(Integer("n", 0, 60))
 EXPERIMENT = Experiment(space=SPACE, measure="returned", optimizer="random", budget=60, sentinels=3, resample="once")
@@ -33,7 +33,7 @@ def tuned(experiment: Experiment, level: Callable[[float], float]) -> Result:
 
     store = open_store("memory:")
     record = store.create("x", experiment.to_json(), 0.0)
-    return carry_on(store, record, experiment, lambda *_: ReplayRunner(answer), watch=lambda *_: None)[1]
+    return carry_on(store, record, experiment, ReplayRunner(answer), watch=lambda *_: None)[1]
 
 
 def slower_later(now_s: float) -> float:

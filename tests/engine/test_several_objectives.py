@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import luthier as lt
+from luthier.analysis.result import Result, conclude
+from luthier.analysis.transfer import best_configs
 from luthier.engine.plan import Plan
-from luthier.engine.result import Result, conclude
 from luthier.engine.session import plan_of
-from luthier.engine.transfer import best_configs
 from luthier.errors import InvalidInputError
 from luthier.space import Integer, Space
 from luthier.spec import Experiment, Objective

@@ -2,6 +2,7 @@ import contextlib
 import importlib.metadata
 import json
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,21 @@ def test_metrics_a_runner_does_not_give() -> None:
     bare = Execution("k", 0.0, 4.0, metrics={"wall_s": 4.0})
     assert reason(measure_from("memory")(bare)) == "this runner does not measure 'memory', only: wall_s"
     assert measure_from("cpu")(Execution("k", 0.0, 4.0, TimedOut("late"))) == TimedOut("late")
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, -1.0, math.nan, math.inf])
+def test_no_run_takes_no_time(value: float) -> None:
+    run = Execution("k", 0.0, 4.0, metrics={**METRICS, "wall_s": value})
+    assert "measured wall = " in reason(measure_from("wall")(run))
+    assert "measured wall = " in reason(measures_from(["memory", "wall"])(run))
+
+
+@pytest.mark.parametrize("name", ["user", "system", "cpu", "memory"])
+def test_processor_time_may_be_nothing_but_never_less(name: str) -> None:
+    for value in (-1.0, math.nan, math.inf):
+        run = Execution("k", 0.0, 4.0, metrics=dict.fromkeys(METRICS, value))
+        assert f"measured {name} = " in reason(measure_from(name)(run))
+    assert measure_from(name)(Execution("k", 0.0, 4.0, metrics=dict.fromkeys(METRICS, 0.0))) == Completed(0.0)
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -106,6 +122,69 @@ def test_output_that_is_not_there(text: str, tmp_path: Path) -> None:
 )
 def test_regex(pattern: str, stdout: str, value: float, tmp_path: Path) -> None:
     assert measure(f"regex:{pattern}", tmp_path, stdout) == Completed(value)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "stdout", "part", "whole"),
+    [
+        ("time: ([0-9.]+)", "time: 2.2e-05 s", "2.2", "2.2e-05"),
+        ("time: ([0-9.]+)", "time: 1,234.5", "1", "1,234.5"),
+        ("time: ([0-9]+)", "time: 12.5", "12", "12.5"),
+        ("time: ([0-9]+)", "time: 1_000", "1", "1_000"),
+        ("time: ([0-9]+)", "time: 0x1f", "0", "0x1f"),
+        ("time.*([0-9.]+)", "time: 12.5", "5", "12.5"),
+        ("time.*([0-9]+)", "time: 125", "5", "125"),
+        ("time: -?([0-9.]+)", "time: -3", "3", "-3"),
+        (r"time: 2\.2e-([0-9]+)", "time: 2.2e-05", "05", "2.2e-05"),
+        (r"time: \.([0-9]+)", "time: .5", "5", ".5"),
+        ("[0-9]+", "12,345", "345", "12,345"),
+        ("time: ([0-9.]+).*", "time: 2E5 s", "2", "2E5"),
+    ],
+)
+def test_a_part_of_a_number_is_no_measurement(pattern: str, stdout: str, part: str, whole: str, tmp_path: Path) -> None:
+    told = f"takes {part!r} out of {whole!r}; let the group hold the whole number"
+    assert told in reason(measure(f"regex:{pattern}", tmp_path, f"begin\n{stdout}\nend\n"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "stdout", "value"),
+    [
+        (r"time: (\S+)", "time: 2.2e-05 s", 2.2e-05),
+        ("node([0-9]+)", "node12 up", 12.0),
+        ("^([0-9]+)-", "12-05-2024", 12.0),
+        ("-([0-9]+)$", "range 3-5", 5.0),
+        ("took ([0-9]+)", "took 5. Then", 5.0),
+        ("([0-9.]+),", "1.5,2.5,bye", 2.5),
+        ("^[^,]*,([0-9.]+)", "1.5,2.5,3.5", 2.5),
+        ("at ([0-9]+):", "at 12:30:01", 12.0),
+        ("=([0-9]+)ms", "t=10ms", 10.0),
+        ("t=([0-9]+)", "t=10, u=3", 10.0),
+    ],
+)
+def test_a_number_beside_other_signs_is_whole(pattern: str, stdout: str, value: float, tmp_path: Path) -> None:
+    assert measure(f"regex:{pattern}", tmp_path, stdout) == Completed(value)
+
+
+def test_a_pattern_that_never_ends_is_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("luthier.measures.output.LONGEST_SEARCH_S", 0.3)
+    began = time.process_time()
+    told = reason(measure("regex:(?:x+x+)+y", tmp_path, "x" * 200_000))
+    assert "took longer than 0.3 s on this output; avoid repetitions within repetitions" in told
+    assert time.process_time() - began < 20.0
+    told = reason(measure("regex:(?:x|xx)+y|z", tmp_path, ("x" * 30 + "z\n") * 10_000))
+    assert "took longer" in told
+
+
+@pytest.mark.parametrize("pattern", ["a{99999999}", "(?:(?:(?:a?){100}){100}){100}", "(" * 900 + ")" * 900])
+def test_patterns_that_take_much_memory_are_refused(pattern: str) -> None:
+    with pytest.raises(InvalidInputError, match="too large a pattern"):
+        measure_from(f"regex:{pattern}")
+
+
+@pytest.mark.parametrize("text", ["wall" * 999, "regex:" + "a" * 5000, "json:" + "a." * 5000 + "a"])
+def test_measures_are_short(text: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^measure: .* characters; 2000 are the most$"):
+        measure_from(text)
 
 
 def test_regex_looks_at_the_error_output_last(tmp_path: Path) -> None:
@@ -192,6 +271,11 @@ fio: done
         ("a", '{"a": "5e1"}', 50.0),
         ("a.0", '{"a": {"0": 6}}', 6.0),
         ("größe", '{"größe": 0}', 0.0),
+        ("a", '{"a": 3}\n[1] 4711\n[INFO] {"a": 4}\n[12:30:01] end {\n[2, 3] of 9\n[node7:1] {\n', 3.0),
+        ("a", '{ x = [\n}\n{"a": 3} bye', 3.0),
+        ("[0]", "log\n[\n  7,\n 8\n]\n", 7.0),
+        ("[0]", "log\n[7.5e0]\n", 7.5),
+        ("[1]", "log\n[true,\n 8]\n", 8.0),
     ],
 )
 def test_json(path: str, stdout: str, value: float, tmp_path: Path) -> None:
@@ -210,9 +294,16 @@ def test_json(path: str, stdout: str, value: float, tmp_path: Path) -> None:
         ("a", '{"a": 1e999}', "inf is no finite number"),
         ("a", '{"a": [1]}', "the list of 1 is no finite number"),
         ("a", '{"a": null}', "None is no finite number"),
-        ("a", '{"a": 1', "no JSON document (last line: '{\"a\": 1')"),
-        ("a", "[" * 100_000, "no JSON document"),
-        ("a", '{"a": ' + "9" * 5000 + "}", "no JSON document"),
+        ("a", "a: 1", "no JSON document (last line: 'a: 1')"),
+        ("a", '{"a": 1', "no complete JSON document: it breaks off before its last bracket (last line: '{\"a\": 1')"),
+        ("a", "[" * 100_000, "no complete JSON document: it breaks off"),
+        ("a", "[" * 9999 + "]" * 9999, "no complete JSON document: it has a number of too many digits, or is nested"),
+        ("a", '{"a": ' + "9" * 5000 + "}", "no complete JSON document: it has a number of too many digits"),
+        ("a", '{"b": {"c": 1,\n{"a": 2},\n{"a": 3}\n', "it breaks off before its last bracket"),
+        ("a", '{"a": 1}\n{"b": [\n{"a": 2},\n', "it breaks off before its last bracket"),
+        ("a", '{"b": [\nWARNING: slow\n{"a": 2}\n]}\nbye\n', "Expecting value in its line 2"),
+        ("a", '{"t": nan, "b":\n{"a": 2}\n}', "Expecting value in its line 1"),
+        ("a", '[1, nan,\n{"a": 2}\n]', "Expecting value in its line 1"),
         ("a", '{"a": ' + "9" * 400 + "}", "is no finite number"),
     ],
 )
@@ -296,6 +387,14 @@ def nothing(run: Execution) -> None:
     pass
 
 
+def huge(_: Execution) -> float:
+    return 10**5000
+
+
+def no_number(_: Execution) -> float:
+    return math.nan
+
+
 not_a_function = 3
 
 
@@ -320,6 +419,9 @@ def test_plugins(plugin: Callable[[str], None]) -> None:
     assert reason(measure_from("mine")(execution())) == "measure 'mine' raised KeyError: 'x'"
     plugin("nothing")
     assert reason(measure_from("mine")(execution())) == "measure 'mine' returned None, expected a finite number"
+    for name in ("huge", "no_number"):
+        plugin(name)
+        assert "expected a finite number" in reason(measure_from("mine")(execution()))
 
 
 @pytest.mark.parametrize("value", ["absent", "not_a_function"])

@@ -21,10 +21,28 @@ def test_latencies_are_weighed_by_size(tmp_path: Path, rows: str, value: float) 
     assert measured(tmp_path, TABLE.format(rows)) == Completed(value)
 
 
+@pytest.mark.parametrize("rows", ["0 3.0", "8 0.00\n16 0", f"{10**300} {10**300}", f"1 {10**308}.0\n1 {10**308}.0"])
+def test_latencies_that_are_no_time_are_a_failed_run(tmp_path: Path, rows: str) -> None:
+    outcome = measured(tmp_path, TABLE.format(rows))
+    assert isinstance(outcome, Failed)
+    assert "expected a time above 0" in outcome.reason
+
+
 def test_no_table_is_a_failed_run(tmp_path: Path) -> None:
     outcome = measured(tmp_path, "mpirun: not found\n")
     assert isinstance(outcome, Failed)
     assert "mpirun: not found" in outcome.reason
+
+
+@pytest.mark.parametrize("row", ["4 1,234.5", "4 2.x", "4 nan", "4", "4 -", "4 1_0", f"{'9' * 400} 1"])
+def test_a_row_that_cannot_be_read_is_a_failed_run(tmp_path: Path, row: str) -> None:
+    outcome = measured(tmp_path, TABLE.format(f"1 2.5\n{row}\n8 4.0"))
+    assert isinstance(outcome, Failed)
+    assert "this row of the table" in outcome.reason
+
+
+def test_exponents_count_and_other_lines_do_not(tmp_path: Path) -> None:
+    assert measured(tmp_path, TABLE.format("2 processes\n1 2.5e1\n2 4.0")) == Completed(33.0)
 
 
 def test_problems_stay_what_they_are() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import missing
 
-from luthier.spec.open_mpi import (
+from luthier.analysis.open_mpi import (
     ALGORITHMS,
     PREFIX,
     RULES_FILE,
@@ -182,7 +182,7 @@ def test_a_rule_is_obeyed_where_it_was_measured(
 
 def test_what_the_check_says_of_rules_files_is_so(mpi: Mpi, tmp_path: Path) -> None:
     def warnings(settings: Mapping[str, object]) -> list[str]:
-        return ignored_settings({name: str(value) for name, value in settings.items()})
+        return ignored_settings({name: str(value) for name, value in settings.items()}, reads_rules=True)
 
     default = mpi.messages("allreduce", 1024, {})
     beaten = {**ruled(tmp_path, Rule("allreduce", 4, 0, 1)), f"{PREFIX}allreduce_algorithm": "ring"}

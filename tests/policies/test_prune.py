@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
-from luthier.measures.estimate import estimate
 from luthier.policies import PRUNES, Progress
 from luthier.policies.prune import beyond_chance, beyond_default, beyond_mean, beyond_quantile, beyond_seconds, never
+from luthier.statistics.estimate import estimate
 from luthier.trial import Completed, Config, Failed, Outcome, Pruned, TimedOut, Trial
 
 

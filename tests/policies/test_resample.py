@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
-from luthier.measures.estimate import estimate
 from luthier.policies import RESAMPLES, Progress, Resample
 from luthier.policies.resample import auto, evadyr, interval_width, once, sedr, static
+from luthier.statistics.estimate import estimate
 from luthier.trial import Completed, Config, Lost, Trial
 
 

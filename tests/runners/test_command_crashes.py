@@ -1,5 +1,6 @@
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from luthier.runners import supervisor
+from luthier.runners import command, supervisor
 from luthier.runners.command import Command, CommandRunner
 from luthier.runners.contract import collect
-from luthier.trial import Config, Failed, Job, Lost, Pruned, TimedOut
+from luthier.trial import Config, Failed, Job, Lost, Pruned, TimedOut, Value
 
 PARENT = """
 import os, sys
@@ -204,6 +205,30 @@ def test_a_dead_supervisor_of_an_adopted_run(scene: Scene) -> None:
     wait_gone(command)
 
 
+def test_a_run_reported_as_lost_is_not_started_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start = command._start_supervisor
+    supervisors: list[int] = []
+
+    def slow_start(folder: Path) -> int:
+        """The supervisor gets no processor before it has claimed the run."""
+        supervisors.append(start(folder))
+        os.kill(supervisors[-1], signal.SIGSTOP)
+        return supervisors[-1]
+
+    monkeypatch.setattr(command, "_start_supervisor", slow_start)
+    first, second = (
+        CommandRunner(lambda config: Command(("touch", str(tmp_path / "executed"))), tmp_path / "runs")
+        for _ in range(2)
+    )
+    first.submit(Job("k", Config({})))  # its process is killed now: nobody follows the first supervisor
+    second.submit(Job("k", Config({})))
+    os.kill(supervisors[1], signal.SIGKILL)
+    assert isinstance(collect(second, ["k"])["k"].problem, Lost)
+    os.kill(supervisors[0], signal.SIGCONT)
+    os.waitpid(supervisors[0], 0)
+    assert not (tmp_path / "executed").exists()
+
+
 def test_an_adopted_run_can_be_cancelled(scene: Scene) -> None:
     command = scene.orphan()
     runner = scene.adopter("k")
@@ -283,3 +308,58 @@ def test_the_supervisor_imports_little() -> None:
     modules = set(subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split())
     assert "supervisor" in modules
     assert not modules & {"enum", "re", "typing", "json", "subprocess", "pathlib", "dataclasses", "signal"}
+
+
+SAME = Config({"b": 1.0, "a": "x", "c": True})
+AS_READ_BACK = Config({"c": True, "a": "x", "b": 1})
+
+
+def files_in(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "other", [{"b": 2, "a": "x", "c": True}, {"a": "x", "c": True}, {"b": 1, "a": "x", "c": 1}, {}]
+)
+def test_a_folder_of_another_configuration_is_left_alone(scene: Scene, other: dict[str, Value]) -> None:
+    runner = CommandRunner(lambda config: Command(("echo", str(config["b"]))), scene.folder / "runs")
+    runner.submit(Job("k", SAME))
+    first = collect(runner, ["k"])
+    before = files_in(scene.folder / "runs" / "k")
+    adopter = CommandRunner(lambda config: pytest.fail("rendered again"), scene.folder / "runs")
+    adopter.submit(Job("k", Config(other)))
+    assert adopter.started_at("k") is None
+    execution = collect(adopter, ["k"])["k"]
+    assert isinstance(execution.problem, Lost)
+    assert "another configuration" in execution.problem.reason
+    assert execution.logs is None
+    assert files_in(scene.folder / "runs" / "k") == before
+    adopter.submit(Job("k", AS_READ_BACK))
+    assert collect(adopter, ["k"]) == first
+
+
+@pytest.mark.parametrize("job", [b"luthier job 1\x00\x002.0\x00/\x001\x00true", b"", b"luthier job 2\x00", b"\xff"])
+def test_a_folder_of_another_version_is_left_alone(scene: Scene, job: bytes) -> None:
+    folder = scene.folder / "runs" / "k"
+    folder.mkdir(parents=True)
+    (folder / "job").write_bytes(job)
+    (folder / "result").write_text('{"started_at": 1.0, "stopped": 0, "wall_s": 0.5, "exit_code": 0}')
+    before = files_in(folder)
+    runner = CommandRunner(lambda config: pytest.fail("rendered again"), scene.folder / "runs")
+    runner.submit(Job("k", Config({})))
+    problem = collect(runner, ["k"])["k"].problem
+    assert isinstance(problem, Lost)
+    assert "unknown version of luthier" in problem.reason
+    assert files_in(folder) == before
+    (folder / "job").unlink()
+
+
+def test_a_job_file_that_is_damaged_while_it_runs_is_a_lost_run(scene: Scene) -> None:
+    scene.orphan()
+    runner = scene.adopter("k")
+    (scene.folder / "runs" / "k" / "job").write_bytes(b"nothing")
+    scene.let_go()
+    problem = collect(runner, ["k"])["k"].problem
+    assert isinstance(problem, Lost)
+    assert "damaged" in problem.reason
+    shutil.rmtree(scene.folder / "runs" / "k")

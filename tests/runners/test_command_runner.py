@@ -2,6 +2,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -123,10 +124,10 @@ def test_arguments_arrive_verbatim(tmp_path: Path) -> None:
 
 
 def test_environment_is_added_verbatim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LUTHIER_OURS", "kept")
-    execution = run(tmp_path, "env", "-0", LUTHIER_NEW="line\n= $(x)", LUTHIER_EMPTY="")
+    monkeypatch.setenv("OURS", "kept")
+    execution = run(tmp_path, "env", "-0", NEW="line\n= $(x)", EMPTY="")
     variables = output(execution).split(b"\0")
-    assert {b"LUTHIER_OURS=kept", b"LUTHIER_NEW=line\n= $(x)", b"LUTHIER_EMPTY="} <= set(variables)
+    assert {b"OURS=kept", b"NEW=line\n= $(x)", b"EMPTY="} <= set(variables)
 
 
 def test_programs_are_found_in_the_path_the_command_sees(tmp_path: Path) -> None:
@@ -165,6 +166,18 @@ def test_metrics(tmp_path: Path) -> None:
     assert metrics["user_s"] + metrics["system_s"] >= 0.09
     assert metrics["wall_s"] == execution.duration_s >= 0.09
     assert metrics["exit_code"] == 0
+
+
+def test_the_time_of_a_command_is_its_own(tmp_path: Path) -> None:
+    """To start the smallest program takes little longer here than where nothing else is done."""
+    runner, counted, plain = runner_of(tmp_path, "/bin/true"), [], []
+    for number in range(30):
+        runner.submit(Job(f"k{number}", Config({})))
+        counted.append(collect(runner, [f"k{number}"])[f"k{number}"].metrics["wall_s"])
+        began = time.perf_counter()
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], os.environ), 0)
+        plain.append(time.perf_counter() - began)
+    assert 0 < min(counted) < 2.5 * min(plain)
 
 
 def test_no_output_and_much_output(tmp_path: Path) -> None:
@@ -333,7 +346,10 @@ FREE_OF_NUL = st.binary(max_size=20).map(lambda text: text.replace(b"\0", b""))
     FREE_OF_NUL,
     st.lists(FREE_OF_NUL, min_size=1),
     st.lists(FREE_OF_NUL),
+    st.booleans(),
 )
-def test_job_files_read_back(timeout_s: float | None, cwd: bytes, argv: list[bytes], environment: list[bytes]) -> None:
-    job = decoded(JobFile(timeout_s, 2.0, cwd, argv, environment).encoded())
-    assert (job.timeout_s, job.grace_s, job.cwd, job.argv, job.environment) == (timeout_s, 2.0, cwd, argv, environment)
+def test_job_files_read_back(
+    timeout_s: float | None, cwd: bytes, argv: list[bytes], environment: list[bytes], is_marked: bool
+) -> None:
+    written = JobFile(timeout_s, 2.0, cwd, argv, environment, identity=b"a1", is_marked=is_marked)
+    assert vars(decoded(written.encoded())) == vars(written)

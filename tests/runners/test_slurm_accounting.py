@@ -36,13 +36,15 @@ class Scene:
         self.folder = folder
         self.slurm = slurm
         self.numbers: dict[str, int] = {}
+        self.jobs: dict[str, Job] = {}
 
     def begin(self, **bodies: str) -> None:
         """Submit a job for each of the scripts; returns when all of them have begun."""
         runner = self.runner(lambda config: Batch(f"#!/bin/bash\n{config['body']}\n", options=(str(config["where"]),)))
         for key, body in bodies.items():
             where = f"--nodelist={self.slurm.nodes[key == 'node']}"
-            runner.submit(Job(key, Config({"body": body, "where": where})))
+            self.jobs[key] = Job(key, Config({"body": body, "where": where}))
+            runner.submit(self.jobs[key])
         wait_until(lambda: all(self.note(key, "claimed") for key in bodies), f"{list(bodies)} have begun")
         self.numbers |= {key: int(self.note(key, "taken")) for key in bodies}
 
@@ -53,7 +55,7 @@ class Scene:
         """Another runner, with the named runs as its own."""
         runner = self.runner(lambda config: pytest.fail("rendered again"))
         for key in keys:
-            runner.submit(Job(key, Config({})))
+            runner.submit(self.jobs[key])
         return runner
 
     def note(self, key: str, name: str) -> str:
@@ -163,14 +165,14 @@ def test_an_accounting_that_is_away_or_knows_nothing(scene: Scene, caplog: pytes
     scene.slurm.order("stop slurmdbd")
     try:
         ended = collect(adopter, ["done"])
-        adopter.submit(Job("lost", Config({})))
+        adopter.submit(scene.jobs["lost"])
         ended |= collect(adopter, ["lost"])
     finally:
         scene.slurm.order("start slurmdbd")
     [warning] = caplog.messages
     assert "Connection refused" in warning
     for key in ("cancelled", "unknown"):
-        adopter.submit(Job(key, Config({})))
+        adopter.submit(scene.jobs[key])
     ended |= collect(adopter, ["cancelled", "unknown"])
     assert {key: execution.problem for key, execution in ended.items()} == {
         "done": None,

@@ -328,9 +328,12 @@ def test_a_preempted_run_is_not_taken_for_a_fast_one(slurm: Cluster, tmp_path: P
 
 def test_what_slurm_has_forgotten_is_known_from_its_record(slurm: Cluster, tmp_path: Path) -> None:
     runner = runner_of(tmp_path, lambda config: Batch(f"#!/bin/sh\n{config['body']}\n"))
-    runner.submit(Job("done", Config({"body": "exit 0"})))
-    runner.submit(Job("failed", Config({"body": "exit 5"})))
-    runner.submit(Job("lost", Config({"body": "sleep 3600"})))
+    configs = {
+        name: Config({"body": body})
+        for name, body in (("done", "exit 0"), ("failed", "exit 5"), ("lost", "sleep 3600"))
+    }
+    for name, config in configs.items():
+        runner.submit(Job(name, config))
     wait_started(runner, "lost")
     for name in ("done", "failed"):
         wait_until((tmp_path / "runs" / name / "result").exists, f"{name} has a result")
@@ -340,7 +343,7 @@ def test_what_slurm_has_forgotten_is_known_from_its_record(slurm: Cluster, tmp_p
     adopter = runner_of(tmp_path, lambda config: pytest.fail("rendered again"))
     keys = ["done", "failed", "lost"]
     for key in keys:
-        adopter.submit(Job(key, Config({})))
+        adopter.submit(Job(key, configs[key]))
     problems = [execution.problem for execution in collect(adopter, keys).values()]
     number = (tmp_path / "runs" / "lost" / "id").read_text().strip()
     lost = Lost(f"Slurm no longer knows job {number}, and it left no record")

@@ -14,18 +14,20 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from fastapi import FastAPI
 
-from luthier.engine.ownership import claim
+from luthier.server.access import LOCAL
+from luthier.server.app import Place, create_app
+from luthier.server.connections import Limits
+from luthier.server.context import CSRF_HEADER, Context
+from luthier.server.oidc import Provider
+from luthier.server.serve import server_of
 from luthier.store import open_books
 from luthier.store.base import Status
-from luthier.store.books import Books, Role
+from luthier.store.ownership import claim
+from luthier.store.server_store import Books, Role
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut
-from luthier.views.server.access import LOCAL
-from luthier.views.server.app import Place, create_app
-from luthier.views.server.context import CSRF_HEADER, Context
-from luthier.views.server.oidc import Provider
-from luthier.views.server.serve import server_of
 
 PASSWORD = "correct horse battery"
 EXPERIMENT = """
@@ -60,6 +62,7 @@ class Running:
     context: Context
     store_url: str
     token: str
+    app: FastAPI = field(repr=False)
     stop: Callable[[], None] = field(repr=False)
 
     def ask(
@@ -166,14 +169,19 @@ def server_of_its_own(folder: Path) -> Iterator[Running]:
 
 @contextmanager
 def running_server(
-    store_url: str, *, port: int = 0, place: Callable[[int], Place] = Place, provider: Provider | None = None
+    store_url: str,
+    *,
+    port: int = 0,
+    place: Callable[[int], Place] = Place,
+    provider: Provider | None = None,
+    limits: Limits | None = None,
 ) -> Iterator[Running]:
     """A server over this store, until the block ends."""
     books = open_books(store_url)
     with socket.create_server(("127.0.0.1", port), backlog=256) as listening:
         port = listening.getsockname()[1]
         app = create_app(books, place(port), provider=provider)
-        uvicorn = server_of(app)
+        uvicorn = server_of(app, limits)
         thread = threading.Thread(target=uvicorn.run, args=([listening],), name="server")
         thread.start()
 
@@ -184,7 +192,7 @@ def running_server(
         context: Context = app.state.context
         token = context.door.issue_token(LOCAL, "test", None)[0]
         try:
-            yield Running(f"http://127.0.0.1:{port}", books, context, store_url, token, stop)
+            yield Running(f"http://127.0.0.1:{port}", books, context, store_url, token, app, stop)
         finally:
             stop()
             if isinstance(books.history, SqlStore):
@@ -206,8 +214,11 @@ def _reply(answer: HTTPResponse) -> Reply:
 
 
 def _headers(message: Message) -> dict[str, str]:
-    """By name in small letters; several of one name are joined."""
-    return {name.lower(): ", ".join(message.get_all(name, [])) for name in message}
+    """By name in small letters; several of one name are joined, cookies so that `SimpleCookie` reads them."""
+    return {
+        name.lower(): ("; " if name.lower() == "set-cookie" else ", ").join(message.get_all(name, []))
+        for name in message
+    }
 
 
 def _refuse(constant: str) -> float:

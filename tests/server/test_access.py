@@ -11,24 +11,24 @@ from argon2 import PasswordHasher
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.server.conftest import EXPERIMENT, PASSWORD, Running, Starter, server_of_its_own
+from tests.server.described import API, example_of, operations, part_of
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.store import open_books
-from luthier.store.books import Accounts
-from luthier.store.sql import SqlStore
-from luthier.views.server import access
-from luthier.views.server.access import (
+from luthier.server import access, login_limits, passwords
+from luthier.server.access import (
     INVITATION_S,
     LOCAL,
     SESSION_S,
     AccessError,
     Doorkeeper,
-    TooManyError,
 )
-from luthier.views.server.app import Place
+from luthier.server.app import Place
+from luthier.server.login_limits import FREE_PER_ADDRESS, TooManyError
+from luthier.store import open_books
+from luthier.store.server_store import Accounts
+from luthier.store.sql import SqlStore
 
-API = "/api/v1"
-FOR_EVERYBODY = {"get_health", "log_in"}
+FOR_EVERYBODY = {"get_health", "log_in", "accept_invitation"}
 FOR_USERS = {"add_components", "put_component", "delete_component", "create_experiment", "clone_experiment"}
 FOR_ADMINS = {"list_users", "put_user", "delete_user", "invite_user", "list_audit"}
 STREAM = "watch_experiments"
@@ -63,8 +63,8 @@ def accounts(tmp_path: Path) -> Iterator[Accounts]:
 @pytest.fixture
 def door(accounts: Accounts, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Doorkeeper:
     """A doorkeeper whose hashes are cheap, because tests make many of them."""
-    monkeypatch.setattr(access, "_hasher", cheap_hasher)
-    return Doorkeeper(accounts, clock)
+    monkeypatch.setattr(passwords, "_hasher", cheap_hasher)
+    return Doorkeeper(accounts, clock, clock)
 
 
 def test_an_invitation_lets_in_once_and_for_a_day(door: Doorkeeper, clock: Clock) -> None:
@@ -94,38 +94,70 @@ def test_the_local_user_is_gone_as_soon_as_there_are_accounts(door: Doorkeeper) 
 
 def test_wrong_passwords_have_to_wait_longer_every_time(door: Doorkeeper, clock: Clock) -> None:
     door.add_user("ada", "admin", PASSWORD)
-    for _ in range(5):
-        with pytest.raises(AccessError, match="wrong name or password"):
-            door.log_in("ada", "wrong", "here")
+    fail(door, "ada", "here", times=5)
     for wait in (1, 2, 4, 8):
         with pytest.raises(TooManyError) as refused:
-            door.log_in("ada", PASSWORD, "elsewhere")
+            door.log_in("ada", PASSWORD, "here")
         assert refused.value.after_s == pytest.approx(wait)
         clock.now += wait
-        with pytest.raises(AccessError):
-            door.log_in("ada", "wrong", "here")
+        fail(door, "ada", "here")
     clock.now += 1000
     assert door.log_in("ada", PASSWORD, "here")
-    with pytest.raises(AccessError):
-        door.log_in("ada", "wrong", "here")
+    fail(door, "ada", "here")
+
+
+def fail(door: Doorkeeper, name: str, address: str, *, times: int = 1) -> None:
+    for _ in range(times):
+        with pytest.raises(AccessError, match="wrong name or password"):
+            door.log_in(name, "wrong", address)
+
+
+def test_nobody_is_locked_out_by_others_who_try_their_name(door: Doorkeeper) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    for number in range(30):
+        fail(door, "ada", f"10.0.0.{number}", times=5)
+    assert door.log_in("ada", PASSWORD, "10.0.1.1")
+
+
+def test_a_browser_that_was_let_in_before_is_not_locked_out_from_its_own_address(door: Doorkeeper) -> None:
+    door.add_user("ada", "admin", PASSWORD)
+    door.log_in("ada", PASSWORD, "here")
+    device = door.device_of("ada")
+    assert device is not None
+    fail(door, "ada", "here", times=5)
+    for forged in ("", "x", device[:-1], "\ud800"):
+        with pytest.raises(TooManyError):
+            door.log_in("ada", PASSWORD, "here", forged)
+    assert door.log_in("ada", PASSWORD, "here", device)
+    for _ in range(5):
+        with pytest.raises(AccessError):
+            door.log_in("ada", "wrong", "here", device)
+    with pytest.raises(TooManyError):  # a stolen one does not help to guess
+        door.log_in("ada", PASSWORD, "here", device)
+    door.add_user("ada", "admin", "another long one")
+    assert door.device_of("ada") != device
+    assert door.device_of("bob") is None
 
 
 def test_one_address_cannot_try_many_names(door: Doorkeeper) -> None:
     door.add_user("ada", "admin", PASSWORD)
-    for name in "abcde":
-        with pytest.raises(AccessError):
-            door.log_in(name, "wrong", "here")
-    with pytest.raises(TooManyError):
-        door.log_in("f", "wrong", "here")
-    assert door.log_in("ada", PASSWORD, "elsewhere")
+    door.add_user("eve", "user", PASSWORD)
+    for number in range(FREE_PER_ADDRESS):
+        fail(door, f"user {number}", "2001:db8::1")
+        if number < FREE_PER_ADDRESS - 1:
+            door.log_in("eve", PASSWORD, "2001:db8::1")  # an account of one's own does not wipe the slate clean
+    for address in ("2001:db8::1", "2001:db8::2:2"):
+        with pytest.raises(TooManyError):
+            door.log_in("f", "wrong", address)
+    assert door.log_in("ada", PASSWORD, "2001:db8:0:1::1")
 
 
 def test_what_is_remembered_of_failures_is_bounded(door: Doorkeeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_MOST_REMEMBERED", 10)
+    monkeypatch.setattr(login_limits, "_MOST_REMEMBERED", 10)
     for number in range(30):
         with pytest.raises(AccessError):
             door.log_in(f"user {number}", "wrong", f"address {number}")
-    assert len(door._failures) == 10
+    assert len(door.limits._failures) == 10
 
 
 def test_somebody_stays_an_administrator(door: Doorkeeper) -> None:
@@ -192,68 +224,18 @@ def test_secrets_cannot_be_read_from_the_store(door: Doorkeeper, tmp_path: Path)
 @given(name=st.text(max_size=70), password=st.text(max_size=20))
 def test_any_name_and_password_works_or_is_refused(name: str, password: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(access, "_hasher", cheap_hasher)
+        patched.setattr(passwords, "_hasher", cheap_hasher)
         with suppress(InvalidInputError):
             access._check_name(name)
             assert name.isprintable()
             assert not set(name) & set("/\\?#%")
         with suppress(InvalidInputError):
-            hashed = access.hash_of(password)
-            assert access._is_password(hashed, password)
-            assert not access._is_password(hashed, password + "x")
+            hashed = passwords.hash_of(password)
+            assert passwords.is_password(hashed, password)
+            assert not passwords.is_password(hashed, password + "x")
 
 
 # Over the whole API --------------------------------------------------------------------------------------------------
-
-
-class Operation:
-    """One operation of the OpenAPI document, with an example of everything that it takes."""
-
-    def __init__(self, path: str, method: str, described: dict[str, object], schemas: dict[str, object]) -> None:
-        self.described = described
-        self.method = method.upper()
-        self.name = str(described["operationId"])
-        self.has_experiment = "{experiment_id}" in path
-        self.path = path
-        query = []
-        for parameter in cast("list[dict[str, object]]", described.get("parameters", [])):
-            example = cast("list[object]", parameter.get("examples") or _of(parameter, "schema").get("examples") or [])
-            if parameter["in"] == "path":
-                self.path = self.path.replace(f"{{{parameter['name']}}}", str(example[0]))
-            elif parameter.get("required"):
-                query.append(f"{parameter['name']}={example[0]}")
-        self.path += f"?{'&'.join(query)}" if query else ""
-        body = _of(_of(_of(described, "requestBody"), "content"), "application/json")
-        self.body = _example(_of(body, "schema"), schemas) if body else None
-
-    def ask(self, server: Running, token: str | None, headers: dict[str, str] | None = None) -> int:
-        return server.ask(self.method, self.path, self.body, token=token, headers=headers).status
-
-
-def _of(described: dict[str, object], name: str) -> dict[str, object]:
-    return cast("dict[str, object]", described.get(name, {}))
-
-
-def _example(schema: dict[str, object], schemas: dict[str, object]) -> object:
-    """The first example in a schema, or in what it is made of."""
-    if "examples" in schema:
-        return cast("list[object]", schema["examples"])[0]
-    if "$ref" in schema:
-        return _example(cast("dict[str, object]", schemas[str(schema["$ref"]).rpartition("/")[2]]), schemas)
-    parts = [*cast("list[object]", schema.get("anyOf", [])), schema.get("items"), *_of(schema, "properties").values()]
-    found = [_example(part, schemas) for part in parts if isinstance(part, dict)]
-    return next((example for example in found if example is not None), None)
-
-
-def operations(server: Running) -> list[Operation]:
-    document = cast("dict[str, object]", server.ask("GET", f"{API}/openapi.json", token=None).json)
-    schemas = _of(_of(document, "components"), "schemas")
-    paths = cast("dict[str, dict[str, dict[str, object]]]", document["paths"])
-    return [
-        Operation(path, method, described, schemas)
-        for path, each in paths.items()
-        for method, described in each.items()
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +256,7 @@ def token_of(server: Running, name: str) -> str:
 
 def test_every_operation_is_described_with_an_example(people: Running) -> None:
     document = cast("dict[str, object]", people.ask("GET", f"{API}/openapi.json", token=None).json)
-    schemas = _of(_of(document, "components"), "schemas")
+    schemas = part_of(part_of(document, "components"), "schemas")
     found = operations(people)
     assert len(found) > 45
     assert len({operation.name for operation in found}) == len(found)
@@ -282,11 +264,11 @@ def test_every_operation_is_described_with_an_example(people: Running) -> None:
         assert operation.described["summary"], operation.name
         assert operation.described["description"], operation.name
         assert operation.described["tags"], operation.name
-        answers = _of(operation.described, "responses")
+        answers = part_of(operation.described, "responses")
         assert {"401", "403", "404", "422"} <= set(answers), operation.name
         good = cast("dict[str, object]", next(answers[code] for code in answers if code.startswith("2")))
         shown = [
-            media.get("example") or _example(_of(media, "schema"), schemas)
+            media.get("example") or example_of(part_of(media, "schema"), schemas)
             for media in cast("dict[str, dict[str, object]]", good.get("content", {})).values()
         ]
         assert any(shown) or operation.body is not None or "204" in answers, operation.name
@@ -308,7 +290,7 @@ def test_every_operation_knows_its_role(people: Running) -> None:
     names = {operation.name for operation in operations(people)}
     assert names >= FOR_USERS | FOR_ADMINS | FOR_EVERYBODY
     for operation in operations(people):
-        if operation.name in (STREAM, "log_in"):
+        if operation.name in (STREAM, "log_in", "accept_invitation"):
             continue
         refused = operation.name in FOR_USERS | FOR_ADMINS
         assert (operation.ask(people, viewer) == 403) == refused, operation.name
@@ -335,7 +317,7 @@ def test_sessions_need_their_own_csrf_text_for_every_change(people: Running) -> 
     good, other = people.session("ada"), people.session("ada")
     cookie = {"Cookie": good["Cookie"]}
     for operation in operations(people):
-        if operation.method == "GET" or operation.name == "log_in":
+        if operation.method == "GET" or operation.name in ("log_in", "accept_invitation"):
             continue
         for sent in (cookie, {**cookie, "X-Luthier-CSRF": ""}, {**cookie, "X-Luthier-CSRF": other["X-Luthier-CSRF"]}):
             assert operation.ask(people, None, sent) == 403, operation.name
@@ -380,7 +362,7 @@ def test_logging_in_and_out(server: Running) -> None:
 
 def test_too_many_logins_are_told_when_to_come_back(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     server.add_user("ada", "admin")
-    monkeypatch.setattr(server.context.door, "_clock", lambda: 1e9)
+    monkeypatch.setattr(server.context.door.limits, "_clock", lambda: 1e9)
     login, headers = {"name": "ada", "password": "no"}, {"X-Luthier-CSRF": "1"}
     statuses = [server.ask("POST", f"{API}/session", login, token=None, headers=headers) for _ in range(6)]
     assert [reply.status for reply in statuses] == [401] * 5 + [429]

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.conftest import EXPERIMENT, Reply, Running, Starter
 
+from luthier.launch.declared import library
+from luthier.server.middleware import MOST_BYTES
 from luthier.spec import prune_from, resample_from
 from luthier.spec.library import component_text
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Failed
-from luthier.views.jobs import library
-from luthier.views.server.middleware import MOST_BYTES
 
 API = "/api/v1"
 COMPONENT = """

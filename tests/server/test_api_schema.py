@@ -28,7 +28,7 @@ AnyCase: TypeAlias = "Case[Any]"
 OPENAPI = "/api/v1/openapi.json"
 EXAMPLES = 6
 PATIENCE_S = 300.0
-FOR_EVERYBODY = {"get_health", "log_in"}
+FOR_EVERYBODY = {"get_health", "log_in", "accept_invitation"}
 STREAMS = {"watch_experiments", "watch_experiment"}
 """They do not end as long as somebody listens."""
 

@@ -15,10 +15,10 @@ from tests.conftest import missing
 from tests.server.conftest import EXPERIMENT, Running, running_server
 
 import luthier
+from luthier.client import Client, events_in
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.launch.start import reopen
 from luthier.trial import Completed, Failed
-from luthier.views.client import Client, events_in
-from luthier.views.launch import relaunch
 
 DOCS = Path(__file__).parents[2] / "docs" / "api.md"
 
@@ -35,7 +35,7 @@ def test_an_experiment_from_launch_to_result(client: Client, server: Running) ->
     waited: list[object] = []
     waiting = threading.Thread(target=lambda: waited.append(client.wait(made["id"])["status"]))
     waiting.start()
-    relaunch(made["id"], server.store_url, quiet=True)
+    reopen(made["id"], server.store_url).work(lambda *_: None)
     waiting.join()
     assert waited == ["finished"]
     assert client.experiment(made["id"])["runs"] == 3
@@ -59,7 +59,7 @@ def test_steering(client: Client) -> None:
 
 
 def test_runs_are_listed_over_many_pages(client: Client, server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("luthier.views.client._PAGE", 2)
+    monkeypatch.setattr("luthier.client._PAGE", 2)
     number = client.create(EXPERIMENT)["id"]
     server.play(number, [Completed(1.0), Failed("x"), Completed(2.0), Completed(3.0), None], "stopped")
     assert [run["value"] for run in client.runs(number)] == [1.0, None, 2.0, 3.0, None]

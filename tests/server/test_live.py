@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.conftest import Running, Starter
 
-from luthier.store.books import Books, Desk
+from luthier.client import Event, events_in
+from luthier.server import feed, live, streams
+from luthier.server.live import Live
+from luthier.server.streams import Listener
+from luthier.store.server_store import Books, Desk
 from luthier.trial import Completed
-from luthier.views.client import Event, events_in
-from luthier.views.server import feed, live, streams
-from luthier.views.server.live import Live
-from luthier.views.server.streams import Listener
 
 PATIENCE_S = 120.0
 

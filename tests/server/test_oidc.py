@@ -16,7 +16,7 @@ from joserfc.jwk import RSAKey
 from tests.server.conftest import PASSWORD, Reply, Running, Starter
 
 from luthier.errors import InvalidInputError
-from luthier.views.server.oidc import Provider, provider_in
+from luthier.server.oidc import Provider, provider_in
 
 CLIENT, SECRET = "luthier at home", "s:cret %"
 

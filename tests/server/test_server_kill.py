@@ -75,9 +75,10 @@ class Served:
         assert found, line
         link = urlsplit(found[0])
         self.netloc = link.netloc
-        self.headers: dict[str, str] = {}
-        status, headers, _ = self.request("GET", f"{link.path}?{link.query}")
-        assert status in (302, 303, 307)
+        self.headers: dict[str, str] = {"X-Luthier-CSRF": "none"}
+        invitation = {"token": link.query.partition("=")[2]}
+        status, headers, _ = self.request("POST", "/api/v1/session/invitation", invitation)
+        assert status == 200
         self.headers["Cookie"] = headers["set-cookie"].partition(";")[0]
         self.headers["X-Luthier-CSRF"] = str(self.json("GET", "/api/v1/me")["csrf"])
 

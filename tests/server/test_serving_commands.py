@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from luthier.__main__ import main
+from luthier.server.access import Doorkeeper
 from luthier.store import open_books
-from luthier.views.cli import main
-from luthier.views.server.access import Doorkeeper
 
 
 class Terminal:
@@ -60,6 +60,7 @@ def test_accounts_are_added_listed_invited_and_removed(terminal: Terminal) -> No
     [
         (["serve", "--host", "0.0.0.0"], "", "it has no accounts; make one first: luthier user add"),
         (["serve", "--port", "99999"], "", "there is no such port"),
+        (["serve", "--proxy", "*"], "", "--proxy *: not an address or network"),
         (["serve", "--local", "-1"], "", "--local -1: give 0 or more"),
         (["worker", "--batch", "-1"], "", "--batch -1: give 0 or more"),
         (["user", "add", "ada", "--role", "boss", "--no-password"], "", "--role boss: there are viewer, user, admin"),

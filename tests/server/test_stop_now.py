@@ -11,10 +11,10 @@ import pytest
 from tests.server.conftest import EXPERIMENT, Running, Starter
 
 from luthier.errors import NotFoundError
+from luthier.launch.worker import Worker
 from luthier.runners.job_folder import JobFolder, Process
+from luthier.server.operations import RUN_TIMEOUT_S
 from luthier.store import data_directory
-from luthier.views.server.operations import RUN_TIMEOUT_S
-from luthier.views.worker import Worker
 
 API = "/api/v1"
 HANGS = EXPERIMENT.replace("echo $LEVEL", "sleep 100000")

@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,20 @@ def test_all_or_none_are_added(tmp_path: Path) -> None:
     assert library.get("one") == ONE
     library.add({"new": TWO, "one": TWO}, replace=True)
     assert library.get("one") == TWO
+
+
+def test_several_threads_write_one_component(tmp_path: Path) -> None:
+    library = Library(tmp_path)
+    many = [Component.model_validate({"header": f"{n}\n" * 2000, "parameters": {}}) for n in range(8)]
+
+    def write(component: Component) -> None:
+        for _ in range(10):
+            library.add({"one": component}, replace=True)
+            assert library.get("one") in many
+
+    with ThreadPoolExecutor(len(many)) as pool:
+        list(pool.map(write, many))
+    assert [path.name for path in tmp_path.iterdir()] == ["one.yaml"]
 
 
 def test_an_unknown_name_gets_a_hint(tmp_path: Path) -> None:

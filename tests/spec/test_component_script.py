@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
+from luthier.runners.supervisor import MARK_VARIABLE
 from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.spec.component import Component
-from luthier.spec.script import BEGAN, JobScript
+from luthier.spec.script import JobScript
 from luthier.trial import Config, Value
 
 SHOW = 'for word; do printf "%s\\0" "$word"; done'
@@ -96,7 +97,7 @@ def test_any_number_of_sbatch_lines_stay_first() -> None:
     lines = script.batch(Space(Integer("A", 1, 2)), Config({"A": 2})).script.splitlines()
     assert lines[:17] == APPLICATION.splitlines()[:17]
     assert lines[17] == "hdr"
-    assert BEGAN in lines[18]
+    assert MARK_VARIABLE in lines[18]
     assert lines[19] == "cmd"
     assert lines[21].startswith("export LD_PRELOAD=")
     assert lines[22:] == ["echo $0", "exit 3"]
@@ -279,7 +280,7 @@ def test_the_script_to_keep_needs_nothing_else() -> None:
     space = Space(Choice("A", ["x", "it's"]))
     line = script.line(space, Config({"A": "it's"}))
     assert line.splitlines()[:2] == ["#!/bin/bash", "#SBATCH --fastio=yes --b=1"]
-    assert BEGAN not in line
+    assert MARK_VARIABLE not in line
     assert subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True).stdout == "first\nit's\n"
 
 

@@ -76,6 +76,50 @@ def test_a_place_that_is_not_there_is_one_line(text: str, kind: Format, place: s
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "kind", "place", "value", "expected"),
+    [
+        ("net:port = 1\nnet = 2\n", "ini", "net:port", 5, "net:port = 5\nnet = 2\n"),
+        ("net:port = 1\nnet = 2\n", "ini", "net", 5, "net:port = 1\nnet = 5\n"),
+        ("a = 1\x85b = 2\n", "ini", "a", 5, "a = 5\n"),
+        ("a = 1   \r\nb =\r\n", "ini", "b", 5, "a = 1   \r\nb =5\r\n"),
+        ('<c><p x=" n=\'1\'" n="2"/></c>', "xml", "p.@n", 3, '<c><p x=" n=\'1\'" n="3"/></c>'),
+        ('<c><p n="2"/></c>', "xml", "p.@n", "a\r\n\tb", '<c><p n="a&#13;&#10;&#9;b"/></c>'),
+        ("<c><p>1</p></c>", "xml", "p", "a\r\n\tb", "<c><p>a&#13;\n\tb</p></c>"),
+    ],
+)
+def test_values_in_odd_places(text: str, kind: Format, place: str, value: Value, expected: str) -> None:
+    assert edited(text, kind, {place: value}) == expected
+
+
+@pytest.mark.parametrize("sign", ["\x01", "\x1b", "\x0b", "\ufffe", "\uffff", "\x08", "\0", "\ud800"])
+def test_xml_holds_no_control_characters(sign: str) -> None:
+    for place in ("p.v", "p.@n"):
+        with pytest.raises(InvalidInputError, match=r"which XML cannot|NUL|half of a character") as caught:
+            edited(XML, "xml", {place: f"a{sign}b"})
+        assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("[" * 99_999, "json", "the file: is nested more than 64 levels deep"),
+        ("a = " + "[" * 99_999, "toml", "the file: is nested more than 64 levels deep"),
+        ('a = """"\n' + "b = " + "[" * 99_999, "toml", "nested|not TOML"),
+        ("a" + ".a" * 9999 + " = 1", "toml", "the file: a key has more than 64 parts"),
+        ("a" + '."="' * 9999 + " = 1", "toml", "the file: a key has more than 64 parts"),
+        ("a = " + "1" * 9999, "toml", "this is not TOML, or the value takes several lines: Exceeds the limit"),
+        ("a: " + "[" * 99_999, "yaml", "this is not YAML: .*it is nested more than 64 levels deep"),
+        ("<a>" * 99_999, "xml", "nested more than 64 levels deep"),
+        ('<!DOCTYPE a [<!ENTITY b "x">]><a>&b;</a>', "xml", "declares entities"),
+    ],
+)
+def test_deep_files_are_refused_in_one_line(text: str, kind: Format, message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        edited(text, kind, {"a": 1})
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def test_a_line_of_an_ini_file_holds_no_line_break() -> None:
     with pytest.raises(InvalidInputError, match="does not fit on a line"):
         edited(INI, "ini", {"server.port": "1\n[other]"})

@@ -52,7 +52,15 @@ def test_a_missing_key_is_reported_where_it_would_stand_and_unknown_steps_are_pa
         ("- 1\n", "t.yaml: holds no settings"),
         ("", "t.yaml: holds no settings"),
         ("a: \x01\n", "t.yaml: this is not YAML"),
-        ("a: " + "[" * 5000, "t.yaml: is nested too deeply"),
+        ("a: " + "[" * 5000, "t.yaml:1: this is not YAML: it is nested more than 64 levels deep"),
+        ("a: " + "[" * 64 + "]" * 64, "nested more than 64 levels deep"),
+        ("a: " + "1:" * 5000 + "1\n", "t.yaml:1: this is not YAML: a number has 10001 characters; put it in quotes"),
+        ("a: " + "1:" * 5000 + "1.5\n", "t.yaml:1: this is not YAML: a number has 10003 characters"),
+        ("a: " + "1" * 5000 + "\n", "t.yaml:1: this is not YAML: a number has 5000 characters"),
+        ("a: !!float 1e9999999999999999999x\n", "t.yaml: this is not YAML"),
+        ('a: "\\ud800"\n', "t.yaml:1: a: it: holds U+D800, half of a character; write the whole character"),
+        ('a: {"\\udcff": 1}\n', "t.yaml:1: a: it: holds U+DCFF"),
+        ('a: "\\0"\n', "t.yaml:1: a: it: holds a NUL character"),
         ("a: 9999-99-99\n", "t.yaml: this is not YAML"),
         ("a: 1\n---\nb: 2\n", "t.yaml:2: this is not YAML"),
         ("a: !!bool x\n", "t.yaml: this is not YAML: a value is not what its tag says"),
@@ -77,6 +85,12 @@ def test_merges_that_multiply_are_refused() -> None:
     levels = [f"l{n}: &l{n} {{<<: [{', '.join([f'*l{n - 1}'] * 10)}]}}" for n in range(1, 9)]
     with pytest.raises(InvalidInputError, match="endless"):
         parse_document("l0: &l0 {a: 1}\n" + "\n".join(levels), "t.yaml")
+
+
+def test_aliases_that_nest_deeply_are_refused() -> None:
+    levels = [f"l{n}: &l{n} [*l{n - 1}]" for n in range(1, 2000)]
+    with pytest.raises(InvalidInputError, match="endless"):
+        parse_document("l0: &l0 [1]\n" + "\n".join(levels), "t.yaml")
 
 
 def test_aliases_and_merges_work() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from luthier.store import open_books, open_store
 from luthier.store.base import Store
-from luthier.store.books import Books
+from luthier.store.server_store import Books
 from luthier.store.sql import SqlStore
 
 Opener = Callable[[str], Store]

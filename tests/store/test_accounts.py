@@ -11,8 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
-from luthier.store.books import Accounts, Books, Entry, Pass, PassKind, Role, User
+from luthier.store.base import Origin
 from luthier.store.samples import NASTY
+from luthier.store.server_store import (
+    Accounts,
+    Books,
+    Entry,
+    Pass,
+    PassKind,
+    Role,
+    User,
+    author_after_removal,
+    shown_author,
+)
 from luthier.store.strategies import examples, short_texts, texts
 
 BooksOpener = Callable[[], Books]
@@ -66,6 +77,22 @@ def test_removed_user_is_forgotten_with_their_passes(accounts: Accounts) -> None
     assert accounts.find("digest of ann", 11.0) is None
     assert len(accounts.passes("bob")) == 1
     assert [entry.user for entry in accounts.entries()] == ["ann"]
+
+
+def test_experiments_of_a_removed_user_are_nobodys(books: Books) -> None:
+    books.accounts.put_user(ANN)
+    mine = books.history.create("mine", {}, 1.0, Origin("ann", None, "key"))
+    other = books.history.create("other", {}, 1.0, Origin("bob", None, "key"))
+    books.accounts.remove_user("ann")
+    assert books.history.experiment(mine.id).author == author_after_removal("ann") == "ann/removed"
+    assert books.history.experiment(other.id) == other
+    books.accounts.put_user(ANN)
+    again = books.history.create("again", {}, 2.0, Origin("ann", None, "key"))
+    assert again.id not in (mine.id, other.id)
+    assert [found.id for found in books.desk.records(author="ann")] == [again.id]
+    books.accounts.remove_user("ann")
+    assert [books.history.experiment(one.id).author for one in (mine, again)] == ["ann/removed"] * 2
+    assert shown_author("ann/removed") == "ann (removed)"
 
 
 def test_user_added_by_several_at_once_is_one(accounts: Accounts, reopen: BooksOpener) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from luthier.engine.result import conclude
+from luthier.analysis.result import conclude
 from luthier.engine.session import carry_on, resumable
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.spec import Experiment
@@ -51,9 +51,7 @@ def test_what_was_stopped_goes_on(store: SqlStore) -> None:
 
     record = store.experiment(5)
     before = store.runs(5)
-    finished, result = carry_on(
-        store, record, resumable(record), lambda *_: ReplayRunner(answers), watch=lambda *_: None
-    )
+    finished, result = carry_on(store, record, resumable(record), ReplayRunner(answers), watch=lambda *_: None)
     assert finished.status == "finished"
     assert list(result.runs[: len(before)]) == list(before)
     assert len(result.runs) > len(before)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from luthier.store.base import Owner, Store
-from luthier.store.books import Books, Pass
 from luthier.store.samples import a_run, ended
+from luthier.store.server_store import Books, Pass
 from luthier.trial import Completed
 
 Opener = Callable[[str], Store]

@@ -4,12 +4,11 @@ import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+from luthier.analysis.result import Result, conclude
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
 from luthier.engine.loop import Loop, Machinery, Watcher
-from luthier.engine.ownership import claim
 from luthier.engine.plan import Plan
-from luthier.engine.result import Result, conclude
 from luthier.errors import InUseError, InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
@@ -18,12 +17,11 @@ from luthier.policies.stop import after_seconds, any_of
 from luthier.runners.base import Runner
 from luthier.spec import Experiment, prune_from, resample_from, stop_from
 from luthier.store.base import Json, Record, Status, Store
-
-MakeRunner = Callable[[Experiment, Record], Runner]
+from luthier.store.ownership import claim
 
 
 def carry_on(
-    store: Store, record: Record, experiment: Experiment, make_runner: MakeRunner, *, watch: Watcher
+    store: Store, record: Record, experiment: Experiment, runner: Runner, *, watch: Watcher
 ) -> tuple[Record, Result]:
     """Work on a stored experiment, from wherever its history ends, until it is done or interrupted."""
     owner = claim(store, record)
@@ -31,7 +29,6 @@ def carry_on(
     with Interrupts() as interrupts, Ledger(store, record, owner, gave_up=lambda: interrupts.count > 0) as ledger:
         try:
             plan.replay(ledger.runs())
-            runner = make_runner(experiment, record)
             measure = measures_from([objective.measure for objective in experiment.objectives])
             machinery = Machinery(runner, measure, prune_from(experiment.prune), **_clocks(runner))
             finished = Loop(plan, machinery, ledger, watch=watch).run(interrupts)

@@ -45,8 +45,7 @@ class Forest:
 
         The trees depend on `x` and `y` alone: what is drawn is drawn from the number of observations.
         """
-        n = len(y)
-        rng = np.random.default_rng(n)
+        n, rng = len(y), np.random.default_rng(len(y))
         self._x, self._y, self._grown = x, y, x
         self.generation += 1
         drawn: IntArray = rng.integers(n, size=(self.trees, n)) if n else np.empty((self.trees, 0), dtype=np.intp)

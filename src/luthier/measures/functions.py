@@ -47,6 +47,12 @@ class Plugin:
         except Exception as error:  # a plug-in may fail in any way
             logger.debug("measure %s raised", self.name, exc_info=True)
             return Failed(f"measure {self.name!r} raised {type(error).__name__}: {error}")
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real):
             return Failed(f"measure {self.name!r} returned {value!r:.60}, expected a finite number")
-        return Completed(float(value))
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number has no limit
+            number = math.inf
+        if not math.isfinite(number):
+            return Failed(f"measure {self.name!r} returned {number}, expected a finite number")
+        return Completed(number)

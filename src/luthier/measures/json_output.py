@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from luthier.errors import InvalidInputError
-from luthier.measures.output import number_in, quote_last_line, tail
+from luthier.measures.output import LONGEST_READ_BYTES, number_in, quote_last_line, tail
+from luthier.texts import LONGEST_RULE, brackets, shown, visible
 from luthier.trial import Completed, Execution, Failed, Outcome
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
@@ -19,12 +20,20 @@ Step: TypeAlias = str | int
 _STEP = re.compile(
     r"""
       (?P<dot>\.?) (?P<name>[^.\[\]'"\s]+)                                      # .name, or name at the start
-    | \[ (?P<index>-?[0-9]+) \]                                                 # [0], [-1]
+    | \[ (?P<index>-?[0-9]{1,18}) \]                                                 # [0], [-1]
     | \[ (?: '(?P<single>(?:[^'\\]|\\.)*)' | "(?P<double>(?:[^"\\]|\\.)*)" ) \]  # ['any key'], ["any key"]
     """,
     re.VERBOSE | re.DOTALL,
 )
-_DOCUMENT_START = re.compile(r"^[ \t]*(?=[\[{])", re.MULTILINE)
+_DOCUMENT_START = re.compile(r"^[ \t]*(?=[\[{\]}])", re.MULTILINE)
+_LIKE_JSON = re.compile(
+    r"""
+      \{ \s*+ ["}]
+    | \[ \s*+ (?: ["{\[\]] | (?: [-+.0-9eE]++ | true | false | null ) \s*+ [,\]] )  # but not [INFO] or [12:30:01]
+    """,
+    re.VERBOSE,
+)
+_REST_OF_LINE = re.compile(r"[ \t\r]*$", re.MULTILINE)
 
 
 def parse_path(path: str) -> tuple[Step, ...]:
@@ -34,6 +43,10 @@ def parse_path(path: str) -> tuple[Step, ...]:
     leading `$`, or `$.`, may be left out. Within quotes a backslash makes the next character literal. There are no
     wildcards, slices, filters or `..`. A number after a point is an index in a list and a key in an object.
     """
+    if len(path) > LONGEST_RULE:
+        raise InvalidInputError(
+            f"json:{path[:60]}...: the path has {len(path)} characters; {LONGEST_RULE} are the most"
+        )
     position = 1 if path.startswith("$") else 0
     first = position
     steps: list[Step] = []
@@ -66,43 +79,81 @@ def look_up(document: Json, steps: tuple[Step, ...]) -> Json:
     for step in steps:
         if isinstance(here, dict) and isinstance(step, str) and step in here:
             here = here[step]
-        elif isinstance(here, list) and _is_index(step) and -len(here) <= int(step) < len(here):
+        elif isinstance(here, list) and is_index(step) and -len(here) <= int(step) < len(here):
             here = here[int(step)]
         else:
             raise LookupError(f"{step!r} is not in {_describe(here)}")
     return here
 
 
-def _is_index(step: Step) -> bool:
+def is_index(step: Step) -> bool:
+    """Whether a step of a path can be a position in a list."""
     return isinstance(step, int) or re.fullmatch(r"-?[0-9]{1,18}", step) is not None
 
 
 def _describe(value: Json) -> str:
     if isinstance(value, dict):
         names = list(value)
-        return f"the object with the keys {', '.join(names[:8])[:100]}{', ...' if len(names) > 8 else ''}"
-    return f"the list of {len(value)}" if isinstance(value, list) else repr(value)[:60]
+        return f"the object with the keys {visible(', '.join(names[:8])[:100])}{', ...' if len(names) > 8 else ''}"
+    return f"the list of {len(value)}" if isinstance(value, list) else shown(value)
 
 
-def documents(text: str) -> Iterator[Json]:
-    """Every JSON object or list in the text that begins a line: the whole text, its lines, or what follows a notice."""
-    decoder = json.JSONDecoder()
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """A JSON document that is cut off or damaged: nothing inside of it may be taken for a document of its own."""
+
+    problem: str
+
+
+def documents(text: str, *, is_cut: bool = False) -> Iterator[Json | Incomplete]:
+    """Every JSON object or list in the text that begins a line; `is_cut` says that the text's beginning is missing.
+
+    What only looks like JSON, as `[INFO] start` or `[1] 4711` do, is ignored. Up to its last bracket everything belongs
+    to a document, also to a damaged one, so each part of the text is read a few times at most.
+    """
     position = 0
     while start := _DOCUMENT_START.search(text, position):
-        try:
-            document, position = decoder.raw_decode(text, start.end())
-        except (ValueError, RecursionError):
-            position = start.end() + 1
-        else:
-            yield document
+        begin, position = start.end(), start.end() + 1
+        if text[begin] in "]}":
+            if is_cut:
+                yield Incomplete("its beginning is not among the last 16 MiB")
+        elif _LIKE_JSON.match(text, begin):
+            end = _block_end(text, begin)
+            if end is None:
+                yield Incomplete("it breaks off before its last bracket")
+                return
+            position = end
+            if text[begin] == "{" or _REST_OF_LINE.match(text, end):
+                yield _block(text[begin:end])
 
 
-def last_document(text: str) -> Json:
+def _block(text: str) -> Json | Incomplete:
+    """The document that a text with matching brackets is, or what is wrong with it."""
+    try:
+        document: Json = json.loads(text)
+    except json.JSONDecodeError as error:
+        return Incomplete(f"{error.msg} in its line {error.lineno}")
+    except (ValueError, RecursionError):
+        return Incomplete("it has a number of too many digits, or is nested too deeply")
+    return document
+
+
+def _block_end(text: str, begin: int) -> int | None:
+    """Where the bracket that opens at `begin` closes; None if it does not."""
+    depth = 0
+    for position, change in brackets(text, begin):
+        depth += change
+        if depth == 0:
+            return position
+    return None
+
+
+def last_document(text: str, *, is_cut: bool = False) -> Json | Incomplete:
     """The text as JSON, or else the last object or list in it, or else its last line; None if nothing is JSON."""
     whole = _as_json(text)
     if whole is not None:
         return whole
-    last = deque(documents(text), maxlen=1)
+    last = deque(documents(text, is_cut=is_cut), maxlen=1)
     return last[0] if last else _as_json("".join(text.strip().splitlines()[-1:]))
 
 
@@ -135,9 +186,12 @@ class JsonPath:
         if execution.logs is None:
             return Failed(f"json:{self.path} needs a command's output, and this run has none")
         text = tail(Path(execution.logs) / "stdout")
-        document = last_document(text)
-        if document is None:
-            return Failed(f"no match for json:{self.path} in its output: no JSON document ({quote_last_line(text)})")
+        document = last_document(text, is_cut=_is_longer(Path(execution.logs) / "stdout"))
+        if document is None or isinstance(document, Incomplete):
+            problem = "no JSON document"
+            if document is not None:
+                problem = f"no complete JSON document: {document.problem}"
+            return Failed(f"no match for json:{self.path} in its output: {problem} ({quote_last_line(text)})")
         try:
             found = look_up(document, self._steps)
         except LookupError as error:
@@ -146,6 +200,13 @@ class JsonPath:
         if number is None:
             return Failed(f"no match for json:{self.path} in its output: {_describe(found)} is no finite number")
         return Completed(number)
+
+
+def _is_longer(path: Path) -> bool:
+    try:
+        return path.stat().st_size > LONGEST_READ_BYTES
+    except OSError:
+        return False
 
 
 def _number(found: Json) -> float | None:

@@ -1,14 +1,12 @@
 """The measure of the OSU micro-benchmarks' tables."""
 
 import math
-import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from luthier.measures.output import quote_last_line, tail
+from luthier.measures.output import number_in, quote_last_line, tail
 from luthier.trial import Completed, Execution, Failed, Outcome
-
-_ROW = re.compile(r"^\s*(\d+)[ \t]+(\d+(?:\.\d*)?)(?=\s|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +14,7 @@ class OsuLatency:
     """The latencies that an OSU benchmark printed, each times its message size, added up.
 
     This is the number that SHAMan's `parse_osu_output` makes of the table. With one message size it is proportional to
-    the latency.
+    the latency. A line that begins with a size and has no complete latency beside it makes the run a failed one.
     """
 
     def __call__(self, execution: Execution) -> Outcome:
@@ -26,7 +24,23 @@ class OsuLatency:
         if execution.logs is None:
             return Failed("osu needs a command's output, and this run has none")
         text = tail(Path(execution.logs) / "stdout")
-        rows = _ROW.findall(text)
-        if not rows:
+        products = []
+        for line, size, latency in _rows(text):
+            if size is None or latency is None:
+                return Failed(f"this row of the table has no size and latency that can be read: {line[:80]!r}")
+            products.append(size * latency)
+        if not products:
             return Failed(f"no table of sizes and latencies in its output ({quote_last_line(text)})")
-        return Completed(math.fsum(float(size) * float(latency) for size, latency in rows))
+        total = sum(products)
+        if not 0 < total < math.inf:
+            return Failed(f"the latencies in its output add up to {total:g}, expected a time above 0")
+        return Completed(math.fsum(products))
+
+
+def _rows(text: str) -> Iterator[tuple[str, float | None, float | None]]:
+    """The lines that begin with a whole number, with that and the number beside it; words may follow it elsewhere."""
+    for line in text.splitlines():
+        size, latency = (*line.split(maxsplit=2)[:2], "", "")[:2]
+        is_size = size.isascii() and size.isdigit()
+        if is_size and (not latency or latency[0] in "0123456789.+-" or latency.lower() in ("nan", "inf")):
+            yield line, number_in(size), number_in(latency)

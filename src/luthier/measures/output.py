@@ -1,16 +1,38 @@
 """Measures of what a command printed, found with a regular expression; how measures read output."""
 
+import math
 import os
 import re
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError
+from luthier.texts import LONGEST_RULE, NUMBER, shown, visible
 from luthier.trial import Completed, Execution, Failed, Outcome
 
+if TYPE_CHECKING:
+    import regex
+
 LONGEST_READ_BYTES = 16 * 1024 * 1024
+LONGEST_SEARCH_S = 30.0
+"""How long a pattern may search the output of one run."""
+
 _LONGEST_QUOTE = 120
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_LONGEST_NUMBER = 500
+_AROUND = 60  # characters beside a number that are looked at
+_LARGEST_REPETITION = 100_000  # a pattern's memory grows with it
+_NUMBER = re.compile(NUMBER)
+_REPETITION = re.compile(r"\{([0-9]*)(?:,([0-9]*))?\}")
+# What people and programs write as one number, separators of thousands and hexadecimal digits included. A sign belongs
+# to it unless it follows a word or a number, as in 3-5.
+_WRITTEN = (
+    r"(?:(?<![\w.)\]+-])[-+])?(?:0[xX][0-9a-fA-F]+"
+    r"|(?:[0-9]+|(?<![\w.])\.[0-9]+)(?:[{separators}][0-9]+)*(?:[eE][-+]?[0-9]+)?)"
+)
+_WITH_COMMAS = re.compile(_WRITTEN.replace("{separators}", ".,_'"))
+_WITHOUT_COMMAS = re.compile(_WRITTEN.replace("{separators}", "._'"))
 
 
 def tail(path: Path, longest_bytes: int = LONGEST_READ_BYTES) -> str:
@@ -29,9 +51,10 @@ def tail(path: Path, longest_bytes: int = LONGEST_READ_BYTES) -> str:
 
 def number_in(text: str) -> float | None:
     """The finite number that `text` is: digits, a point, an exponent; no separators of thousands, no NaN."""
-    if _NUMBER.fullmatch(text.strip()) is None:
+    written = text.strip()
+    if len(written) > _LONGEST_NUMBER or _NUMBER.fullmatch(written) is None:
         return None
-    number = float(text)
+    number = float(written)
     return number if abs(number) != float("inf") else None
 
 
@@ -44,25 +67,30 @@ def quote_last_line(text: str) -> str:
     return f"last line: {printable[:_LONGEST_QUOTE]!r}"
 
 
+def whole_number(text: str, start: int, end: int, *, commas: bool = True) -> str:
+    """The number that stands in the text from `start` to `end`, with what belongs to it before and after."""
+    first = max(0, start - _AROUND)
+    for match in (_WITH_COMMAS if commas else _WITHOUT_COMMAS).finditer(text[first : end + _AROUND]):
+        begins, ends = match.start() + first, match.end() + first
+        if begins < end and ends > start and (begins < start or ends > end):
+            return match[0]
+    return text[start:end]
+
+
 @dataclass(frozen=True, slots=True)
 class Regex:
     """The number that the last match of a pattern holds, in the output or, without a match there, in the error output.
 
     The number is the pattern's one group, or the whole match. `^` and `$` match at every line. At most the last 16 MiB
-    are read. A pattern that backtracks without end cannot be interrupted: avoid nested repetitions such as `(a+)+`.
+    are read, for at most 30 seconds. A group that holds only a part of a number fails: a comma counts as a part of it
+    unless the pattern itself has one right before or after the group.
     """
 
     pattern: str
-    _compiled: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _compiled: "regex.Pattern[str]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        try:
-            compiled = re.compile(self.pattern, re.MULTILINE)
-        except re.error as error:
-            where = "" if error.pos is None else f" at position {error.pos}"
-            raise InvalidInputError(f"regex:{self.pattern}: {error.msg}{where}; correct the pattern") from error
-        except (RecursionError, OverflowError) as error:
-            raise InvalidInputError(f"regex:{self.pattern[:60]}...: too large a pattern; make it smaller") from error
+        compiled = _compiled(self.pattern)
         if not self.pattern or compiled.groups > 1:
             came = f"it has {compiled.groups} groups" if self.pattern else "it is empty"
             raise InvalidInputError(
@@ -78,18 +106,58 @@ class Regex:
             return Failed(f"regex:{self.pattern} needs a command's output, and this run has none")
         texts = [tail(Path(execution.logs) / name) for name in ("stdout", "stderr")]
         for text in texts:
-            found = self._last_match(text)
+            try:
+                found = self._last_match(text)
+            except TimeoutError:
+                return Failed(
+                    f"regex:{self.pattern} took longer than {LONGEST_SEARCH_S:g} s on this output; "
+                    "avoid repetitions within repetitions, such as (a+)+"
+                )
             if found is not None:
-                number = number_in(found)
-                if number is None:
-                    return Failed(f"{found[:_LONGEST_QUOTE]!r}, found by regex:{self.pattern}, is not a finite number")
-                return Completed(number)
+                return self._outcome(text, *found)
         return Failed(f"no match for regex:{self.pattern} in its output ({quote_last_line(texts[0] or texts[1])})")
 
-    def _last_match(self, text: str) -> str | None:
-        found = None
-        for match in self._compiled.finditer(text):
-            found = match
-        if found is None:
-            return None
-        return found.group(self._compiled.groups) or ""
+    def _outcome(self, text: str, start: int, end: int) -> Outcome:
+        found = text[start:end]
+        number = number_in(found)
+        if number is None:
+            quoted = visible(found[:_LONGEST_QUOTE])
+            return Failed(f"{quoted!r}, found by regex:{self.pattern}, is not a finite number")
+        start += len(found) - len(found.lstrip())
+        end -= len(found) - len(found.rstrip())
+        whole = whole_number(text, start, end, commas=")," not in self.pattern and ",(" not in self.pattern)
+        if whole != text[start:end]:
+            return Failed(
+                f"regex:{self.pattern} takes {shown(text[start:end])} out of {shown(whole)}; "
+                r"let the group hold the whole number, for example (\S+)"
+            )
+        return Completed(number)
+
+    def _last_match(self, text: str) -> tuple[int, int] | None:
+        """Where the number of the last match stands."""
+        found, deadline = None, time.monotonic() + LONGEST_SEARCH_S
+        # Other threads go on meanwhile: the search does not hold the interpreter.
+        for match in self._compiled.finditer(text, concurrent=True, timeout=LONGEST_SEARCH_S):
+            found = match.span(self._compiled.groups)
+            if time.monotonic() > deadline:
+                raise TimeoutError
+        return found
+
+
+def _compiled(pattern: str) -> "regex.Pattern[str]":
+    """The pattern, ready for use; it must be one that Python's own module understands as well."""
+    import regex
+
+    counts = (int(count[:9]) for pair in _REPETITION.findall(pattern) for count in pair if count.strip("0"))
+    if len(pattern) > LONGEST_RULE or math.prod(counts) > _LARGEST_REPETITION:
+        raise InvalidInputError(f"regex:{pattern[:60]}: too large a pattern; make it shorter, or repeat less")
+    try:
+        re.compile(pattern, re.MULTILINE)
+        return regex.compile(pattern, regex.MULTILINE)
+    except re.error as error:
+        where = "" if error.pos is None else f" at position {error.pos}"
+        raise InvalidInputError(f"regex:{pattern}: {error.msg}{where}; correct the pattern") from error
+    except regex.error as error:
+        raise InvalidInputError(f"regex:{pattern}: {error}; correct the pattern") from error
+    except (RecursionError, OverflowError, MemoryError) as error:
+        raise InvalidInputError(f"regex:{pattern[:60]}...: too large a pattern; make it smaller") from error

@@ -11,6 +11,7 @@ from luthier.measures.metrics import METRICS, Metric
 from luthier.measures.osu import OsuLatency
 from luthier.measures.output import Regex
 from luthier.measures.several import Several
+from luthier.texts import check_length, check_text, closest, shown
 
 PLUGINS = "luthier.measures"
 """The group of entry points through which other packages add measures: functions from an execution to a number."""
@@ -39,6 +40,7 @@ def measures_from(texts: Sequence[str]) -> Measure:
 
 def measure_from(text: str) -> Measure:
     """Return the measure a user named: `wall`, `regex:PATTERN`, `json:PATH`, an installed plug-in's name."""
+    check_text(check_length(text, "measure"), "measure")
     if text in MEASURES:
         return MEASURES[text]()
     word, colon, argument = text.partition(":")
@@ -54,15 +56,14 @@ _USAGE: Mapping[str, str] = {"regex": "PATTERN", "json": "PATH"}
 
 def _plugin(name: str) -> Measure:
     """Load a measure another package brought along; only what is installed can be named, never a dotted path."""
-    from difflib import get_close_matches
     from importlib.metadata import entry_points
 
     plugins = {entry.name: entry for entry in entry_points(group=PLUGINS)}
     if name not in plugins:
         choices = [*MEASURES, *(f"{word}:{usage}" for word, usage in _USAGE.items()), *sorted(plugins)]
-        nearest = get_close_matches(name.partition(":")[0], [*MEASURES, *PATTERNS, *plugins], n=1)
-        hint = f" did you mean {nearest[0]!r}?" if nearest else ""
-        raise NotFoundError(f"measure: there is no {name!r};{hint} there are: {', '.join(choices)}")
+        nearest = closest(name.partition(":")[0], [*MEASURES, *PATTERNS, *plugins])
+        hint = f" did you mean {nearest!r}?" if nearest else ""
+        raise NotFoundError(f"measure: there is no {shown(name)};{hint} there are: {', '.join(choices)}")
     try:
         function: object = plugins[name].load()
     except Exception as error:

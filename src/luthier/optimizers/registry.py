@@ -2,13 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, TypeAlias
 
 from luthier.errors import InvalidInputError
 from luthier.optimizers.base import Optimizer
+from luthier.texts import closest, shown
 from luthier.trial import Value
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def make_optimizer(
     known = [option for option in inspect.signature(factory).parameters if option not in _GIVEN]
     for option in options:
         if option not in known:
-            raise InvalidInputError(f"optimizer {name}: unknown option {option!r}; {_instead(option, known)}")
+            raise InvalidInputError(f"optimizer {name}: unknown option {shown(option)}; {_instead(option, known)}")
     return factory(space, seed=seed, budget=budget, **options)
 
 
@@ -66,11 +66,11 @@ def _find(name: str) -> _Factory:
     for entry in entry_points(group=GROUP, name=name):
         loaded: _Factory = entry.load()
         return loaded
-    raise InvalidInputError(f"unknown optimizer {name!r}; {_instead(name, optimizer_names())}")
+    raise InvalidInputError(f"unknown optimizer {shown(name)}; {_instead(name, optimizer_names())}")
 
 
 def _instead(wrong: str, known: list[str]) -> str:
     if not known:
         return "it has no options"
-    near = get_close_matches(wrong, known, n=1)
-    return (f"did you mean {near[0]!r}? " if near else "") + f"known: {', '.join(known)}"
+    near = closest(wrong, known)
+    return (f"did you mean {near!r}? " if near else "") + f"known: {', '.join(known)}"

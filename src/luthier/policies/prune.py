@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from luthier.errors import InvalidInputError
-from luthier.measures.estimate import mean_of, median_of
-from luthier.measures.noise import noise_of
 from luthier.policies.base import Progress, completed_values
+from luthier.statistics.estimate import mean_of, median_of
+from luthier.statistics.noise import noise_of
 from luthier.trial import Completed, Pruned, TimedOut, Trial
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from luthier.errors import InvalidInputError
-from luthier.measures.estimate import TO_DEVIATION, deviation_of, mean_of, median_of
-from luthier.measures.noise import noise_of
 from luthier.policies.base import Progress, completed_values
+from luthier.statistics.estimate import TO_DEVIATION, deviation_of, mean_of, median_of
+from luthier.statistics.noise import noise_of
 
 _Z = 1.96
 _FEWEST_REPEATS = 2

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from luthier.errors import InvalidInputError
-from luthier.measures.estimate import mean_of, median_of
 from luthier.policies.base import Progress, Stop, completed_values
 from luthier.space import Space
+from luthier.statistics.estimate import mean_of, median_of
 
 Level: TypeAlias = Literal["best", "mean", "median"]
 """What of the values is watched for improvement."""

@@ -11,6 +11,8 @@ class Runner(Protocol):
 
     A key is run at most once: to submit a key that was started before (also by a process that died since) adopts that
     run instead of starting another, wherever the runner's jobs can outlive their parent.
+    It is adopted for the configuration it was started with only: for another one nothing is started, and the job is
+    reported as `Lost`.
     """
 
     @property

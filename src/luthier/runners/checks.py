@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sized
 
 from luthier.errors import InvalidInputError, UnavailableError
+from luthier.trial import Lost
 
 _KEY = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,200}")
 
@@ -28,6 +29,11 @@ def checked_key(key: str) -> str:
     if not _KEY.fullmatch(key):
         raise InvalidInputError(f"key: {key!r} cannot name a folder; use letters, digits, '.', '_' and '-'")
     return key
+
+
+def not_adopted(where: str, whose: str = "another configuration") -> Lost:
+    """How a run ends whose key was used before for something else: nothing is started, and nothing adopted."""
+    return Lost(f"not started: {where} holds a run of {whose}, which is left as it is")
 
 
 def checked_timeout(timeout_s: float | None) -> float | None:

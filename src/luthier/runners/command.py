@@ -22,7 +22,7 @@ from luthier.runners.checks import (
     require_free_slot,
     verbatim,
 )
-from luthier.runners.job_folder import JobFolder, Process
+from luthier.runners.job_folder import JobFolder, Process, identity_of
 from luthier.trial import Config, Execution, Job, Lost
 
 logger = logging.getLogger(__name__)
@@ -35,12 +35,15 @@ _LONGEST_WAIT_S = 3600.0
 class Command:
     """A program with its arguments, passed on verbatim and without a shell.
 
-    `environment` is added to luthier's own; `cwd` is where the program runs, by default where luthier runs.
+    `environment` is added to what programs inherit of luthier's own; `cwd` is where the program runs, by default where
+    luthier runs. With `is_marked` the program is a script that says itself when its application begins
+    (`spec/script.py`): its wall time counts from there, and it fails if it never does.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: str | None = None
+    is_marked: bool = False
 
     def __post_init__(self) -> None:
         if not self.argv or not self.argv[0]:
@@ -52,9 +55,13 @@ class Command:
 
 @dataclass(slots=True)
 class _Watched:
-    """A job under way: `child` is its supervisor while that is a child of ours, `pidfd` a handle on it in any case."""
+    """A job under way: `child` is its supervisor while that is a child of ours, `pidfd` a handle on it in any case.
+
+    `foreign` is what is reported of a folder that belongs to another configuration, and is not touched.
+    """
 
     folder: JobFolder
+    foreign: Execution | None = None
     child: int | None = None
     pidfd: int | None = None
     cancel_wanted: bool = False
@@ -72,12 +79,14 @@ class CommandRunner:
 
     Every command has a small supervisor process of its own, in another session than luthier: a Ctrl-C in the terminal
     reaches neither of them, and when luthier dies the command goes on, still under its time limit. To submit the same
-    key again, from this or a later process, adopts that run: no key is ever executed twice. After `timeout_s`, or when
-    cancelled, the command's whole process group gets SIGTERM and, `grace_s` later or as soon as the command itself has
-    ended, SIGKILL; a process that left the group (a daemon) escapes.
+    key again, from this or a later process, adopts that run: no key is ever executed twice. A folder that was prepared
+    for another configuration is not adopted: the run is reported as lost, and the folder stays as it is.
 
-    User and system time cover the command and every descendant it waited for. Peak memory is that of its largest single
-    process and cannot tell less than the 10 MB or so of the supervisor.
+    After `timeout_s`, or when cancelled, the command's whole process group gets SIGTERM and, `grace_s` later or as soon
+    as the command itself has ended, SIGKILL; a process that left the group (a daemon) escapes.
+
+    Wall time is that of the command alone. User and system time cover the command and every descendant it waited for.
+    Peak memory is that of its largest single process, and cannot tell less than the 10 MB or so of the supervisor.
     """
 
     def __init__(
@@ -108,7 +117,8 @@ class CommandRunner:
         try:
             if not watched.folder.has_job():
                 watched.folder.prepare(self._job_file(job))
-            if not watched.folder.is_claimed():
+            watched.foreign = watched.folder.foreign(job.config)
+            if watched.foreign is None and not watched.folder.is_claimed():
                 watched.child = _start_supervisor(watched.folder.path)
                 watched.pidfd = _pidfd(watched.child)
         except OSError as error:
@@ -135,14 +145,14 @@ class CommandRunner:
         """Ask the supervisors of the named jobs to end them, also of adopted ones."""
         for key in many:
             job = self._watched.get(key)
-            if job is not None:
+            if job is not None and job.foreign is None:
                 job.cancel_wanted = True
                 _send_cancel(job)
 
     def started_at(self, key: str) -> float | None:
-        """When the command of a job under way began, in seconds since the epoch; None while its supervisor starts."""
+        """When the time of a job under way began to count, in seconds since the epoch; None before that."""
         job = self._watched.get(key)
-        return None if job is None else job.folder.started_at()
+        return None if job is None or job.foreign is not None else job.folder.started_at()
 
     def _job_file(self, job: Job) -> supervisor.JobFile:
         checked_timeout(job.timeout_s)
@@ -151,7 +161,15 @@ class CommandRunner:
         cwd = str(Path(command.cwd or ".").absolute())
         texts = verbatim("command", (cwd, *command.argv, *pairs))
         argv_end = 1 + len(command.argv)
-        return supervisor.JobFile(job.timeout_s, self._grace_s, texts[0], texts[1:argv_end], texts[argv_end:])
+        return supervisor.JobFile(
+            job.timeout_s,
+            self._grace_s,
+            texts[0],
+            texts[1:argv_end],
+            texts[argv_end:],
+            identity=identity_of(job.config),
+            is_marked=command.is_marked,
+        )
 
 
 def _start_supervisor(folder: Path) -> int:
@@ -159,7 +177,7 @@ def _start_supervisor(folder: Path) -> int:
     return os.posix_spawn(
         sys.executable,
         [sys.executable, "-I", "-S", supervisor.__file__, str(folder)],
-        os.environ,
+        supervisor.inherited(os.environ),
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
@@ -180,6 +198,8 @@ def _pidfd(pid: int) -> int | None:
 
 def _look(job: _Watched) -> Execution | None:
     """Return how the job ended, None while it runs."""
+    if job.foreign is not None:
+        return job.foreign
     if job.child is not None:
         if not _reaped(job.child):
             return None
@@ -188,6 +208,8 @@ def _look(job: _Watched) -> Execution | None:
         _follow(job)
         return None
     job.forget_process()
+    if not job.folder.is_claimed() and not job.folder.withdraw():
+        return None  # a supervisor that was slow to start, of a process that died, has it now
     execution = job.folder.execution()
     if isinstance(execution.problem, Lost):
         logger.info("run %s is lost: %s", execution.key, execution.problem.reason)

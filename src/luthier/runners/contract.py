@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.runners.base import Runner
-from luthier.trial import Config, Execution, Failed, Job, Pruned, TimedOut
+from luthier.trial import Config, Execution, Failed, Job, Lost, Pruned, TimedOut
 
 Behaviour: TypeAlias = Literal["finish", "fail", "wait", "hang"]
 """What a job does: end well at once, fail at once, end well when let go, run for ever."""
@@ -184,6 +184,40 @@ class RunnerContract:
         runner.submit(job("same", "wait", number=7))
         assert collect(runner, ["same"]) == first
         assert stage.starts(7) == 1
+
+    def test_a_key_of_another_configuration_is_not_adopted(self, stage: Stage) -> None:
+        """A result is never reported for another configuration than the one that gave it."""
+        runner = stage.runner(slots=1)
+        runner.submit(job("same", "finish", number=1))
+        first = collect(runner, ["same"])
+        runner.submit(job("same", "finish", number=2))
+        runner.cancel(["same"])
+        lost = collect(runner, ["same"])["same"]
+        assert isinstance(lost.problem, Lost)
+        assert "another configuration" in lost.problem.reason
+        assert lost.value is None
+        assert not lost.metrics
+        assert stage.starts(2) == 0
+        runner.submit(job("same", "finish", number=1))
+        assert collect(runner, ["same"]) == first
+
+    def test_a_later_runner_adopts_nothing_of_another_configuration(self, stage: Stage) -> None:
+        """Where runs outlive their parent, one that is under way or over is adopted for its own configuration only."""
+        parent = stage.runner(slots=2)
+        parent.submit(job("over", "finish", number=1))
+        collect(parent, ["over"])
+        parent.submit(job("going", "wait", number=2))
+        child = stage.runner(slots=2)
+        child.submit(job("over", "finish", number=3))
+        child.submit(job("going", "finish", number=4))
+        reported = collect(child, ["over", "going"])
+        for number, execution in ((3, reported["over"]), (4, reported["going"])):
+            if isinstance(execution.problem, Lost):
+                assert stage.starts(number) == 0
+            else:
+                assert stage.starts(number) == 1, "the result is another configuration's"
+        stage.let_go()
+        assert collect(parent, ["going"])["going"].problem is None, "a run that is not its own was disturbed"
 
 
 _AT_ONCE: tuple[Behaviour, ...] = ("finish", "fail", "finish")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TypeAlias
 
-from luthier.runners.checks import checked_slots, require_free_slot
+from luthier.runners.checks import checked_slots, not_adopted, require_free_slot
 from luthier.trial import Config, Execution, Failed, Job, Problem, Pruned, TimedOut
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class FunctionRunner:
         self._changed = threading.Condition()
         self._calls: dict[str, _Call] = {}
         self._ended: dict[str, Execution] = {}
-        self._reported: dict[str, Execution] = {}
+        self._reported: dict[str, tuple[Config, Execution]] = {}
 
     @property
     def slots(self) -> int:
@@ -56,13 +56,18 @@ class FunctionRunner:
         return self._slots
 
     def submit(self, job: Job) -> None:
-        """Start the call; a key that was called before is reported again, not called again."""
+        """Start the call; a key that was called before is reported again, not called again.
+
+        For another configuration it is reported as lost.
+        """
         with self._changed:
             if job.key in self._calls or job.key in self._ended:
                 return
             require_free_slot(self._calls.keys() | self._ended.keys(), self._slots)
             if job.key in self._reported:
-                self._ended[job.key] = self._reported[job.key]
+                config, execution = self._reported[job.key]
+                lost = Execution(job.key, self._clock(), 0.0, not_adopted(job.key))
+                self._ended[job.key] = execution if config == job.config else lost
                 return
             call = _Call(job, self._clock(), time.monotonic())
             self._calls[job.key] = call
@@ -78,7 +83,6 @@ class FunctionRunner:
                     if call.left_s() <= 0:
                         self._end(call, _timed_out(call.job))
                 ended = [self._ended.pop(key) for key in many if key in self._ended]
-                self._reported.update((execution.key, execution) for execution in ended)
                 left_s = give_up_at - time.monotonic()
                 if ended or not calls or left_s <= 0:
                     return ended
@@ -114,6 +118,7 @@ class FunctionRunner:
             value=value,
             others=tuple(others),
         )
+        self._reported[call.job.key] = (call.job.config, self._ended[call.job.key])
         del self._calls[call.job.key]
         logger.debug(
             "run %s ended after %.3f s%s",

@@ -1,22 +1,31 @@
 """The folder of one run of a command: what its supervisor reads and writes there, seen from luthier's side."""
 
 import fcntl
+import hashlib
 import json
 import math
 import os
 import re
 import signal
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 
 from luthier.runners import supervisor
+from luthier.runners.checks import not_adopted
 from luthier.runners.supervisor import JobFile, decoded, start_of
-from luthier.trial import Execution, Failed, Lost, Problem, Pruned, TimedOut
+from luthier.trial import Config, Execution, Failed, Lost, Problem, Pruned, TimedOut, Value
 
 _LONGEST_REASON = 200
+_STAGES = {
+    supervisor.OPENING_OUTPUT: " (opening its output files)",
+    supervisor.OPENING_MARK: " (opening the pipe that tells when the application begins)",
+}
 _ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_NEVER_BEGAN = "the script ended before its application began; look for exit or exec in the header"
 _METRICS = ("wall_s", "user_s", "system_s", "peak_memory_bytes", "exit_code")
 
 
@@ -32,6 +41,19 @@ class Process:
         return start_of(self.pid) == self.start
 
 
+def identity_of(config: Config) -> bytes:
+    """What tells a configuration from every other, whatever becomes of its command in later versions."""
+    plain = {name: _plain(value) for name, value in config.items()}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest().encode()
+
+
+def _plain(value: Value) -> Value:
+    """The value as JSON would have it: 1.0 may come back from a store as 1, and NumPy has numbers of its own."""
+    if isinstance(value, str | bool):
+        return value
+    return int(value) if isinstance(value, Integral) or float(value).is_integer() else float(value)
+
+
 class JobFolder:
     """One run's folder; nothing here waits."""
 
@@ -41,6 +63,9 @@ class JobFolder:
     def prepare(self, job: JobFile) -> None:
         """Make the folder and put the job there, whole or not at all."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)  # output may be nobody else's business
+        if job.is_marked:
+            with suppress(FileExistsError):
+                os.mkfifo(self.path / supervisor.MARK, 0o600)
         draft = self.path / f"job.{os.getpid()}"
         draft.write_bytes(job.encoded())
         draft.rename(self.path / "job")
@@ -49,9 +74,27 @@ class JobFolder:
         """Whether somebody prepared this run before."""
         return (self.path / "job").exists()
 
+    def foreign(self, config: Config) -> Execution | None:
+        """What is to be reported of this run if it must not be adopted for a configuration; None if it may."""
+        job = self._job()
+        if job is not None and job.identity == identity_of(config):
+            return None
+        whose = "an unknown version of luthier" if job is None else "another configuration"
+        return Execution(self.path.name, time.time(), 0.0, not_adopted(str(self.path), whose))
+
     def is_claimed(self) -> bool:
         """Whether a supervisor took this run on, dead or alive."""
         return (self.path / "claimed").exists()
+
+    def withdraw(self) -> bool:
+        """Let no supervisor take this run on any more; False if one has done so already."""
+        try:
+            os.close(os.open(self.path / "claimed", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        except FileExistsError:
+            return False
+        except FileNotFoundError:
+            pass  # somebody removed the folder
+        return True
 
     def is_supervised(self) -> bool:
         """Whether a supervisor lives: it holds the lock for as long as it does."""
@@ -76,10 +119,18 @@ class JobFolder:
         return [Process(int(pid), start) for pid, start in (line.split(" ") for line in lines)]
 
     def started_at(self) -> float | None:
-        """When the command was started, by the last entry about it; None before that."""
-        if len(self.processes()) < 2:
+        """When the time that counts began, of a command that was noted by its supervisor; None before that."""
+        return None if len(self.processes()) < 2 else self.counted_from()
+
+    def counted_from(self) -> float | None:
+        """When the time that counts began of a run that was claimed; None while a script prepares its application."""
+        path = self.path / supervisor.MARK
+        try:
+            return None if path.is_fifo() else float(path.read_text())
+        except FileNotFoundError:
+            return self._claimed_at()
+        except ValueError:
             return None
-        return self._claimed_at()
 
     def request_cancel(self) -> None:
         """Leave word that luthier wants this run stopped: a supervisor ended by others tells another story."""
@@ -98,9 +149,15 @@ class JobFolder:
         if isinstance(numbers, Lost):
             return Execution(key, self._claimed_at(), 0.0, numbers, logs=logs)
         metrics = {name: float(numbers[name]) for name in _METRICS if name in numbers}
-        return Execution(
-            key, numbers["started_at"], metrics.get("wall_s", 0.0), self._problem(numbers), metrics, logs=logs
-        )
+        duration_s = float(numbers.get("duration_s", 0.0))
+        return Execution(key, numbers["started_at"], duration_s, self._problem(numbers), metrics, logs=logs)
+
+    def _job(self) -> JobFile | None:
+        """What was to be done here; None if the file is damaged or of another version."""
+        try:
+            return decoded((self.path / "job").read_bytes())
+        except ValueError:
+            return None
 
     def _claimed_at(self) -> float:
         for path in (self.path / "claimed", self.path):
@@ -114,7 +171,7 @@ class JobFolder:
         except FileNotFoundError:
             if not self.path.exists():
                 return Lost(f"the folder of this run is gone: {self.path}")
-            when = "" if self.is_claimed() else " before it could start the command"
+            when = "" if self.processes() else " before it could start the command"
             return Lost(f"the supervisor of this run died{when}")
         except ValueError:
             content = None
@@ -129,7 +186,9 @@ class JobFolder:
             if (self.path / "cancel").exists():
                 return Pruned("cancelled")
             return Lost("the supervisor of this run was told to stop, but not by luthier")
-        job = decoded((self.path / "job").read_bytes())
+        job = self._job()
+        if job is None:
+            return Lost(f"the job file of this run is damaged: {self.path / 'job'}")
         if numbers["stopped"] == supervisor.TIMED_OUT:
             return TimedOut(f"took longer than {job.timeout_s:g} s")
         if numbers.get("start_error"):
@@ -140,7 +199,7 @@ class JobFolder:
         if exit_code > 0:
             last = last_line(self.path / "stderr")
             return Failed(f"exit code {exit_code}" + (f": {last}" if last else ""))
-        return None
+        return Failed(_NEVER_BEGAN) if job.is_marked and "wall_s" not in numbers else None
 
 
 def note_in(path: Path) -> str | None:
@@ -177,8 +236,7 @@ def last_line(path: Path) -> str:
 def _start_error(job: JobFile, stage: int, error: int) -> str:
     program = os.fsdecode(job.argv[0])
     where = f" in {os.fsdecode(job.cwd)!r}" if stage == supervisor.CHANGING_FOLDER else ""
-    what = " (opening its output files)" if stage == supervisor.OPENING_OUTPUT else ""
-    return f"cannot start {program!r}{where}{what}: {os.strerror(error)}"
+    return f"cannot start {program!r}{where}{_STAGES.get(stage, '')}: {os.strerror(error)}"
 
 
 def _signal_name(number: int) -> str:

@@ -23,6 +23,7 @@ from luthier.runners.checks import (
     verbatim,
 )
 from luthier.runners.command import Command
+from luthier.runners.job_folder import identity_of
 from luthier.runners.psij_folder import PsijFolder
 from luthier.runners.slurm_commands import Pace
 from luthier.runners.supervisor import JobFile
@@ -73,7 +74,8 @@ class _Watched:
     """A run under way.
 
     `job` is what PSI/J knows of it, None before it is asked (again). `doubts` counts how often PSI/J had it over while
-    there was no record, and `said` what it told; it is left alone until `again_at`.
+    there was no record, and `said` what it told; it is left alone until `again_at`. `foreign` is what is reported of a
+    folder that belongs to another configuration, and is not touched.
     """
 
     folder: PsijFolder
@@ -83,6 +85,7 @@ class _Watched:
     doubts: int = 0
     said: str = "PSI/J has no such job"
     again_at: float = 0.0
+    foreign: Execution | None = None
 
 
 class PsijRunner:
@@ -142,7 +145,8 @@ class PsijRunner:
             if not run.folder.has_job():
                 self._allocation.limit_s(run.timeout_s)
                 run.folder.prepare(self._job_file(job), self._name)
-            if run.folder.ending() is None:
+            run.foreign = run.folder.foreign(job.config)
+            if run.foreign is None and run.folder.ending() is None:
                 self._engage(run, executor)
         except OSError as error:
             raise UnavailableError(f"{run.folder.path}: cannot submit the run: {error.strerror}") from error
@@ -177,19 +181,19 @@ class PsijRunner:
     def cancel(self, many: Sequence[str]) -> None:
         """Call the named jobs off; `poll` tells PSI/J, until it has got through."""
         for key in many:
-            if key in self._watched:
+            if key in self._watched and self._watched[key].foreign is None:
                 self._watched[key].folder.request_cancel()
                 self._watched[key].again_at = 0.0
         self._looking.hurry()
 
     def started_at(self, key: str) -> float | None:
-        """When the run began, in seconds since the epoch; None while its job waits in the queue."""
+        """When the time of a run began to count, in seconds since the epoch; None while its job waits or prepares."""
         run = self._watched.get(key)
-        return None if run is None else run.folder.began_at()
+        return None if run is None or run.foreign is not None else run.folder.counted_from()
 
     def _look(self, run: _Watched, now: float) -> Execution | None:
         """How the run ended, None while that is unknown; from time to time PSI/J is told or asked something."""
-        if (execution := run.folder.ending()) is not None:
+        if (execution := run.foreign or run.folder.ending()) is not None:
             return execution
         if now < run.again_at:
             return None
@@ -279,7 +283,15 @@ class PsijRunner:
         pairs = [f"{name}={value}" for name, value in command.environment.items()]
         cwd = str(Path(command.cwd or ".").absolute())
         argv, environment = verbatim("command", command.argv), verbatim("environment", pairs)
-        return JobFile(job.timeout_s, self._grace_s, verbatim("cwd", [cwd])[0], argv, environment)
+        return JobFile(
+            job.timeout_s,
+            self._grace_s,
+            verbatim("cwd", [cwd])[0],
+            argv,
+            environment,
+            identity=identity_of(job.config),
+            is_marked=command.is_marked,
+        )
 
 
 def _note_id(run: _Watched) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from luthier.runners import supervisor
 from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
 from luthier.runners.supervisor import JobFile
-from luthier.trial import Execution, Failed, Lost, Pruned, TimedOut
+from luthier.trial import Config, Execution, Failed, Lost, Pruned, TimedOut
 
 _NUMBER_VARIABLES = {
     "cobalt": "COBALT_JOBID",
@@ -64,6 +64,10 @@ class PsijFolder:
         """Whether somebody prepared this run before."""
         return self._run.has_job()
 
+    def foreign(self, config: Config) -> Execution | None:
+        """What is to be reported of this run if it must not be adopted for a configuration; None if it may."""
+        return self._run.foreign(config)
+
     def is_supervised(self) -> bool:
         """Whether the run goes on, whatever PSI/J thinks: its supervisor holds a lock."""
         return self._run.is_supervised()
@@ -89,6 +93,10 @@ class PsijFolder:
         """When the run began; None before that."""
         return self._changed_at("claimed")
 
+    def counted_from(self) -> float | None:
+        """When the time that counts began; None while the job waits, or prepares its application."""
+        return None if self.began_at() is None else self._run.counted_from()
+
     def ending(self) -> Execution | None:
         """How the run ended; None as long as that is not written down for good."""
         if (said := note_in(self.path / "closed")) is not None:
@@ -113,11 +121,13 @@ class PsijFolder:
         return replace(execution, problem=stopped)
 
     def _without_record(self, said: str) -> Execution:
-        """What can be said when the supervisor did not live to tell; a cancelled run ran at least until then."""
-        execution, began_at, cancelled_at = self._run.execution(), self.began_at(), self._changed_at("cancel")
-        if cancelled_at is not None:
-            ran_s = 0.0 if began_at is None else max(0.0, cancelled_at - began_at)
-            return replace(execution, duration_s=ran_s, problem=Pruned("cancelled"), metrics={"wall_s": ran_s})
+        """What can be said when the supervisor did not live to tell.
+
+        How long the run took is not known: the times of its files are no measurement, for clocks are set.
+        """
+        execution, began_at = self._run.execution(), self.began_at()
+        if self.is_cancelled():
+            return replace(execution, duration_s=0.0, problem=Pruned("cancelled"), metrics={})
         complaint = last_line(self.path / "batch.log")
         if began_at is None and complaint:
             return replace(execution, problem=Failed(complaint))

@@ -3,12 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.runners.checks import checked_slots, require_free_slot
-from luthier.trial import Config, Execution, Failed, Job, Problem, Pruned, TimedOut
+from luthier.runners.checks import checked_slots, not_adopted, require_free_slot
+from luthier.trial import Config, Execution, Failed, Job, Lost, Problem, Pruned, TimedOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,12 @@ class _Run:
     started_at: float
     ends_at: float
     result: float | Problem
+    config: Config
 
     def execution(self) -> Execution:
         duration_s = self.ends_at - self.started_at
+        if isinstance(self.result, Lost):
+            return Execution(self.key, self.started_at, duration_s, self.result)
         metrics = {"wall_s": duration_s}
         if isinstance(self.result, float | int):
             return Execution(self.key, self.started_at, duration_s, metrics=metrics, value=float(self.result))
@@ -72,18 +75,25 @@ class ReplayRunner:
         return self._now
 
     def submit(self, job: Job) -> None:
-        """Start the job at the present virtual time; a key that ran before is reported again, not run again."""
+        """Start the job at the present virtual time; a key that ran before is reported again, not run again.
+
+        For another configuration it is reported as lost.
+        """
         if job.key in self._runs:
             return
         require_free_slot(self._runs, self._slots)
-        if job.key in self._reported:
-            self._runs[job.key] = self._reported[job.key]
+        if (past := self._reported.get(job.key)) is not None:
+            lost = self._run(job, Answer(0.0, not_adopted(job.key)))
+            self._runs[job.key] = past if past.config == job.config else lost
             return
         answer = self._answers(job.config, self._repeats[job.config], self._now)
         self._repeats[job.config] += 1
         if job.timeout_s is not None and answer.duration_s > job.timeout_s:
             answer = Answer(job.timeout_s, TimedOut(f"took longer than {job.timeout_s:g} s"))
-        self._runs[job.key] = _Run(job.key, self._now, self._now + answer.duration_s, answer.result)
+        self._runs[job.key] = self._run(job, answer)
+
+    def _run(self, job: Job, answer: Answer) -> _Run:
+        return _Run(job.key, self._now, self._now + answer.duration_s, answer.result, job.config)
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
         """Return those of the named jobs that have ended, in that order; names it does not know are passed over."""
@@ -95,7 +105,7 @@ class ReplayRunner:
             self._now = max(self._now, until)
         ended = sorted((run for run in runs if run.ends_at <= self._now), key=lambda run: run.ends_at)
         for run in ended:
-            self._reported[run.key] = self._runs.pop(run.key)
+            self._reported.setdefault(run.key, self._runs.pop(run.key))
         return [run.execution() for run in ended]
 
     def cancel(self, many: Sequence[str]) -> None:
@@ -103,7 +113,7 @@ class ReplayRunner:
         for key in many:
             run = self._runs.get(key)
             if run is not None and run.ends_at > self._now:
-                self._runs[key] = _Run(key, run.started_at, self._now, Pruned("cancelled"))
+                self._runs[key] = replace(run, ends_at=self._now, result=Pruned("cancelled"))
 
 
 def answers_from(

@@ -21,6 +21,7 @@ from luthier.runners.checks import (
     require_free_slot,
     verbatim,
 )
+from luthier.runners.job_folder import identity_of
 from luthier.runners.slurm_commands import Pace, Question, call
 from luthier.runners.slurm_folder import SlurmFolder
 from luthier.runners.slurm_text import Listed
@@ -40,11 +41,13 @@ class Batch:
 
     The values of `environment` reach the script verbatim, whatever they hold. `options` are words for the command line
     of sbatch and win over the script's own `#SBATCH` lines; output files and the name of the job are luthier's.
+    `is_marked` is the same as for `Command`.
     """
 
     script: str
     environment: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
+    is_marked: bool = False
 
     def __post_init__(self) -> None:
         if not self.script.startswith("#!"):
@@ -62,7 +65,8 @@ class _Watched:
 
     `number` is Slurm's, None until Slurm is known to have the job. Answers to questions asked before `since` say
     nothing about it. `seen_running` is when luthier first saw that it had begun; `missed` counts the answers in which
-    Slurm did not know it.
+    Slurm did not know it. `foreign` is what is reported of a folder that belongs to another configuration, and is not
+    touched.
     """
 
     folder: SlurmFolder
@@ -75,6 +79,7 @@ class _Watched:
     missed: int = 0
     over_since: float | None = None
     last: Listed | None = None
+    foreign: Execution | None = None
 
 
 class SlurmRunner:
@@ -83,7 +88,7 @@ class SlurmRunner:
     The folder must be one that the compute nodes see under the same path. On the node the script runs under the same
     small supervisor as a local command: it takes the run on only once, so no key is ever executed twice, measures it
     without the time in the queue, and ends it `timeout_s` after its start. Jobs outlive luthier and are adopted when
-    their key is submitted again, by the name of the job if need be.
+    their key is submitted again for the same configuration, by the name of the job if need be.
 
     A controller that does not answer is waited for, and a queue that is full is tried again: `submit` has accepted the
     job, and `poll` brings it in. A job that Slurm will never take is reported as failed. How a run ended is known once
@@ -132,8 +137,8 @@ class SlurmRunner:
             if is_new:
                 _prepare(folder, job, self._render(job.config), self._grace_s)
             watched = _Watched(folder, folder.job_name(), folder.number(), time.monotonic())
-            watched.last = folder.last_word()
-            if watched.last is not None or folder.refusal() is not None:
+            watched.last, watched.foreign = folder.last_word(), folder.foreign(job.config)
+            if watched.foreign is not None or watched.last is not None or folder.refusal() is not None:
                 watched.over_since = watched.since
             elif is_new and not self._on_hold:
                 self._send(watched, others_queued=True)
@@ -167,14 +172,14 @@ class SlurmRunner:
         A controller that lost its memory gives the same numbers to other jobs.
         """
         for key in many:
-            if key in self._watched:
+            if key in self._watched and self._watched[key].foreign is None:
                 self._watched[key].folder.request_cancel()
         self._hurry()
 
     def started_at(self, key: str) -> float | None:
-        """When the run began, in seconds since the epoch; None while its job waits in the queue."""
+        """When the time of a run began to count, in seconds since the epoch; None while its job waits or prepares."""
         job = self._watched.get(key)
-        return None if job is None else job.began_at
+        return None if job is None or job.foreign is not None or job.began_at is None else job.folder.counted_from()
 
     def _send(self, job: _Watched, *, others_queued: bool) -> None:
         """Submit a job to Slurm; what comes of it is told by the job's fields, or by a later answer of Slurm's."""
@@ -321,8 +326,8 @@ class SlurmRunner:
                 self._hurry()
 
     def _ending(self, job: _Watched) -> Execution | None:
-        if job.over_since is None:
-            return None
+        if job.over_since is None or job.foreign is not None:
+            return job.foreign
         settled = time.monotonic() - job.over_since >= self._settle_s
         return job.folder.ending(job.last, settled=settled)
 
@@ -348,7 +353,9 @@ def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> Non
     command = slurm_text.sbatch_command(str(folder.path / "batch"), name, log, batch.options)
     script, cwd = os.fsencode(folder.path / "script"), os.fsencode(folder.path / "cwd")
     folder.prepare(
-        JobFile(timeout_s, grace_s, cwd, [script], environment),
+        JobFile(
+            timeout_s, grace_s, cwd, [script], environment, identity=identity_of(job.config), is_marked=batch.is_marked
+        ),
         name=name,
         script=verbatim("script", [batch.script])[0],
         batch=os.fsencode(text),

@@ -10,7 +10,7 @@ from luthier.runners import supervisor
 from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
 from luthier.runners.slurm_text import Listed, problem_of
 from luthier.runners.supervisor import JobFile
-from luthier.trial import Execution, Failed, Lost, Problem, Pruned
+from luthier.trial import Config, Execution, Failed, Lost, Problem, Pruned
 
 _LONGEST_LOG_BYTES = 64 * 1024
 
@@ -42,6 +42,10 @@ class SlurmFolder:
     def has_job(self) -> bool:
         """Whether somebody prepared this run before."""
         return self._run.has_job()
+
+    def foreign(self, config: Config) -> Execution | None:
+        """What is to be reported of this run if it must not be adopted for a configuration; None if it may."""
+        return self._run.foreign(config)
 
     def job_name(self) -> str:
         """The name of the job, by which it is found when nobody could write its number down."""
@@ -93,6 +97,10 @@ class SlurmFolder:
         except FileNotFoundError:
             return None
 
+    def counted_from(self) -> float | None:
+        """When the time that counts began of a run that has begun; None while a script prepares its application."""
+        return self._run.counted_from()
+
     def has_result(self) -> bool:
         """Whether the supervisor has written down how the run ended."""
         return (self.path / "result").exists()
@@ -120,12 +128,16 @@ class SlurmFolder:
         return replace(execution, problem=problem)
 
     def _without_result(self, execution: Execution, last: Listed | None) -> Execution:
-        """What can be said when the supervisor did not live to tell."""
+        """What can be said when the supervisor did not live to tell.
+
+        Slurm's times are those of the job; from them nothing follows for an application that begins later.
+        """
         duration_s = 0.0
         if last is not None and last.started_at is not None and last.ended_at is not None:
             duration_s = max(0.0, last.ended_at - last.started_at)
         problem = self._unexplained(last) if self.path.exists() else execution.problem
-        return replace(execution, duration_s=duration_s, problem=problem, metrics={"wall_s": duration_s})
+        metrics = {} if (self.path / supervisor.MARK).exists() else {"wall_s": duration_s}
+        return replace(execution, duration_s=duration_s, problem=problem, metrics=metrics)
 
     def _unexplained(self, last: Listed | None) -> Problem:
         if self.is_cancelled() and (last is None or self.began_at() is None):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from luthier.runners.supervisor import inherited
 from luthier.trial import Failed, Lost, Problem, Pruned, TimedOut
 
 State: TypeAlias = str
@@ -42,7 +43,7 @@ _LOST_STATES = {
     "REQUEUED": "it was requeued after it had begun",
     "REVOKED": "its start was revoked",
 }
-_OUT_OF_MEMORY = re.compile(r"oom.kill|exceeded\b.*\bmemory limit|out of memory", re.IGNORECASE)
+_OUT_OF_MEMORY = re.compile(r"oom.kill|exceeded\b.{0,200}\bmemory limit|out of memory", re.IGNORECASE)
 _TRY_LATER = re.compile(
     r"connect|contact|controller|timed out|temporarily|communicat|transmi|authenti|I/O error|"
     r"partition not available|maintenance|disabled",
@@ -77,9 +78,14 @@ class Listed:
 
 
 def environment_for_slurm(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without the user's own filters and formats, and without what makes sbatch wait or start many."""
+    """An environment without the user's own filters and formats, and without what makes sbatch wait or start many.
+
+    It is also what a job inherits, so that nothing of luthier's own is in it.
+    """
     kept = {
-        name: value for name, value in environment.items() if not name.startswith(_FILTERS) and name not in _NOT_ONE_JOB
+        name: value
+        for name, value in inherited(environment).items()
+        if not name.startswith(_FILTERS) and name not in _NOT_ONE_JOB
     }
     return kept | {"SLURM_TIME_FORMAT": "%s"}
 

@@ -4,9 +4,13 @@ A script of its own with few and light imports, because one is started for every
 file `job` of the folder, everything it learns goes to `claimed`, `stdout`, `stderr` and, last, `result`. While it lives
 it holds an exclusive lock on `lock`; so a folder that is claimed, without lock and without result had its supervisor
 killed. The first process to create `claimed` runs the command; any other goes away.
+
+A script that does something before its application begins says when that is: it writes a byte to the named pipe
+`began` and waits. The supervisor looks at its clock and puts a file with the time in place of the pipe, at which the
+script goes on. So the clock is the supervisor's, and nothing that the script prints, closes or redirects can change it.
 """
-# ruff: noqa: PTH104, PTH110, PTH118, PTH123, PTH208, S606
-# pathlib would double the time to start; to run a program without a shell is the purpose of this file.
+# ruff: noqa: PTH104, PTH108, PTH109, PTH110, PTH118, PTH123, PTH208, S606, SIM105
+# pathlib or contextlib would double the time to start; to run a program without a shell is the purpose of this file.
 
 from __future__ import annotations
 
@@ -19,14 +23,22 @@ import time
 TYPE_CHECKING = False  # as in typing, which costs 10 ms of processor time to import
 if TYPE_CHECKING:
     import signal
+    from collections.abc import Mapping
     from typing import NoReturn
 else:
     import _signal as signal  # the part in C; `signal` loads `enum` for names and costs another 10 ms
 
-VERSION = b"luthier job 1"
+VERSION = b"luthier job 2"
 TIMED_OUT, CANCELLED = 1, 2
-CHANGING_FOLDER, OPENING_OUTPUT, EXECUTING = 1, 2, 3
+CHANGING_FOLDER, OPENING_OUTPUT, EXECUTING, OPENING_MARK = 1, 2, 3, 4
 
+MARK = "began"
+"""The named pipe in the folder of a run, until the application has begun; then a file with the time."""
+MARK_VARIABLE = "LUTHIER_BEGAN"
+"""Where a script finds the path of that pipe."""
+
+_OWN_PREFIX = "LUTHIER_"
+_POSTGRESQL_SECRETS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE")
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _RETRY_S = 0.002
 _LONGEST_SLEEP_S = 3600.0
@@ -35,33 +47,62 @@ _LONGEST_SLEEP_S = 3600.0
 class JobFile:
     """What stands in `job`: everything needed to run the command, as bytes the system takes verbatim.
 
+    `identity` tells which configuration it is for, `is_marked` whether its time counts from a mark of the script's own.
     No dataclass: to import that module takes longer than everything else here.
     """
 
     def __init__(
-        self, timeout_s: float | None, grace_s: float, cwd: bytes, argv: list[bytes], environment: list[bytes]
+        self,
+        timeout_s: float | None,
+        grace_s: float,
+        cwd: bytes,
+        argv: list[bytes],
+        environment: list[bytes],
+        *,
+        identity: bytes,
+        is_marked: bool = False,
     ) -> None:
         self.timeout_s = timeout_s
         self.grace_s = grace_s
         self.cwd = cwd
         self.argv = argv
         self.environment = environment
+        self.identity = identity
+        self.is_marked = is_marked
 
     def encoded(self) -> bytes:
         """The fields with NUL between them: the one byte that no argument, variable or path can hold."""
         timeout = b"" if self.timeout_s is None else repr(self.timeout_s).encode()
-        head = [VERSION, timeout, repr(self.grace_s).encode(), self.cwd, str(len(self.argv)).encode()]
-        return b"\0".join([*head, *self.argv, *self.environment])
+        mark = b"marked" if self.is_marked else b""
+        head = [VERSION, timeout, repr(self.grace_s).encode(), self.identity, mark, self.cwd]
+        return b"\0".join([*head, str(len(self.argv)).encode(), *self.argv, *self.environment])
 
 
 def decoded(content: bytes) -> JobFile:
     """Read back what `JobFile.encoded` wrote; a ValueError means that it is something else."""
     fields = content.split(b"\0")
-    if len(fields) < 5 or fields[0] != VERSION:
-        raise ValueError("not a job file")
-    argv_end = 5 + int(fields[4])
-    timeout_s = float(fields[1]) if fields[1] else None
-    return JobFile(timeout_s, float(fields[2]), fields[3], fields[5:argv_end], fields[argv_end:])
+    if len(fields) < 7 or fields[0] != VERSION:
+        raise ValueError("not a job file of this version")
+    timeout, grace, identity, mark, cwd, count = fields[1:7]
+    argv_end = 7 + int(count)
+    return JobFile(
+        float(timeout) if timeout else None,
+        float(grace),
+        cwd,
+        fields[7:argv_end],
+        fields[argv_end:],
+        identity=identity,
+        is_marked=bool(mark),
+    )
+
+
+def inherited(environment: Mapping[str, str]) -> dict[str, str]:
+    """What a tuned program gets of luthier's environment: nothing that is luthier's own.
+
+    The password of PostgreSQL is luthier's if its store is there. If not, it is the user's and the program may need it.
+    """
+    own = _POSTGRESQL_SECRETS if environment.get("LUTHIER_STORE", "").startswith("postgres") else ()
+    return {name: value for name, value in environment.items() if not name.startswith(_OWN_PREFIX) and name not in own}
 
 
 def start_of(pid: int) -> str:
@@ -111,17 +152,24 @@ def _stop_requested(wake: int) -> bool:
         return False
 
 
-def _execute(job: JobFile) -> NoReturn:
-    """Replace this process by the command, looked up in the PATH the command itself will see."""
-    environment = dict(os.environb)
+def _environment(job: JobFile) -> dict[bytes, bytes]:
+    """The variables of the command: what it inherits, then those of the job, which win."""
+    environment = {os.fsencode(name): os.fsencode(value) for name, value in inherited(os.environ).items()}
     environment.update(pair.partition(b"=")[::2] for pair in job.environment)
-    program = job.argv[0]
+    if job.is_marked:
+        environment[MARK_VARIABLE.encode()] = os.path.join(os.getcwdb(), MARK.encode())
+    return environment
+
+
+def _execute(argv: list[bytes], environment: dict[bytes, bytes]) -> NoReturn:
+    """Replace this process by the command, looked up in the PATH the command itself will see."""
+    program = argv[0]
     if b"/" in program:
-        os.execve(program, job.argv, environment)
+        os.execve(program, argv, environment)
     error: OSError = FileNotFoundError(2, os.strerror(2))
     for folder in environment.get(b"PATH", b"/usr/local/bin:/usr/bin:/bin").split(b":"):
         try:
-            os.execve(os.path.join(folder or b".", program), job.argv, environment)
+            os.execve(os.path.join(folder or b".", program), argv, environment)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as reason:
@@ -129,17 +177,16 @@ def _execute(job: JobFile) -> NoReturn:
     raise error
 
 
-def _become(job: JobFile, report: int) -> NoReturn:
-    """In the forked child: become the command, or say through `report` what went wrong."""
+def _become(job: JobFile, report: int, go: int) -> NoReturn:
+    """In the forked child: get ready, wait to be let go, say through `report` when that was, and become the command.
+
+    Whatever goes wrong is said there too. If the supervisor dies before, `go` ends and so does the child.
+    """
     stage = OPENING_OUTPUT
     try:
         os.setsid()
-        for number in range(1, signal.NSIG):
-            if number not in (signal.SIGKILL, signal.SIGSTOP) and signal.getsignal(number) not in (
-                signal.SIG_DFL,
-                None,
-            ):
-                signal.signal(number, signal.SIG_DFL)
+        _reset_signals()
+        environment = _environment(job)
         os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         for name, descriptor in (("stdout", 1), ("stderr", 2)):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666), descriptor)
@@ -147,11 +194,19 @@ def _become(job: JobFile, report: int) -> NoReturn:
         os.chdir(job.cwd)
         stage = EXECUTING
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        _execute(job)
+        if os.read(go, 1):
+            os.write(report, f"{time.monotonic()!r}\n".encode())
+            _execute(job.argv, environment)
     except OSError as error:
         os.write(report, f"{stage} {error.errno}".encode())
     finally:
         os._exit(127)
+
+
+def _reset_signals() -> None:
+    for number in range(1, signal.NSIG):
+        if number not in (signal.SIGKILL, signal.SIGSTOP) and signal.getsignal(number) not in (signal.SIG_DFL, None):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _send(pid: int, number: int) -> None:
@@ -164,9 +219,12 @@ def _send(pid: int, number: int) -> None:
         pass  # the group is left with zombies or with processes that changed their user
 
 
-def _watch(pid: int, wake: int, job: JobFile, began: float) -> int:
-    """Wait for the command to end; return whether it had to be stopped, and why. It is not reaped yet."""
-    stopped = 0
+def _watch(pid: int, wake: int, mark: int | None, job: JobFile, began: float) -> tuple[int, float | None]:
+    """Wait for the command to end; return whether it had to be stopped, and why, and when the mark came.
+
+    The command is not reaped yet.
+    """
+    stopped, marked = 0, None
     term_at = None if job.timeout_s is None else began + job.timeout_s
     kill_at = None
     while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
@@ -179,13 +237,38 @@ def _watch(pid: int, wake: int, job: JobFile, began: float) -> int:
             _send(pid, signal.SIGKILL)
             kill_at = None
         next_at = min((at for at in (term_at, kill_at) if at is not None), default=now + _LONGEST_SLEEP_S)
-        select.select([wake], [], [], min(max(0.0, next_at - now), _LONGEST_SLEEP_S))
+        ready = [wake] if mark is None or marked is not None else [wake, mark]
+        ready = select.select(ready, [], [], min(max(0.0, next_at - now), _LONGEST_SLEEP_S))[0]
+        if mark in ready:
+            marked = _note_mark()
         if _stop_requested(wake) and not stopped:
             stopped = CANCELLED
             term_at = time.monotonic()
-    if stopped:
-        _send(pid, signal.SIGKILL)  # what the command started and left behind
-    return stopped
+    return stopped, marked
+
+
+def _note_mark() -> float:
+    """Let a script go on that waits for its application to be timed; return when that was.
+
+    The clock is read before that: a supervisor that gets no processor must not make an application look fast.
+    """
+    marked = time.monotonic()
+    try:
+        descriptor = os.open("began.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        os.write(descriptor, f"{time.time()!r}\n".encode())
+        os.close(descriptor)
+        marked = time.monotonic()
+        os.rename("began.new", MARK)
+    except OSError:
+        _remove_mark()  # a full disk: the script goes on all the same
+    return marked
+
+
+def _remove_mark() -> None:
+    try:
+        os.unlink(MARK)
+    except OSError:
+        pass  # somebody removed the folder
 
 
 def _run(job: JobFile, wake: int) -> dict[str, float]:
@@ -193,30 +276,64 @@ def _run(job: JobFile, wake: int) -> dict[str, float]:
     started_at = time.time()
     if _stop_requested(wake):
         return {"started_at": started_at, "stopped": CANCELLED}
-    report, report_end = os.pipe()
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)  # until the child has default handlers
-    began = time.monotonic()
-    pid = os.fork()
-    if pid == 0:
-        _become(job, report_end)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    os.close(report_end)
+    try:
+        mark = os.open(MARK, os.O_RDWR | os.O_NONBLOCK) if job.is_marked else None
+    except OSError as error:
+        numbers = {"start_stage": OPENING_MARK, "start_error": error.errno or 0}
+        return {"started_at": started_at, "stopped": 0, **numbers}
+    pid, report, go = _prepared(job)
     _note_command(pid)
-    stopped = _watch(pid, wake, job, began)
-    wall_s = time.monotonic() - began
+    started_at, began = time.time(), time.monotonic()
+    _let_go(go)
+    said = os.read(report, 128)
+    if b"\n" in said:
+        began = float(said.partition(b"\n")[0])  # by the child's own word, right before it became the command
+    stopped, marked = _watch(pid, wake, mark, job, began)
+    ended = time.monotonic()
+    if stopped:
+        _send(pid, signal.SIGKILL)  # what the command started and left behind
+    if mark is not None and marked is None:
+        _remove_mark()
     _, status, usage = os.wait4(pid, 0)
-    stage, _, error = os.read(report, 64).partition(b" ")
+    stage, _, error_number = (said + os.read(report, 128)).rpartition(b"\n")[2].partition(b" ")
+    counted_from = began if mark is None else marked
     return {
         "started_at": started_at,
         "stopped": stopped,
-        "wall_s": wall_s,
+        "duration_s": ended - began,
+        **({} if counted_from is None else {"wall_s": ended - counted_from}),
         "user_s": usage.ru_utime,
         "system_s": usage.ru_stime,
         "peak_memory_bytes": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         "exit_code": os.waitstatus_to_exitcode(status),
         "start_stage": int(stage or 0),
-        "start_error": int(error or 0),
+        "start_error": int(error_number or 0),
     }
+
+
+def _prepared(job: JobFile) -> tuple[int, int, int]:
+    """Fork the process that is to become the command; return its pid, where it reports, and where it is let go.
+
+    All that can be done before is done before, so that none of it is timed.
+    """
+    report, report_end = os.pipe()
+    go, go_end = os.pipe()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)  # until the child has default handlers
+    pid = os.fork()
+    if pid == 0:
+        os.close(go_end)
+        _become(job, report_end, go)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    os.close(report_end)
+    os.close(go)
+    return pid, report, go_end
+
+
+def _let_go(go: int) -> None:
+    try:
+        os.write(go, b"!")
+    except BrokenPipeError:
+        pass  # it could not even get ready, and has said why
 
 
 def _note_command(pid: int) -> None:

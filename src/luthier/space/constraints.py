@@ -23,6 +23,7 @@ from luthier.space.expressions import (
 from luthier.space.parameters import Choice, Parameter
 from luthier.space.syntax import FUNCTIONS, Token, syntax_error, tokenize
 from luthier.space.units import parse_quantity
+from luthier.texts import LONGEST_RULE, is_argument, shown, visible
 from luthier.trial import Value
 
 Kind: TypeAlias = Literal["number", "condition", "text", "label"]
@@ -57,12 +58,15 @@ class Constraint:
 
 def parse_constraint(text: str, parameters: Sequence[Parameter]) -> Constraint:
     """Read a constraint over the named parameters."""
-    if not isinstance(text, str) or not text.strip():
-        raise SpaceError(f"constraint {text!r} is not a text such as 'threshold <= length'")
+    if not isinstance(text, str) or not text.strip() or not is_argument(text):
+        raise SpaceError(f"constraint {shown(text)} is not a text such as 'threshold <= length'")
+    if len(text) > LONGEST_RULE:
+        raise SpaceError(f"constraint {shown(text)} has {len(text)} characters; {LONGEST_RULE} are the most; split it")
     parser = _Parser(text, parameters)
     root = parser.condition()
     if not parser.positions:
-        raise SpaceError(f'constraint "{text}": names no parameter; known are {", ".join(p.name for p in parameters)}')
+        known = ", ".join(parameter.name for parameter in parameters)
+        raise SpaceError(f'constraint "{visible(text)}": names no parameter; known are {known}')
     return Constraint(text, root, frozenset(parser.positions))
 
 
@@ -265,7 +269,7 @@ class _Parser:
         table = tuple(self._label(value) for value in choice.values)
         wanted = self._label(literal)
         if wanted not in table:
-            raise self._error(operator, f"{choice.name} is never {literal!r}; expected {choice.describe()}")
+            raise self._error(operator, f"{choice.name} is never {shown(literal)}; expected {choice.describe()}")
         return Reference(position, choice, table), Constant(wanted)
 
     def _reference(self, token: Token) -> _Part:

@@ -34,9 +34,11 @@ from luthier.space.axes import (
     log_integers,
 )
 from luthier.space.units import format_quantity, parse_quantity
+from luthier.texts import shown, visible
 from luthier.trial import Value
 
 _MOST_SHOWN = 8
+_LONGEST_SHOWN = 80
 _NARROWEST = 1e-12
 
 
@@ -96,7 +98,9 @@ class Integer(_Number):
         first = start if default is None else read_integer(name, "default", default, style)
         if axis.find(first) is None:
             expected = range_text(start, end, stride, scale, style)
-            raise SpaceError(f"{name}: default {default!r} is not one of its values; expected an integer {expected}")
+            raise SpaceError(
+                f"{name}: default {shown(default)} is not one of its values; expected an integer {expected}"
+            )
         _fill(self, name=name, low=start, high=end, step=stride, scale=scale, default=first, unit=style, _axis=axis)
 
     @property
@@ -117,7 +121,7 @@ class Integer(_Number):
         """The index of a value."""
         index = self._axis.find(value) if is_int(value) else None
         if index is None:
-            raise SpaceError(f"{self.name}: {value!r} is not one of its values; expected {self.describe()}")
+            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
         return index
 
     def code(self, value: Value) -> float:
@@ -170,7 +174,7 @@ class Real(_Number):
         first = start if default is None else read_real(name, "default", default, style)
         if axis.find(first) is None:
             expected = range_text(start, end, stride, scale, style)
-            raise SpaceError(f"{name}: default {default!r} is not one of its values; expected a number {expected}")
+            raise SpaceError(f"{name}: default {shown(default)} is not one of its values; expected a number {expected}")
         _fill(self, name=name, low=start, high=end, step=stride, scale=scale, default=first, unit=style, _axis=axis)
 
     @property
@@ -199,7 +203,7 @@ class Real(_Number):
         """The number that stands for a value in arrays."""
         code = self._axis.find(value) if is_number(value) else None
         if code is None:
-            raise SpaceError(f"{self.name}: {value!r} is not one of its values; expected {self.describe()}")
+            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
         return float(code)
 
     def format(self, value: Value) -> str:
@@ -233,7 +237,7 @@ class Choice:
         check_name(name)
         listed = read_values(name, values)
         if not isinstance(ordered, bool):
-            raise SpaceError(f"{name}: ordered is {ordered!r}; expected True or False")
+            raise SpaceError(f"{name}: ordered is {shown(ordered)}; expected True or False")
         indices = {value: index for index, value in enumerate(listed)}
         _fill(
             self,
@@ -265,7 +269,7 @@ class Choice:
         """The index of a value."""
         index = self._find(value)
         if index is None:
-            raise SpaceError(f"{self.name}: {value!r} is not one of its values; expected {self.describe()}")
+            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
         return index
 
     def code(self, value: Value) -> float:
@@ -281,7 +285,7 @@ class Choice:
         for value in self.values:
             if value_text(value) == text:
                 return value
-        raise SpaceError(f"{self.name}: {text!r} is not one of its values; expected {self.describe()}")
+        raise SpaceError(f"{self.name}: {shown(text)} is not one of its values; expected {self.describe()}")
 
     def magnitudes(self) -> tuple[float, ...] | None:
         """The values as numbers (4k is 4096, true is 1), or None where one of them is not a number."""
@@ -309,8 +313,8 @@ class Choice:
 
     def describe(self) -> str:
         """What values are possible, in a few words."""
-        shown = ", ".join(map(value_text, self.values[:_MOST_SHOWN]))
-        return f"one of {shown}" + (f" ({self.size} values)" if self.size > _MOST_SHOWN else "")
+        first = ", ".join(visible(value_text(value)[:_LONGEST_SHOWN]) for value in self.values[:_MOST_SHOWN])
+        return f"one of {first}" + (f" ({self.size} values)" if self.size > _MOST_SHOWN else "")
 
     def _find(self, value: object) -> int | None:
         index = self._indices.get(value) if isinstance(value, bool | int | float | str) else None
@@ -349,7 +353,7 @@ def _integer_axis(name: str, low: int, high: int, step: int | float, scale: Scal
         _check_factor(name, step)
         return geometric(name, low, high, step)
     if not isinstance(step, int):
-        raise SpaceError(f"{name}: step {step!r} is not an integer; a parameter with fractions is a Real")
+        raise SpaceError(f"{name}: step {shown(step)} is not an integer; a parameter with fractions is a Real")
     _check_stride(name, step)
     return linear_integers(name, low, high, step)
 
@@ -372,9 +376,9 @@ def _real_axis(name: str, low: float, high: float, step: float | None, scale: Sc
 
 def _check_stride(name: str, step: int | float) -> None:
     if step <= 0:
-        raise SpaceError(f"{name}: step {step} leads nowhere; take one above 0")
+        raise SpaceError(f"{name}: step {shown(step)} leads nowhere; take one above 0")
 
 
 def _check_factor(name: str, step: int | float) -> None:
     if step <= 1:
-        raise SpaceError(f"{name}: step {step} multiplies on a log scale and leads nowhere; take one above 1")
+        raise SpaceError(f"{name}: step {shown(step)} multiplies on a log scale and leads nowhere; take one above 1")

@@ -6,6 +6,7 @@ from typing import TypeAlias, cast
 from luthier.errors import SpaceError
 from luthier.space.arguments import Scale
 from luthier.space.parameters import Choice, Integer, Parameter, Real
+from luthier.texts import shown
 from luthier.trial import Value
 
 Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
@@ -41,9 +42,9 @@ def parameter_from_json(mapping: Json) -> Parameter:
     """Read a parameter that `parameter_to_json` wrote."""
     kind = mapping.get("kind") if isinstance(mapping, Mapping) else None
     if not isinstance(mapping, Mapping) or not isinstance(kind, str) or kind not in _READERS:
-        raise SpaceError(f"{mapping!r} is not a parameter; expected an object of kind {', '.join(_READERS)}")
+        raise SpaceError(f"{shown(mapping)} is not a parameter; expected an object of kind {', '.join(_READERS)}")
     keys, read = _READERS[kind]
-    check_keys(mapping, ("kind", *keys), f"parameter {mapping.get('name')!r}")
+    check_keys(mapping, ("kind", *keys), f"parameter {shown(mapping.get('name'))}")
     return read(mapping)
 
 
@@ -51,10 +52,10 @@ def check_keys(mapping: Mapping[str, Json], keys: Sequence[str], where: str) -> 
     """Refuse a JSON object with missing or unknown keys."""
     for key in keys:
         if key not in mapping:
-            raise SpaceError(f"{where}: {key!r} is missing")
+            raise SpaceError(f"{where}: {shown(key)} is missing")
     for key in mapping:
         if key not in keys:
-            raise SpaceError(f"{where}: {key!r} is unknown; expected {', '.join(keys)}")
+            raise SpaceError(f"{where}: {shown(key)} is unknown; expected {', '.join(keys)}")
 
 
 # The constructors check every argument themselves; the casts only say what they hope for.

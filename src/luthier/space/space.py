@@ -15,6 +15,7 @@ from luthier.space.parameters import Choice, Integer, Parameter, Real
 from luthier.space.region import Region
 from luthier.space.serial import Json, check_keys, parameter_from_json, parameter_to_json
 from luthier.space.syntax import suggest
+from luthier.texts import shown
 from luthier.trial import Config, Value
 
 _STRIDE = 0.1
@@ -37,7 +38,7 @@ class Space:
     def __init__(self, *parameters: Parameter, constraints: Iterable[str] = ()) -> None:
         _check_parameters(parameters)
         if isinstance(constraints, str) or not isinstance(constraints, Iterable):
-            raise SpaceError(f"constraints {constraints!r} is not a list; write [{constraints!r}]")
+            raise SpaceError(f"constraints {shown(constraints)} is not a list; write [{shown(constraints)}]")
         texts = tuple(constraints)
         region = Region(parameters, [parse_constraint(text, parameters) for text in texts])
         object.__setattr__(self, "parameters", parameters)
@@ -79,10 +80,10 @@ class Space:
     def check(self, config: Mapping[str, Value]) -> Config:
         """Return the configuration in the order of the parameters, or raise a `SpaceError` that says what is wrong."""
         if not isinstance(config, Mapping):
-            raise SpaceError(f"{config!r} is not a configuration; expected a mapping from names to values")
+            raise SpaceError(f"{shown(config)} is not a configuration; expected a mapping from names to values")
         for name in config:
             if name not in self.names:
-                raise SpaceError(f"there is no parameter {name!r}; {suggest(str(name), self.names)}")
+                raise SpaceError(f"there is no parameter {shown(name)}; {suggest(str(name), self.names)}")
         for parameter in self.parameters:
             if parameter.name not in config:
                 raise SpaceError(f"{parameter.name}: has no value; expected {parameter.describe()}")
@@ -185,11 +186,11 @@ class Space:
     def from_json(cls, mapping: Mapping[str, Json]) -> "Space":
         """Read what `to_json` wrote."""
         if not isinstance(mapping, Mapping):
-            raise SpaceError(f"{mapping!r} is not a space; expected an object with parameters and constraints")
+            raise SpaceError(f"{shown(mapping)} is not a space; expected an object with parameters and constraints")
         check_keys(mapping, ("parameters", "constraints"), "space")
         listed, constraints = mapping["parameters"], mapping["constraints"]
         if isinstance(listed, str) or not isinstance(listed, Sequence):
-            raise SpaceError(f"space: parameters {listed!r} is not a list")
+            raise SpaceError(f"space: parameters {shown(listed)} is not a list")
         return cls(*map(parameter_from_json, listed), constraints=cast("Iterable[str]", constraints))
 
     def _countable(self) -> int:
@@ -216,7 +217,7 @@ def _check_parameters(parameters: Sequence[Parameter]) -> None:
     names: set[str] = set()
     for parameter in parameters:
         if not isinstance(parameter, Integer | Real | Choice):
-            raise SpaceError(f"{parameter!r} is not a parameter; expected Integer, Real or Choice")
+            raise SpaceError(f"{shown(parameter)} is not a parameter; expected Integer, Real or Choice")
         if parameter.name in names:
             raise SpaceError(f"{parameter.name}: two parameters have this name; rename one")
         names.add(parameter.name)

@@ -1,6 +1,5 @@
 """The words of a constraint: numbers with units, quoted texts, names, operators."""
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Literal
 
 from luthier.errors import SpaceError
 from luthier.space.units import parse_quantity
+from luthier.texts import NUMBER, closest, visible
 
 KEYWORDS = frozenset({"and", "or", "not", "in", "true", "false"})
 FUNCTIONS = frozenset({"min", "max", "abs"})
@@ -15,11 +15,12 @@ FUNCTIONS = frozenset({"min", "max", "abs"})
 _SPACE = re.compile(r"\s*")
 # A % that directly follows a number is a unit where no value follows it, else the remainder.
 _PERCENT = r"%(?=\s*(?:$|[)\],<>=!+\-*/]|(?:and|or|in|not)\b))"
-_NUMBER = re.compile(rf"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[A-Za-z_]+|{_PERCENT})?")
+_NUMBER = re.compile(rf"(?![-+]){NUMBER}(?:[A-Za-z_]+|{_PERCENT})?")
 _TEXT = re.compile(r"'[^']*'|\"[^\"]*\"")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _SYMBOL = re.compile(r"\*\*|//|<=|>=|==|!=|[-+*/%<>()\[\],]")
 _MOST_WORDS = 300
+_MOST_SUGGESTED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Token:
 
 def syntax_error(constraint: str, position: int, problem: str) -> SpaceError:
     """The error for a constraint that cannot be understood."""
-    return SpaceError(f'constraint "{constraint}": position {position}: {problem}')
+    return SpaceError(f'constraint "{visible(constraint)}": position {position}: {problem}')
 
 
 def tokenize(constraint: str, names: Iterable[str]) -> Sequence[Token]:
@@ -54,8 +55,10 @@ def tokenize(constraint: str, names: Iterable[str]) -> Sequence[Token]:
 def suggest(name: str, names: Iterable[str]) -> str:
     """The way out after a name nobody knows."""
     known = sorted(names)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+    near = closest(name, known, cutoff=0.5)
+    if near is not None:
+        return f"did you mean {near!r}?"
+    return f"known are {', '.join(known[:_MOST_SUGGESTED])}{', ...' if len(known) > _MOST_SUGGESTED else ''}"
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:

@@ -5,8 +5,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 from luthier.errors import SpaceError
+from luthier.texts import NUMBER, shown
 
-_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z%]*)")
+_NUMBER = re.compile(rf"({NUMBER})\s*([A-Za-z%]*)")
 _LONGEST_TEXT = 64
 _LARGEST_EXPONENT = 150
 _LARGEST_WHOLE = 2**63
@@ -35,7 +36,7 @@ def parse_quantity(text: str) -> tuple[int | float, str]:
     """Read a number with an optional unit; return it, an int where it is whole, and its style of units ("" if none)."""
     match = _NUMBER.fullmatch(text.strip()) if len(text) <= _LONGEST_TEXT else None
     if match is None:
-        raise SpaceError(f"{text[:_LONGEST_TEXT]!r} is not a quantity; write a number and perhaps a unit: 4k, 80%")
+        raise SpaceError(f"{shown(text)} is not a quantity; write a number and perhaps a unit: 4k, 80%")
     digits, unit = match.groups()
     if unit and unit not in _UNITS:
         raise SpaceError(f"{text!r} has the unknown unit {unit!r}; known are {', '.join(_UNITS)}")

@@ -4,24 +4,27 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
-from luthier.errors import SpaceError
+from luthier.errors import InvalidInputError, SpaceError
 from luthier.space import parse_quantity
 from luthier.space.arguments import check_name
 from luthier.spec.config_files import FORMATS, Format
 from luthier.spec.template import placeholders
 from luthier.spec.yaml_lines import Document, Place, Plain, read_document
+from luthier.texts import check_name as check_printable_name
+from luthier.texts import check_text, closest, shown
 from luthier.trial import Value
 
 Kind: TypeAlias = Literal["int", "float", "str", "bool"]
 
-_VARIABLE = re.compile(r"[A-Za-z_]\w*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_NOT_PLAIN = re.compile(r'["`\\]|\$\(')
+"""What ends or changes a text between double quotes in a shell; variables are welcome."""
 _KINDS: Mapping[Kind, tuple[str, tuple[type, ...]]] = {
     "int": ("a whole number", (int,)),
     "float": ("a number", (int, float)),
@@ -32,24 +35,43 @@ _KINDS: Mapping[Kind, tuple[str, tuple[type, ...]]] = {
 
 def _value(given: object) -> object:
     if not isinstance(given, bool | int | float | str) or (isinstance(given, float) and not math.isfinite(given)):
-        raise ValueError(f"{given!r} is not a value; give a number, a text, true or false")
-    return given
+        raise ValueError(f"{shown(given)} is not a value; give a number, a text, true or false")
+    return _encodable(given) if isinstance(given, str) else given
 
 
 def _number(given: object) -> object:
     if isinstance(given, str) and _is_quantity(given):
         return given
     if isinstance(given, bool) or not isinstance(given, int | float) or not math.isfinite(given):
-        raise ValueError(f"{given!r} is not a number")
+        raise ValueError(f"{shown(given)} is not a number")
     return given
 
 
 def _text(given: object) -> object:
     if not isinstance(given, str):
-        raise ValueError(f"{given!r} is not a text; put it in quotes")
-    if "\0" in given:
-        raise ValueError("it holds a NUL character, which no program can be given")
-    return given
+        raise ValueError(f"{shown(given)} is not a text; put it in quotes")
+    return _encodable(given)
+
+
+def _encodable(text: str) -> str:
+    try:
+        return check_text(text, "it")
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from None
+
+
+def _line(given: object) -> object:
+    text = _text(given)
+    if not isinstance(text, str) or not text.isprintable():
+        raise ValueError(f"{shown(text)} holds a line end or another character that is not printable; take it out")
+    return text
+
+
+def _name(given: object) -> object:
+    try:
+        return check_printable_name(str(_text(given)), "it")
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from None
 
 
 def _texts(given: object) -> object:
@@ -59,6 +81,8 @@ def _texts(given: object) -> object:
 Setting = Annotated[Value, BeforeValidator(_value, json_schema_input_type=Value)]
 Number = Annotated[int | float | str, BeforeValidator(_number, json_schema_input_type=int | float | str)]
 Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
+Line = Annotated[str, BeforeValidator(_line, json_schema_input_type=str)]
+Name = Annotated[str, BeforeValidator(_name, json_schema_input_type=str)]
 Texts = Annotated[list[Text], BeforeValidator(_texts, json_schema_input_type=str | list[str])]
 Model = TypeVar("Model", bound=BaseModel)
 T = TypeVar("T")
@@ -117,9 +141,9 @@ class ComponentParameter(Grid):
     """Passed as an argument of the component's command."""
     cli_var: StrictBool = False
     """Passed as an option of the job, on sbatch's command line."""
-    flag: Text = ""
+    flag: Line = ""
     """Without it an argument is written `name=value`; with one letter `-f value`, else `--flag value`."""
-    suffix: Text = ""
+    suffix: Line = ""
     """Follows the value, such as M."""
 
     @model_validator(mode="before")
@@ -142,7 +166,7 @@ class ComponentParameter(Grid):
 class ConfigFile(Section):
     """A file that is written before every run: a text with `{name}` for values, or a file with some values changed."""
 
-    path: Text
+    path: Line
     """Where it is written; the shell expands variables such as $TMPDIR in it."""
     text: Text = ""
     """Its contents; `{name}` stands for the value of a parameter unless `set` is given."""
@@ -159,7 +183,7 @@ class ConfigFile(Section):
             raise ValueError("give its text or a base to start from, one of them")
         if self.set and self.kind is None:
             raise ValueError(f"the ending of {self.path!r} tells no format; add format: {', '.join(FORMATS)}")
-        if re.search(r'["\n`\\]|\$\(', self.path):
+        if _NOT_PLAIN.search(self.path):
             raise ValueError(f"{self.path!r} is no plain path")
         return self
 
@@ -194,7 +218,7 @@ class Component(Section):
     """Shell text that is run before the clock starts, such as a command that empties a cache."""
     command: Text = ""
     """Shell text that is run and timed before the application; the values of `cmd_var` parameters follow it."""
-    ld_preload: Text = ""
+    ld_preload: Line = ""
     """A library for the application alone; the shell expands variables in it."""
     custom_target: Text = ""
     """SHAMan's name of the function that reads the result; see `measure`."""
@@ -254,7 +278,7 @@ def checked(component: Component, document: Document, place: Place, folder: Path
     except ValueError as error:
         key = "plugin" if component.plugin else "cli_command"
         raise document.error((*place, key), f"cannot be split into words: {error}") from None
-    if re.search(r'["\n]', component.ld_preload):
+    if _NOT_PLAIN.search(component.ld_preload):
         raise document.error((*place, "ld_preload"), f"{component.ld_preload!r} is no plain path")
     for name, parameter in component.parameters.items():
         if problem := _problem_of(name, parameter, component):
@@ -321,8 +345,8 @@ def _problem(model: type[BaseModel], kind: str, error: Mapping[str, object], whe
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        near = get_close_matches(str(where[-1]), _names(model), n=1)
-        return "is unknown" + (f"; did you mean {near[0]!r}?" if near else "; see luthier validate --schema")
+        near = closest(str(where[-1]), _names(model))
+        return "is unknown" + (f"; did you mean {near!r}?" if near else "; see luthier validate --schema")
     expected = {
         "bool_type": "true or false",
         "dict_type": "settings by name",
@@ -331,7 +355,7 @@ def _problem(model: type[BaseModel], kind: str, error: Mapping[str, object], whe
     }.get(kind)
     if kind == "literal_error" and isinstance(context, Mapping):
         expected = str(context.get("expected"))
-    return f"{given!r} is not what is expected here: {expected or error.get('msg')}"
+    return f"{shown(given)} is not what is expected here: {expected or error.get('msg')}"
 
 
 def _names(model: type[BaseModel]) -> list[str]:
@@ -353,7 +377,7 @@ def misfit(kind: Kind, value: Value) -> str | None:
         return None
     if isinstance(value, kinds) and (kind == "bool" or not isinstance(value, bool)):
         return None
-    return f"{value!r} is not of type {kind}; expected {expected}"
+    return f"{shown(value)} is not of type {kind}; expected {expected}"
 
 
 def _is_quantity(text: str) -> bool:

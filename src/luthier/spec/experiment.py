@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError, SpaceError
-from luthier.measures.estimate import AUTO, ESTIMATORS
 from luthier.space import Choice, Space
 from luthier.spec.rules import goes_by_time, prune_from, resample_from, stop_from
 from luthier.spec.script import JobScript
 from luthier.spec.template import Template
+from luthier.statistics.estimate import AUTO, ESTIMATORS
+from luthier.texts import shown
 from luthier.trial import Config, Value
 
 Goal: TypeAlias = Literal["minimize", "maximize"]
@@ -35,7 +36,7 @@ class Objective:
 
     def __post_init__(self) -> None:
         if self.goal not in ("minimize", "maximize"):
-            raise InvalidInputError(f"goal: {self.goal!r} is neither 'minimize' nor 'maximize'")
+            raise InvalidInputError(f"goal: {shown(self.goal)} is neither 'minimize' nor 'maximize'")
 
     @staticmethod
     def parse(text: str, goal: Goal = "minimize") -> "Objective":
@@ -94,15 +95,15 @@ class Experiment:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
                 raise InvalidInputError(
-                    f"{name.replace('_', '-')}: {value!r} is not a whole number of at least {least}"
+                    f"{name.replace('_', '-')}: {shown(value)} is not a whole number of at least {least}"
                 )
         for name in ("time_limit_s", "timeout_s"):
             value = getattr(self, name)
             if value is not None and not value > 0:
-                raise InvalidInputError(f"{name}: {value!r} is not a positive number of seconds")
+                raise InvalidInputError(f"{name}: {shown(value)} is not a positive number of seconds")
         if self.estimator not in (AUTO, *ESTIMATORS):
             raise InvalidInputError(
-                f"estimator: {self.estimator!r} is unknown; there are {AUTO}, {', '.join(ESTIMATORS)}"
+                f"estimator: {shown(self.estimator)} is unknown; there are {AUTO}, {', '.join(ESTIMATORS)}"
             )
         self._check_rules()
         self._check_objectives()
@@ -112,17 +113,17 @@ class Experiment:
 
     def _check_rules(self) -> None:
         if isinstance(self.stop, str):
-            raise InvalidInputError(f"stop: {self.stop!r} is a text; give a list of criteria, even of one")
+            raise InvalidInputError(f"stop: {shown(self.stop)} is a text; give a list of criteria, even of one")
         resample_from(self.resample)
         prune_from(self.prune)
         stop_from(self.stop, self.space, maximize=self.goal == "maximize")
         timed = self.measure == "wall" and self.goal == "minimize"
         if isinstance(self.prune, str) and not timed:
             raise InvalidInputError(
-                f"prune: {self.prune!r} compares times, so it needs the measure wall, minimised; give seconds"
+                f"prune: {shown(self.prune)} compares times, so it needs the measure wall, minimised; give seconds"
             )
         if not timed and (texts := [text for text in self.stop if goes_by_time(text)]):
-            raise InvalidInputError(f"stop: {texts[0]!r} compares times, so it needs the measure wall, minimised")
+            raise InvalidInputError(f"stop: {shown(texts[0])} compares times, so it needs the measure wall, minimised")
 
     def _check_objectives(self) -> None:
         measures = [objective.measure for objective in self.objectives]  # each checks its goal, the first one too
@@ -135,7 +136,7 @@ class Experiment:
         if measures[0] != "returned" and len(set(measures)) < len(measures):
             raise InvalidInputError(f"measure: {', '.join(measures)}; name each of them once")
         if self.resample.startswith(("sedr", "evadyr")):
-            raise InvalidInputError(f"resample: {self.resample} goes by one value; write once or static:RUNS")
+            raise InvalidInputError(f"resample: {shown(self.resample)} goes by one value; write once or static:RUNS")
         for name, needless in (("prune", None), ("stop", ()), ("verify_pairs", 0), ("sentinels", 0)):
             if getattr(self, name) not in (None, needless):
                 raise InvalidInputError(
@@ -197,7 +198,7 @@ class Experiment:
 
 def _first(space: Space, given: Iterable[Mapping[str, Value]]) -> tuple[Config, ...]:
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"first: {given!r} is not a list of configurations; give a list, even of one")
+        raise InvalidInputError(f"first: {shown(given)} is not a list of configurations; give a list, even of one")
     checked: dict[Config, None] = {}
     for config in given:
         try:
@@ -231,7 +232,9 @@ def _without_old_names(plain: Mapping[str, Plain]) -> dict[str, Plain]:
 
 def _texts(plain: Plain) -> tuple[str, ...]:
     if isinstance(plain, str) or not isinstance(plain, Sequence):
-        raise InvalidInputError(f"experiment settings hold {plain!r} for stop; the store was written by something else")
+        raise InvalidInputError(
+            f"experiment settings hold {shown(plain)} for stop; the store was written by something else"
+        )
     return tuple(str(text) for text in plain)
 
 

@@ -15,6 +15,7 @@ from luthier.space import Space
 from luthier.spec.component import (
     Component,
     Grid,
+    Name,
     Section,
     Setting,
     Text,
@@ -30,6 +31,7 @@ from luthier.spec.notation import parse_duration
 from luthier.spec.script import JobScript, Where
 from luthier.spec.shaman import MEASURES, Translation, translated
 from luthier.spec.yaml_lines import Document, Place
+from luthier.texts import shown
 from luthier.trial import Config
 
 _OTHER_NAMES: Mapping[str, str] = {
@@ -46,9 +48,9 @@ _RUNNER = r"^(auto|local|slurm|psij:[A-Za-z0-9_-]+)$"
 
 def _duration(given: object) -> object:
     if isinstance(given, bool) or not isinstance(given, int | float | str):
-        raise ValueError(f"{given!r} is no duration; write for example 90s, 1.5m or 2h")
+        raise ValueError(f"{shown(given)} is no duration; write for example 90s, 1.5m or 2h")
     try:
-        return parse_duration(str(given))
+        return parse_duration(given if isinstance(given, str) else repr(given))
     except InvalidInputError as error:
         raise ValueError(str(error)) from None
 
@@ -60,7 +62,7 @@ def _limit(given: object) -> object:
 def _runner(given: object) -> object:
     if isinstance(given, str) and re.fullmatch(_RUNNER, given):
         return given
-    raise ValueError(f"{given!r} is not what is expected here: 'auto', 'local', 'slurm' or such as 'psij:pbs'")
+    raise ValueError(f"{shown(given)} is not what is expected here: 'auto', 'local', 'slurm' or such as 'psij:pbs'")
 
 
 def _grid(given: object) -> object:
@@ -98,7 +100,7 @@ class AllocationSettings(Section):
 class Settings(Section):
     """How the experiment is run; what is left out is as in `luthier tune`."""
 
-    name: Text = ""
+    name: Name = ""
     """A name for the listing."""
     component: Text = ""
     """Which one is tuned, where several are listed."""

@@ -4,6 +4,7 @@ Files, because a person can read, copy, compare and mend them, and a component a
 """
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.space.syntax import suggest
 from luthier.spec.component import Component, read_components
+from luthier.texts import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Library:
             known = self.names()
             hint = suggest(name, known) if known else "there is none yet"
             raise NotFoundError(
-                f"no component {name!r} is registered; {hint}; add one with: luthier component add FILE"
+                f"no component {shown(name)} is registered; {hint}; add one with: luthier component add FILE"
             )
         components = read_components(self._path(name))
         if name not in components:
@@ -44,15 +46,22 @@ class Library:
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for name, component in components.items():
-                draft = self.folder / f"{name}.{os.getpid()}"
-                draft.write_text(component_text(name, component), encoding="utf-8")
-                drafts.append((draft, self._path(name)))
-            for draft, path in drafts:
-                draft.replace(path)
+                text = component_text(name, component)
+                # Each writer has a file of its own, also within one process; the last one to finish wins.
+                with tempfile.NamedTemporaryFile(
+                    "w", dir=self.folder, prefix=f"{name}.", suffix=".draft", encoding="utf-8", delete=False
+                ) as draft:
+                    drafts.append((Path(draft.name), self._path(name)))
+                    draft.write(text)
+                    draft.flush()
+                    os.fsync(draft.fileno())
+            for path, target in drafts:
+                path.replace(target)
         except OSError as error:
-            for draft, _ in drafts:
-                draft.unlink(missing_ok=True)
             raise UnavailableError(f"{self.folder}: cannot be written: {error.strerror}") from error
+        finally:
+            for path, _ in drafts:
+                path.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
         """Forget a component."""

@@ -5,13 +5,15 @@ from typing import Literal
 
 from luthier.errors import InvalidInputError, SpaceError
 from luthier.space import Choice, Integer, Parameter, Real, parse_quantity
+from luthier.texts import check_length, shown, visible
 from luthier.trial import Value
 
 HOW = "write NAME=a,b,c or NAME=low..high[:step|:xFACTOR], then @DEFAULT if it is not the first"
 
-_RANGE = re.compile(r"(?P<low>[^:]+?)\.\.(?P<high>[^:]+?)(?::(?P<factor>x)?(?P<step>[^:]+))?")
-_HALF_RANGE = re.compile(r"[^,/]*\.\.[^,/]*")
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d)?")
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|min|h|d)?")
+_LONGEST_DURATION = 40
+_LONGEST_VALUE = 10_000
+_LONGEST_TOLD = 200
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -23,15 +25,15 @@ def parse_parameter(text: str) -> Parameter:
     """
     name, equals, rest = text.partition("=")
     if not equals or not name or not rest:
-        raise SpaceError(f"-p {text}: {HOW}")
+        raise SpaceError(f"-p {_short(text)}: {HOW}")
     spec, default = _split_default(rest)
     try:
-        match = _RANGE.fullmatch(spec)
-        if match is None and _HALF_RANGE.fullmatch(spec):
-            raise SpaceError(f"{spec!r} is half a range; {HOW}")
-        return _range(name, match, default) if match else _choice(name, spec, default)
+        found = _ends_and_step(spec)
+        if found is None and ".." in spec and not set(spec) & set(",/"):
+            raise SpaceError(f"{shown(spec)} is half a range; {HOW}")
+        return _range(name, *found, default) if found else _choice(name, spec, default)
     except SpaceError as error:
-        raise SpaceError(f"-p {text}: {error}") from None
+        raise SpaceError(f"-p {_short(text)}: {error}") from None
 
 
 def names_default(text: str) -> bool:
@@ -45,7 +47,7 @@ def parse_value(text: str) -> Value:
         return text == "true"
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(check_length(text, "value", _LONGEST_VALUE))
         except ValueError:
             continue
     return text
@@ -53,9 +55,9 @@ def parse_value(text: str) -> Value:
 
 def parse_duration(text: str) -> float:
     """Read a duration in seconds: `90`, `90s`, `1.5m`, `2h`, `1d`, `200ms`."""
-    match = _DURATION.fullmatch(text.strip())
+    match = _DURATION.fullmatch(text.strip()) if len(text) <= _LONGEST_DURATION else None
     if match is None or float(match[1]) <= 0:
-        raise InvalidInputError(f"{text!r} is no duration; write for example 90s, 1.5m or 2h")
+        raise InvalidInputError(f"{shown(text)} is no duration; write for example 90s, 1.5m or 2h")
     return float(match[1]) * _SECONDS[match[2] or "s"]
 
 
@@ -70,24 +72,39 @@ def _split(text: str, separator: str) -> list[str]:
     return re.split(rf"(?<!\\){separator}", text)
 
 
-def _range(name: str, match: re.Match[str], default: str | None) -> Parameter:
-    low, high, step = match["low"], match["high"], match["step"]
-    if match["factor"] and not _number(step) > 1:
+def _ends_and_step(spec: str) -> tuple[str, str, str | None] | None:
+    """The parts of `low..high`, `low..high:step` or `low..high:xFACTOR`; None if the text has not that form."""
+    low, dots, rest = spec.partition("..")
+    high, colon, step = rest.partition(":")
+    if not dots or not low or not high or ":" in low or ":" in step or (colon and not step):
+        return None
+    return low, high, step if colon else None
+
+
+def _short(text: str) -> str:
+    """What was typed, as it is told back in an error."""
+    return visible(text) if len(text) <= _LONGEST_TOLD else f"{visible(text[:_LONGEST_TOLD])}..."
+
+
+def _range(name: str, low: str, high: str, step: str | None, default: str | None) -> Parameter:
+    multiplies = step is not None and step.startswith("x") and len(step) > 1
+    step = step[1:] if step is not None and multiplies else step
+    if step is not None and multiplies and not _number(step) > 1:
         raise SpaceError(f"{name}: factor {step} does not grow; give one above 1, such as x2")
     typed = [text for text in (low, high, step, default) if text is not None]
-    scale: Literal["log", "linear"] = "log" if match["factor"] else "linear"
+    scale: Literal["log", "linear"] = "log" if multiplies else "linear"
     whole = all(_is_whole(text) for text in (low, high, default) if text is not None)
-    if whole and (step is None or match["factor"] or _is_whole(step)):
+    if whole and (step is None or multiplies or _is_whole(step)):
         return Integer(name, low, high, step=_number(step) if step else 1, scale=scale, default=default)
     if any(number is None for number in map(_as_number, typed)):
-        raise SpaceError(f"{name}: {match[0]!r} is no range of numbers; {HOW}")
+        raise SpaceError(f"{name}: {shown(f'{low}..{high}')} is no range of numbers; {HOW}")
     return Real(name, low, high, step=_number(step) if step else None, scale=scale, default=default)
 
 
 def _choice(name: str, spec: str, default: str | None) -> Parameter:
     texts = [part.replace("\\", "") for part in _split(spec, ",")]
     if any(not text for text in texts):
-        raise SpaceError(f"{name}: an empty value in {spec!r}; {HOW}")
+        raise SpaceError(f"{name}: an empty value in {shown(spec)}; {HOW}")
     values: list[int | float | str] = [_plain_number(text) for text in texts]
     if any(isinstance(value, str) for value in values):
         values = list(texts)
@@ -118,7 +135,7 @@ def _is_whole(text: str) -> bool:
 def _number(text: str) -> int | float:
     number = _as_number(text)
     if number is None:
-        raise SpaceError(f"{text!r} is no number; {HOW}")
+        raise SpaceError(f"{shown(text)} is no number; {HOW}")
     return number
 
 

@@ -12,12 +12,13 @@ from luthier.policies.prune import beyond_quantile, beyond_seconds, never
 from luthier.policies.resample import sedr, static
 from luthier.space import Space
 from luthier.spec.notation import parse_duration
+from luthier.texts import NUMBER, check_length, shown
 
 _RESAMPLES = f"{', '.join(RESAMPLES)}, static:RUNS, sedr:PERCENT% or sedr:WIDTH"
 _NAMED_RESAMPLES = ("auto", "evadyr")
 _NAMED_PRUNES = ("default", "chance")
 _PRUNES = f"{', '.join(PRUNES)}, a quantile such as q75, or a time such as 90s"
-_NUMBER = r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)"
+_CONSTANT = re.compile(rf"(\w+) ?= ?({NUMBER}) ?(%?)")
 
 
 def resample_from(text: str) -> Resample:
@@ -25,11 +26,12 @@ def resample_from(text: str) -> Resample:
 
     The constants of `auto` and `evadyr` can be named: `evadyr:least=3,most=20%`.
     """
+    check_length(text, "resample")
     if text in RESAMPLES:
         return RESAMPLES[text]()
     name, _, argument = text.partition(":")
     if argument and name in _NAMED_RESAMPLES:
-        return RESAMPLES[name](**_constants(f"resample: {text!r}", argument, RESAMPLES[name]))
+        return RESAMPLES[name](**_constants(f"resample: {shown(text)}", argument, RESAMPLES[name]))
     try:
         if name == "static":
             return static(int(argument))
@@ -38,7 +40,7 @@ def resample_from(text: str) -> Resample:
             return sedr(float(argument.removesuffix("%")) / (100.0 if relative else 1.0), relative=relative)
     except ValueError:
         pass
-    raise InvalidInputError(f"resample: {text!r} is not understood; write {_RESAMPLES}")
+    raise InvalidInputError(f"resample: {shown(text)} is not understood; write {_RESAMPLES}")
 
 
 def prune_from(what: str | float | None) -> Prune:
@@ -50,14 +52,15 @@ def prune_from(what: str | float | None) -> Prune:
         return never()
     if not isinstance(what, str):
         return beyond_seconds(float(what))
+    check_length(what, "prune")
     if what in PRUNES:
         return PRUNES[what]()
     name, _, argument = what.partition(":")
     if argument and name in _NAMED_PRUNES:
-        return PRUNES[name](**_constants(f"prune: {what!r}", argument, PRUNES[name]))
-    if re.fullmatch(r"q\d\d?", what) and int(what[1:]):
+        return PRUNES[name](**_constants(f"prune: {shown(what)}", argument, PRUNES[name]))
+    if re.fullmatch(r"q[0-9]{1,2}", what) and int(what[1:]):
         return beyond_quantile(int(what[1:]) / 100.0)
-    raise InvalidInputError(f"prune: {what!r} is not understood; write {_PRUNES}")
+    raise InvalidInputError(f"prune: {shown(what)} is not understood; write {_PRUNES}")
 
 
 def _constants(where: str, text: str, rule: Callable[..., object]) -> dict[str, float]:
@@ -65,10 +68,12 @@ def _constants(where: str, text: str, rule: Callable[..., object]) -> dict[str, 
     known = {name: parameter.annotation for name, parameter in signature(rule).parameters.items()}
     found: dict[str, float] = {}
     for part in text.split(","):
-        match = re.fullmatch(rf"\s*(\w+)\s*=\s*{_NUMBER}\s*(%?)\s*", part)
+        match = _CONSTANT.fullmatch(_one_blank(part))
         if match is None or match[1] not in known:
             told = ", ".join(f"{name}=NUMBER" for name in known)
-            raise InvalidInputError(f"{where}: {part.strip()!r} is not understood; write {told}, separated by commas")
+            raise InvalidInputError(
+                f"{where}: {shown(part.strip())} is not understood; write {told}, separated by commas"
+            )
         value, is_whole = float(match[2]) / (100.0 if match[3] else 1.0), known[match[1]] is int
         if is_whole and not value.is_integer():
             raise InvalidInputError(f"{where}: {match[1]} is a whole number")
@@ -87,19 +92,25 @@ def goes_by_time(text: str) -> bool:
 
 
 def _all_from(text: str, space: Space, maximize: bool) -> Stop:
-    parts = [_criterion(part.strip(), space, maximize) for part in re.split(r"\s+and\s+", text)]
+    check_length(text, "stop")
+    parts = [_criterion(part, space, maximize) for part in _one_blank(text).split(" and ")]
     return parts[0] if len(parts) == 1 else stop.all_of(*parts)
 
 
 def _criterion(text: str, space: Space, maximize: bool) -> Stop:
     for form, (pattern, make) in _CRITERIA.items():
-        match = re.fullmatch(re.sub(r" ", r"\\s*", pattern), text, re.IGNORECASE)
+        match = re.fullmatch(pattern.replace(" ", " ?"), text, re.IGNORECASE)
         if match is not None:
             try:
                 return make(match, space, maximize)
             except InvalidInputError as error:
-                raise InvalidInputError(f"stop: {text!r}: {error}; it is read as: {form}") from None
-    raise InvalidInputError(f"stop: {text!r} is not understood; write one of: {'; '.join(_CRITERIA)}")
+                raise InvalidInputError(f"stop: {shown(text)}: {error}; it is read as: {form}") from None
+    raise InvalidInputError(f"stop: {shown(text)} is not understood; write one of: {'; '.join(_CRITERIA)}")
+
+
+def _one_blank(text: str) -> str:
+    """The text with one blank wherever it has several, so that no pattern need look for more."""
+    return " ".join(text.split())
 
 
 def _target(match: re.Match[str], _: Space, maximize: bool) -> Stop:
@@ -123,29 +134,29 @@ _Make: TypeAlias = Callable[[re.Match[str], Space, bool], Stop]
 """Takes what was matched, the space, and whether higher is better."""
 
 _CRITERIA: Mapping[str, tuple[str, _Make]] = {
-    "target VALUE": (rf"target {_NUMBER}", _target),
-    "target PERCENT% of default": (rf"target {_NUMBER} % of default", _share_of_default),
+    "target VALUE": (rf"target ({NUMBER})", _target),
+    "target PERCENT% of default": (rf"target ({NUMBER}) % of default", _share_of_default),
     "no improvement over COUNT": (
-        r"no improvement over (\d+)",
+        r"no improvement over ([0-9]+)",
         lambda match, _, __: stop.no_improvement(int(match[1])),
     ),
     "[best|mean|median] improvement < PERCENT% over COUNT": (
-        rf"(?:(best|mean|median) )?improvement < {_NUMBER} % over (\d+)",
+        rf"(?:(best|mean|median) )?improvement < ({NUMBER}) % over ([0-9]+)",
         _improvement,
     ),
     "distinct < COUNT over RUNS": (
-        r"distinct < (\d+) over (\d+)",
+        r"distinct < ([0-9]+) over ([0-9]+)",
         lambda match, _, __: stop.few_distinct(int(match[1]), int(match[2])),
     ),
     "distance < NUMBER over RUNS": (
-        rf"distance < {_NUMBER} over (\d+)",
+        rf"distance < ({NUMBER}) over ([0-9]+)",
         lambda match, space, _: stop.close_together(space, float(match[1]), int(match[2])),
     ),
     "gain < cost for RUNS runs": (
-        r"gain < cost for (\d+) runs",
+        r"gain < cost for ([0-9]+) runs",
         lambda match, _, __: stop.not_worth_it(int(match[1])),
     ),
-    "after RUNS runs": (r"after (\d+) runs", lambda match, _, __: stop.after_runs(int(match[1]))),
+    "after RUNS runs": (r"after ([0-9]+) runs", lambda match, _, __: stop.after_runs(int(match[1]))),
     "after TIME": (r"after (.+)", lambda match, _, __: stop.after_seconds(parse_duration(match[1]))),
 }
-"""Every criterion: how it is written, what it looks like (a blank stands for any number of them), what it makes."""
+"""Every criterion: how it is written, what it looks like (a blank may be left out), what it makes."""

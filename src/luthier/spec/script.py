@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeAlias
 
 from luthier.errors import InvalidInputError
+from luthier.runners.supervisor import MARK_VARIABLE
 from luthier.space import Space
 from luthier.spec.template import fill
 from luthier.trial import Config, Value
@@ -21,10 +22,16 @@ if TYPE_CHECKING:
 Where: TypeAlias = str
 """`local`, `slurm`, or `psij:` and the name of one of PSI/J's executors."""
 
-BEGAN = "luthier: the application began at"
-"""What a script writes to its error output, with the time, when what came before is not to be timed."""
-
 _SHELLS = ("bash", "dash", "ksh", "sh", "zsh")
+_MARK = (
+    '{ printf . 1<>"${PIPE-}"; } 2>/dev/null || :; luthier_turns=0; while [ -p "${PIPE-}" ]; do '
+    "luthier_turns=$((luthier_turns + 1)); [ $luthier_turns -lt 1000000 ] || "
+    '{ echo "luthier: the supervisor of this run does not answer" >&2; exit 1; }; done; unset PIPE luthier_turns'
+).replace("PIPE", MARK_VARIABLE)
+"""Tells the supervisor that the application begins, and waits until it has looked at its clock.
+
+It waits by turns, a few seconds at most: the supervisor may be dead. To open a pipe for both directions never blocks.
+"""
 _LARGEST_ARGUMENT = 128 * 1024  # MAX_ARG_STRLEN of Linux
 
 
@@ -84,7 +91,7 @@ class JobScript:
             if parameter.cli_var and name in values:
                 options += _words(parameter, values[name], bare=f"--{name}=")
         script = self._script(values, self._native(space, config))
-        return Batch(script, environment, tuple(options))
+        return Batch(script, environment, tuple(options), self.is_timed_apart)
 
     def render(self, space: Space, config: Config) -> tuple[tuple[str, ...], dict[str, str]]:
         """The arguments and the added environment variables to run the script on this machine."""
@@ -158,7 +165,7 @@ class JobScript:
             lines.append(component.header.rstrip("\n"))
         lines += [_write(file, values, native) for file in component.files]
         if timed and self.is_timed_apart:
-            lines.append(f"""printf '{BEGAN} %s\\n' "$(date +%s.%N)" >&2""")
+            lines.append(_MARK)
         if not quiet_command:
             lines.append(command)
         if not quiet_command and body:
@@ -217,6 +224,11 @@ def _directive(line: str) -> str:
     if "\n" in line or "\r" in line:
         raise InvalidInputError(f"{line[:60]!r}: a value with a line break cannot stand in a comment; take it out")
     return line
+
+
+def comment(text: str) -> str:
+    """The text as comment lines of a shell script; whatever it holds, no line of it is run."""
+    return "\n".join(f"# {line}" for line in text.split("\n"))
 
 
 def _write(file: "ConfigFile", values: Mapping[str, str], native: Mapping[str, Value]) -> str:

@@ -5,9 +5,9 @@ SHAMan imports whatever dotted name a file holds. Here such names are only looke
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from luthier.spec.yaml_lines import Document, Place, Plain
+from luthier.texts import closest, shown
 
 MEASURES: Mapping[str, str] = {
     "parse_execution_time": "wall",
@@ -134,7 +134,7 @@ def _items(document: Document, section: str) -> Iterator[tuple[str, Place, Plain
     if values is None:
         return
     if not isinstance(values, dict):
-        raise document.error((section,), f"{values!r} is not what is expected here: settings by name")
+        raise document.error((section,), f"{shown(values)} is not what is expected here: settings by name")
     for name, value in values.items():
         yield name, (section, name), value
 
@@ -147,7 +147,7 @@ def _last_part(value: Plain) -> str:
 def _looked_up(document: Document, place: Place, value: Plain, table: Mapping[str, Plain]) -> Plain:
     name = _last_part(value)
     if name not in table:
-        raise document.error(place, f"{value!r} has no counterpart here; there are {', '.join(table)}")
+        raise document.error(place, f"{shown(value)} has no counterpart here; there are {', '.join(table)}")
     return table[name]
 
 
@@ -197,8 +197,8 @@ def _other(
             result.notes.append(f"bbo.{name} is passed over: {_ONLY_WAY[name]}")
     elif name not in ("heuristic", "regression_model", *_STOPS):
         known = [*_NAMES, *_NUMBERS, *_ONLY_WAY, *_STOPS, "heuristic", "regression_model", "initial_sample_size"]
-        near = get_close_matches(name, known, n=1)
-        raise document.error(place, "is unknown" + (f"; did you mean {near[0]!r}?" if near else "; take it out"))
+        near = closest(name, known)
+        raise document.error(place, "is unknown" + (f"; did you mean {near!r}?" if near else "; take it out"))
 
 
 def _first_draws(result: Translation, options: dict[str, Plain], search: str, value: Plain) -> None:
@@ -238,7 +238,7 @@ def _stopping(document: Document, result: Translation, values: Mapping[str, Plai
     else:
         threshold = values.get("improvement_threshold", 0)
         if not isinstance(threshold, int | float):
-            raise document.error(("bbo", "improvement_threshold"), f"{threshold!r} is not a number")
+            raise document.error(("bbo", "improvement_threshold"), f"{shown(threshold)} is not a number")
         level = _looked_up(
             document, ("bbo", "improvement_estimator"), values.get("improvement_estimator", "numpy.min"), _LEVELS
         )
@@ -254,8 +254,8 @@ def _noise(document: Document, result: Translation) -> None:
         elif name == "estimator":
             result.set("estimator", _looked_up(document, place, value, _ESTIMATORS), place)
         elif name not in (*_RESAMPLING, *_ONLY_WAY):
-            near = get_close_matches(name, ["resampling_policy", "estimator", *_RESAMPLING], n=1)
-            raise document.error(place, "is unknown" + (f"; did you mean {near[0]!r}?" if near else "; take it out"))
+            near = closest(name, ["resampling_policy", "estimator", *_RESAMPLING])
+            raise document.error(place, "is unknown" + (f"; did you mean {near!r}?" if near else "; take it out"))
 
 
 _RESAMPLING = (
@@ -271,12 +271,12 @@ def _resampling(document: Document, place: Place, value: Plain, values: Mapping[
     if value == "simple_resampling":
         return f"static:{values.get('nbr_resamples', 1)}"
     if not str(value).startswith("dynamic_resampling"):
-        raise document.error(place, f"{value!r} is unknown; there are simple_resampling, dynamic_resampling")
+        raise document.error(place, f"{shown(value)} is unknown; there are simple_resampling, dynamic_resampling")
     if "allow_resampling_schedule" in values:
         return "evadyr"
     percentage = values.get("percentage", 0.1)
     if isinstance(percentage, bool) or not isinstance(percentage, int | float):
-        raise document.error(("noise_reduction", "percentage"), f"{percentage!r} is not a number")
+        raise document.error(("noise_reduction", "percentage"), f"{shown(percentage)} is not a number")
     return f"sedr:{100 * percentage:g}%"
 
 

@@ -4,10 +4,10 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from luthier.errors import InvalidInputError
 from luthier.space import Space
+from luthier.texts import closest, is_argument, shown
 from luthier.trial import Config
 
 _PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Za-z_][\w.-]*)\}\}|\{(?P<name>[A-Za-z_][\w.-]*)\}")
@@ -33,17 +33,19 @@ class Template:
             )
         if any("\0" in text for text in (*self.argv, *self.environment.values())):
             raise InvalidInputError("a command cannot hold a NUL character; take it out")
+        if not all(is_argument(text) for text in (*self.argv, *self.environment.values())):
+            raise InvalidInputError("a command cannot hold half of a character; take it out")
         for name in self.environment:
-            if not re.fullmatch(r"[A-Za-z_]\w*", name):
-                raise InvalidInputError(f"--env {name}: not a name of an environment variable; write NAME=TEXT")
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                raise InvalidInputError(f"--env {shown(name)}: not a name of an environment variable; write NAME=TEXT")
 
     def check(self, space: Space) -> None:
         """Raise unless every placeholder has a parameter and every parameter a placeholder."""
         used = frozenset[str]().union(*map(placeholders, (*self.argv, *self.environment.values())))
         for name in sorted(used - set(space.names)):
-            near = get_close_matches(name, space.names, n=1)
+            near = closest(name, space.names)
             hint = (
-                f"did you mean {{{near[0]}}}?"
+                f"did you mean {{{near}}}?"
                 if near
                 else f"add -p {name}=..., or write {{{{{name}}}}} for the plain text"
             )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from luthier.errors import InvalidInputError, NotFoundError
+from luthier.texts import DEEPEST, check_text, shown, visible
 
 if TYPE_CHECKING:
     import yaml
@@ -18,6 +19,7 @@ Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | 
 
 _MOST_VALUES = 100_000
 _MOST_BITS = 256
+_LONGEST_NUMBER = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def parse_document(text: str, source: str) -> Document:
     import yaml
 
     try:
-        loader = yaml.SafeLoader(text)
+        loader = loader_of(text)
         root = loader.get_single_node()
         origins = {place: f"{source}:{line}" for place, line in _lines(root, source)}
         values: object = None if root is None else loader.construct_document(root)
@@ -88,13 +90,43 @@ def parse_document(text: str, source: str) -> Document:
         raise InvalidInputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
     except (KeyError, AttributeError):  # so PyYAML says that a tag such as !!bool does not fit
         raise InvalidInputError(f"{source}: this is not YAML: a value is not what its tag says") from None
-    except RecursionError:
-        raise InvalidInputError(f"{source}: is nested too deeply; make it flatter") from None
+    except OverflowError:
+        raise InvalidInputError(f"{source}: holds a number that is too large; put it in quotes") from None
     document = Document(source, {}, origins)
     plain = _plain(values, (), document)
     if not isinstance(plain, dict) or not plain:
         raise InvalidInputError(f"{source}: holds no settings; expected lines such as 'components:'")
     return Document(source, plain, origins)
+
+
+def loader_of(text: str) -> "yaml.SafeLoader":
+    """PyYAML's safe loader, which refuses what would take it long: deep nesting and numbers of many digits."""
+    import yaml
+
+    loader = yaml.SafeLoader(text)
+    compose_node, construct_object = loader.compose_node, loader.construct_object
+    depth = 0
+
+    def composed(parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        nonlocal depth
+        depth += 1
+        if depth > DEEPEST:
+            problem = f"it is nested more than {DEEPEST} levels deep; make it flatter"
+            mark = loader.peek_event().start_mark  # type: ignore[no-untyped-call]  # types-PyYAML leaves it out
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
+        node = compose_node(parent, index)
+        depth -= 1
+        return node
+
+    def constructed(node: yaml.Node, deep: bool = False) -> object:
+        # 1:1:1 is a number to the base of 60, which takes time by the square of its length.
+        if node.tag.endswith((":int", ":float")) and len(node.value) > _LONGEST_NUMBER:
+            problem = f"a number has {len(node.value)} characters; put it in quotes"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        return construct_object(node, deep)
+
+    loader.compose_node, loader.construct_object = composed, constructed  # type: ignore[method-assign]  # for this text
+    return loader
 
 
 def parse_plain(text: str) -> Plain:
@@ -114,7 +146,7 @@ def _lines(root: object, source: str) -> Iterator[tuple[Place, int]]:
     while waiting:
         place, line, here, above = waiting.pop()
         seen += 1
-        if here in above or seen > _MOST_VALUES:
+        if any(here is one for one in above) or seen > _MOST_VALUES or len(above) > DEEPEST:
             raise InvalidInputError(f"{source}:{line}: an alias makes this file endless; write out what it stands for")
         yield place, line
         inner = (*above, here)
@@ -135,7 +167,9 @@ def _keys(mapping: "yaml.MappingNode", source: str) -> Iterator[tuple[str, int, 
         if not isinstance(name, str):
             raise InvalidInputError(f"{source}:{line}: a key is not a plain name")
         if name in lines:
-            raise InvalidInputError(f"{source}:{line}: {name} is on line {lines[name]} already; remove one of them")
+            raise InvalidInputError(
+                f"{source}:{line}: {visible(name)} is on line {lines[name]} already; remove one of them"
+            )
         lines[name] = line
         yield name, line, item
 
@@ -145,12 +179,22 @@ def _plain(value: object, place: Place, document: Document) -> Plain:
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):
-                raise document.error(place, f"the name {key!r} is not a text; put it in quotes")
+                raise document.error(place, f"the name {shown(key)} is not a text; put it in quotes")
+            _checked(key, place, document)
         return {key: _plain(item, (*place, key), document) for key, item in value.items() if item is not None}
     if isinstance(value, list):
         return [_plain(item, (*place, number), document) for number, item in enumerate(value)]
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise document.error(place, f"is a number of {value.bit_length()} bits; {_MOST_BITS} are the most")
-    if value is None or isinstance(value, bool | int | float | str):
+    if isinstance(value, str):
+        return _checked(value, place, document)
+    if value is None or isinstance(value, bool | int | float):
         return value
-    raise document.error(place, f"{value} is a {type(value).__name__}; put it in quotes")
+    raise document.error(place, f"{shown(str(value))[1:-1]} is a {type(value).__name__}; put it in quotes")
+
+
+def _checked(text: str, place: Place, document: Document) -> str:
+    try:
+        return check_text(text, "it")
+    except InvalidInputError as error:
+        raise document.error(place, str(error)) from None

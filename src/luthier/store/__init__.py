@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError
 from luthier.store.base import Store
-from luthier.store.books import Books
+from luthier.store.server_store import Books
 from luthier.store.url import without_password
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def open_books(url: str | None = None, *, lock_timeout_s: float = 10) -> Books:
     if backend is None:
         raise InvalidInputError("store: memory: is of one process only, a server needs more; name a file or a database")
     from luthier.store.accounts import SqlAccounts
-    from luthier.store.desk import SqlDesk
+    from luthier.store.queue import SqlDesk
     from luthier.store.sql import SqlStore
 
     database = _prepared(backend)

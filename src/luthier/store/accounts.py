@@ -9,9 +9,9 @@ from sqlalchemy.exc import IntegrityError
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store import rows
-from luthier.store.books import Entry, Pass, PassKind, Role, User
 from luthier.store.database import Database
-from luthier.store.tables import audit, passes, users
+from luthier.store.server_store import Entry, Pass, PassKind, Role, User, author_after_removal
+from luthier.store.tables import audit, experiments, passes, users
 
 USE_NOTED_EVERY_S = 60.0
 """A pass may be shown many times a second; that must not make every reader a writer."""
@@ -25,6 +25,11 @@ _CHANGE_USER = (
     .values({column.name: bindparam(column.name) for column in users.c if column.name != "name"})
 )
 _REMOVE_USER = delete(users).where(users.c.name == bindparam("user"))
+_GIVE_AWAY = (
+    update(experiments)
+    .where(experiments.c.author == bindparam("user"))
+    .values(author=bindparam("removed"), request_key=None)
+)
 _REMOVE_PASSES = delete(passes).where(passes.c.user_name == bindparam("user"))
 _ALL_PASSES = select(
     *(column for column in passes.c if column.name not in {"digest", "user_name"}), passes.c.user_name.label("user")
@@ -76,12 +81,14 @@ class SqlAccounts:
             self._database.write(work)
 
     def remove_user(self, name: str) -> None:
-        """Forget a user and their passes; their experiments and the audit log stay."""
+        """Forget a user and their passes; their experiments stay, and belong to nobody who can have an account."""
+        author = {"user": name, "removed": author_after_removal(name)}
 
         def work(connection: Connection) -> None:
             if connection.execute(_REMOVE_USER, {"user": name}).rowcount == 0:
                 raise _no_user(name)
             connection.execute(_REMOVE_PASSES, {"user": name})
+            connection.execute(_GIVE_AWAY, author)
 
         self._database.write(work, repeatable=False)
 

@@ -1,0 +1,1 @@
+"""What a history says: results, recommendations, verification, parameter importance."""

@@ -1,0 +1,225 @@
+"""What an experiment found out, worked out from its stored runs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from luthier.analysis.machine_drift import Level, level_of, outliers_among, search_level
+from luthier.analysis.recommendation import is_reliable, winner_of
+from luthier.analysis.trials import estimated, estimator_of, trials_of, turned
+from luthier.analysis.verification import Duel, duel_of
+from luthier.errors import LuthierError
+from luthier.optimizers.front import front_of, values_of
+from luthier.policies.base import completed_values
+from luthier.spec import Experiment
+from luthier.statistics.comparison import Comparison
+from luthier.statistics.drift import Drift
+from luthier.statistics.estimate import estimate
+from luthier.statistics.noise import Noise, noise_of
+from luthier.statistics.outliers import Outlier
+from luthier.trial import Completed, Config, Estimate, Run, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer, in the user's own units.
+
+    `default` and `winner` carry estimates over the verification's runs where there was one, which are free of the
+    luck that made the winner win. `comparison` is None when nothing could be verified. `estimator` is the one that
+    every estimate was made with.
+
+    `front` holds the trials that no other one beats in everything, by the first objective; with a single objective it
+    is the best one of the search. With several, `winner` is the one of the front that is best in the first objective
+    among those that are no worse than the default in any other.
+    """
+
+    experiment: Experiment
+    runs: tuple[Run, ...]
+    trials: tuple[Trial, ...]
+    default: Trial | None
+    winner: Trial | None
+    comparison: Comparison | None
+    verdict: str
+    estimator: str
+    front: tuple[Trial, ...] = ()
+
+    @property
+    def best(self) -> Trial:
+        """The best configuration found; an error if no run gave a number."""
+        if self.winner is None:
+            raise LuthierError(self.verdict)
+        return self.winner
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times better than the default the best one is (a difference where values are not positive)."""
+        return None if self.comparison is None else self.comparison.speedup
+
+    @property
+    def improved(self) -> bool:
+        """Whether the best configuration is better than the default beyond doubt."""
+        return self.comparison is not None and self.comparison.improved
+
+    @property
+    def recommended(self) -> Config | None:
+        """What to use: the best one if it is proven or there is no default to compare with, else the default.
+
+        With several objectives nothing is proven, and this is the winner: by its estimates no worse than the default.
+        """
+        if self.winner is None:
+            return None
+        if self.improved or self.experiment.further or self.default is None or self.default.estimate is None:
+            return self.winner.config
+        return self.default.config
+
+    @property
+    def noise(self) -> Noise:
+        """How much the runs of one configuration differ in the first objective, the verification's included."""
+        values: dict[int, list[float]] = {}
+        for run in self.runs:
+            if isinstance(run.outcome, Completed):
+                values.setdefault(run.trial, []).append(run.outcome.value)
+        return noise_of(list(values.values()))
+
+    @property
+    def repeats(self) -> int:
+        """How many of the search's runs were of a configuration that had run before."""
+        return sum(run.purpose != "verify" for run in self.runs) - len(self.trials)
+
+    @property
+    def drift(self) -> Drift:
+        """How the machine's level moved, by all runs of the default; taken out of the values if there were sentinels.
+
+        What is shown for the verification is as it was measured: there, neighbours in time are compared.
+        """
+        return level_of(self.runs).drift
+
+    @property
+    def outliers(self) -> list[Outlier]:
+        """The runs that were far from the others of their configuration, and what may have been the reason."""
+        return outliers_among(self.runs, self.drift)
+
+    @property
+    def cost_s(self) -> float:
+        """The time all runs took together."""
+        return sum(run.duration_s or 0.0 for run in self.runs)
+
+
+def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
+    """Work out the answer from the runs made so far."""
+    tried = trials_of(experiment, runs, search_level(runs) if experiment.sentinels else Level())
+    estimator = estimator_of(experiment, [values for trial in tried if len(values := completed_values(trial)) > 1])
+    inner = [estimated(trial, estimator) for trial in tried]
+    default = inner[0] if inner else None
+    reliable = [number for number, trial in enumerate(inner) if is_reliable(trial)]
+    front = [reliable[position] for position in front_of([inner[number] for number in reliable])]
+    best = _compromise(inner, front) if experiment.further else _winner(experiment, runs, inner, estimator)
+    duel, comparison = None, None
+    shown_default, shown_winner = default, None if best is None else inner[best]
+    if best and default is not None and not experiment.further:
+        duel = duel_of(runs, default.config, inner[best].config)
+        if not duel.default_failures and not duel.winner_failures:
+            comparison = duel.compare(experiment.goal)
+        sign = -1.0 if experiment.goal == "maximize" else 1.0
+        shown_default = _verified(default, [sign * value for value in duel.default_values], estimator)
+        shown_winner = _verified(inner[best], [sign * value for value in duel.winner_values], estimator)
+    return Result(
+        experiment=experiment,
+        runs=tuple(runs),
+        trials=tuple(_outward(trial, experiment) for trial in inner),
+        default=None if shown_default is None else _outward(shown_default, experiment),
+        winner=None if shown_winner is None else _outward(shown_winner, experiment),
+        comparison=comparison,
+        verdict=_verdict(experiment, runs, best, duel, comparison)
+        if best is None or not experiment.further
+        else _front_verdict(inner, front),
+        estimator=estimator,
+        front=tuple(_outward(inner[number], experiment) for number in front),
+    )
+
+
+def _winner(experiment: Experiment, runs: Sequence[Run], trials: Sequence[Trial], estimator: str) -> int | None:
+    """The one that was verified or, before that, the one that would be."""
+    verified = next((run.trial for run in runs if run.purpose == "verify" and run.trial), None)
+    return winner_of(experiment.space, trials, estimator) if verified is None else verified
+
+
+def _verified(trial: Trial, values: Sequence[float], estimator: str) -> Trial:
+    """The trial with an estimate from the verification's runs, if there were any."""
+    return replace(trial, estimate=estimate(values, estimator)) if values else trial
+
+
+def _outward(trial: Trial, experiment: Experiment) -> Trial:
+    """Back from lower-is-better to the user's own values."""
+    if experiment.goal == "minimize" and not experiment.further:
+        return trial
+    outcomes = tuple(turned(outcome, experiment) for outcome in trial.outcomes)
+    if trial.estimate is None:
+        return replace(trial, outcomes=outcomes)
+    first, *others = (
+        _turned_estimate(guess) if objective.goal == "maximize" else guess
+        for guess, objective in zip((trial.estimate, *trial.others), experiment.objectives, strict=True)
+    )
+    return Trial(trial.config, outcomes, first, tuple(others))
+
+
+def _turned_estimate(guess: Estimate) -> Estimate:
+    return Estimate(
+        -guess.value,
+        guess.count,
+        guess.deviation,
+        low=None if guess.high is None else -guess.high,
+        high=None if guess.low is None else -guess.low,
+    )
+
+
+def _compromise(trials: Sequence[Trial], front: Sequence[int]) -> int | None:
+    """The first of the front, which is sorted by the first objective, that is no worse than the default elsewhere."""
+    default = values_of(trials[0]) if trials and is_reliable(trials[0]) else None
+    for number in front:
+        values = values_of(trials[number])
+        if default is None or (values is not None and all(a <= b for a, b in zip(values, default, strict=True))):
+            return number
+    return None
+
+
+def _front_verdict(trials: Sequence[Trial], front: Sequence[int]) -> str:
+    count = f"{len(front)} configuration{'' if len(front) == 1 else 's'} on the Pareto front"
+    default = values_of(trials[0]) if is_reliable(trials[0]) else None
+    if default is None:
+        return f"{count}; the default gave no number, so there is nothing to compare with"
+    vectors = [values for number in front if (values := values_of(trials[number])) is not None]
+    better = sum(all(a < b for a, b in zip(values, default, strict=True)) for values in vectors)
+    return f"{count}, {better} of them better than the default in every objective (not verified)"
+
+
+def _verdict(
+    experiment: Experiment, runs: Sequence[Run], best: int | None, duel: Duel | None, comparison: Comparison | None
+) -> str:
+    if not any(run.outcome is not None for run in runs):
+        return "nothing has been measured yet"
+    if best is None:
+        return _all_failed(runs)
+    if runs[0].outcome is not None and not isinstance(runs[0].outcome, Completed):
+        return (
+            f"the default gave no number ({runs[0].outcome.reason}), so there is nothing to compare the best one with"
+        )
+    if best == 0:
+        return "no improvement found: the default is the best of all configurations tried"
+    if duel is not None and duel.winner_failures:
+        return "no improvement found: the best configuration failed when it was run again"
+    if comparison is None:
+        return "not verified: the best value may be luck"
+    better = "faster than" if experiment.measure == "wall" and experiment.goal == "minimize" else "better than"
+    said = comparison.sentence(f"{better} the default")
+    if comparison.low is None or comparison.high is None:
+        return f"not verified: {said}, but {comparison.pairs} pairs of runs tell no interval"
+    return said if comparison.improved else f"no improvement found: the best configuration is {said}"
+
+
+def _all_failed(runs: Sequence[Run]) -> str:
+    reasons = Counter(
+        run.outcome.reason for run in runs if run.outcome is not None and not isinstance(run.outcome, Completed)
+    )
+    reason, _ = reasons.most_common(1)[0]
+    return f"none of {len(runs)} runs gave a number; most often: {reason}"

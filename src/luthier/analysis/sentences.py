@@ -1,0 +1,40 @@
+"""What a result says beside its numbers, in sentences for terminal, page and report."""
+
+import math
+
+from luthier.analysis.result import Result
+from luthier.analysis.text import value_text
+
+
+def noise_text(result: Result) -> str:
+    """How much runs of one configuration differ, and what was spent on finding out; nothing if none ran twice."""
+    noise = result.noise
+    if not noise.freedom:
+        return ""
+    spread = f"{100.0 * noise.deviation:.2g} %"
+    if not noise.relative:
+        spread = value_text(noise.deviation, result.experiment.measure)
+    repeated = f"{result.repeats} runs of the search were repeats (estimator: {result.estimator})"
+    return f"noise: {spread} from run to run" + (f"; {repeated}" if result.repeats else "")
+
+
+def trouble_lines(result: Result) -> list[str]:
+    """What the machine did meanwhile, and which runs were out of the ordinary."""
+    lines = []
+    drift, outliers = result.drift, result.outliers
+    if drift.kind != "steady":
+        cure = "taken out of the values" if result.experiment.sentinels else "--sentinels 10 would take that out"
+        lines.append(f"machine: {drift.sentence()}, by the runs of the default; {cure}")
+    if outliers:
+        worst = max(outliers, key=lambda outlier: abs(math.log(outlier.factor)))
+        lines.append(
+            f"outliers: {len(outliers)} of {len(result.runs)} runs; "
+            f"run {worst.run} gave {worst.factor:.3g}x what its configuration usually does ({worst.reason})"
+        )
+    return lines
+
+
+def command_line(result: Result) -> str | None:
+    """The recommended command line, where a command was tuned."""
+    template, config = result.experiment.command, result.recommended
+    return None if template is None or config is None else template.line(result.experiment.space, config)

@@ -1,0 +1,104 @@
+"""Experiments, results, trials and runs as plain values: the one form in which programs get them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from luthier.analysis.importance import Importance
+from luthier.analysis.result import Result
+from luthier.analysis.sentences import command_line
+from luthier.store.base import Json, Record
+from luthier.store.ownership import status_text
+from luthier.trial import Completed, Estimate, Outcome, Run, Trial
+
+
+def record_json(record: Record) -> dict[str, Json]:
+    """One experiment of a listing as plain values."""
+    return {
+        "number": record.id,
+        "name": record.name,
+        "created_at": record.created_at,
+        "status": status_text(record),
+        "runs": record.runs,
+        "budget": record.settings.get("budget"),
+    }
+
+
+def importance_json(importances: Sequence[Importance]) -> list[Json]:
+    """What `importance_view` shows, as plain values."""
+    return [asdict(one) for one in importances]
+
+
+def result_json(record: Record, result: Result) -> dict[str, Json]:
+    """Everything `result_view` shows, as plain values."""
+    comparison = result.comparison
+    return {
+        **record_json(record),
+        "verdict": result.verdict,
+        "improved": result.improved,
+        "speedup": None
+        if comparison is None
+        else {
+            "value": comparison.speedup,
+            "low": comparison.low,
+            "high": comparison.high,
+            "kind": comparison.kind,
+            "pairs": comparison.pairs,
+        },
+        "default": None if result.default is None else trial_json(result.default),
+        "best": None if result.winner is None else trial_json(result.winner),
+        "front": [trial_json(trial) for trial in result.front],
+        "recommended": None if result.recommended is None else dict(result.recommended),
+        "command": command_line(result),
+        "cost_s": result.cost_s,
+        "noise": {"deviation": result.noise.deviation, "relative": result.noise.relative}
+        if result.noise.freedom
+        else None,
+        "repeats": result.repeats,
+        "machine": {"kind": result.drift.kind, "sentence": result.drift.sentence()},
+        "outliers": [asdict(outlier) for outlier in result.outliers],
+        "estimator": result.estimator,
+    }
+
+
+def trial_json(trial: Trial) -> dict[str, Json]:
+    """One trial as plain values."""
+    others: dict[str, Json] = {"others": [_estimate_json(other) for other in trial.others]} if trial.others else {}
+    first = _estimate_json(trial.estimate)
+    return {"config": dict(trial.config), "estimate": first, **others, "runs": len(trial.outcomes)}
+
+
+def run_json(run: Run) -> dict[str, Json]:
+    """One run as plain values, flat enough for a table."""
+    kind, reason, value, at_least = outcome_fields(run.outcome)
+    return {
+        "run": run.number,
+        "trial": run.trial,
+        "purpose": run.purpose,
+        "outcome": kind,
+        "value": value,
+        "others": list(run.outcome.others) if isinstance(run.outcome, Completed) else [],
+        "at_least": at_least,
+        "reason": reason,
+        "submitted_at": run.submitted_at,
+        "started_at": run.started_at,
+        "duration_s": run.duration_s,
+        "config": dict(run.config),
+        "metrics": dict(run.metrics),
+        "logs": run.logs,
+    }
+
+
+def outcome_fields(outcome: Outcome | None) -> tuple[str, str | None, float | None, float | None]:
+    """Kind, reason, value and lower bound of an outcome."""
+    if outcome is None:
+        return "running", None, None, None
+    if isinstance(outcome, Completed):
+        return "completed", None, outcome.value, None
+    return type(outcome).__name__.lower(), outcome.reason, None, getattr(outcome, "at_least", None)
+
+
+def _estimate_json(estimate: Estimate | None) -> Json:
+    if estimate is None:
+        return None
+    bounds: dict[str, Json] = {"low": estimate.low, "high": estimate.high}
+    return {"value": estimate.value, **bounds, "count": estimate.count, "deviation": estimate.deviation}

@@ -1,0 +1,41 @@
+"""Who runs again when every configuration has been tried and there are runs left."""
+
+from collections.abc import Sequence
+
+from luthier.analysis.recommendation import is_reliable
+from luthier.policies.base import Progress, completed_values
+from luthier.statistics.estimate import median_of
+from luthier.statistics.noise import noise_of
+
+_FEWEST_REPEATS = 2
+_DOUBT = 0.02  # a rival with a smaller chance to be truly better is beaten
+
+
+def contender(progress: Progress, running: Sequence[int]) -> int | None:
+    """The best trial or its strongest rival, whichever ran less often; None if the best is so beyond doubt.
+
+    As in LUCB (Kalyanakrishnan et al. 2012) the runs go to the two between which the decision lies. The strongest rival
+    has the largest chance to be truly better, by the noise of all repeats; to know that, the best one first runs again.
+    `running` names the trials under way; nobody is chosen before each of them has a value.
+    """
+    best = progress.best
+    if best is None or any(not completed_values(progress.trials[at]) for at in running):
+        return None
+    repeats = sum(len(values) - 1 for values in progress.repeats)
+    if repeats < _FEWEST_REPEATS:
+        return best if repeats + running.count(best) < _FEWEST_REPEATS else None
+    if all(min(values) == max(values) for values in progress.repeats):
+        return None
+    known = {at: completed_values(trial) for at, trial in enumerate(progress.trials) if is_reliable(trial)}
+    middles = {at: median_of(values) for at, values in known.items() if values}
+    counts = {at: len(known[at]) + running.count(at) for at in middles}
+    noise = noise_of([*progress.repeats, *([middle] for middle in middles.values())])
+
+    def chance(rival: int) -> float:
+        behind = noise.place(middles[rival]) - noise.place(middles[best])
+        return noise.chance_below(behind, counts[best] * counts[rival] / (counts[best] + counts[rival]))
+
+    rival = max((at for at in middles if at != best), key=chance, default=None)
+    if rival is None or chance(rival) < _DOUBT:
+        return None
+    return min(best, rival, key=counts.__getitem__)

@@ -1,0 +1,55 @@
+"""Trials made of runs: outcomes with their sign turned so that lower is better, and estimates from repeats."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from luthier.analysis.machine_drift import Level
+from luthier.spec import Experiment
+from luthier.statistics.estimate import AUTO, estimate, estimator_for
+from luthier.trial import Completed, Config, Outcome, Pruned, Run, TimedOut, Trial
+
+
+def initial_draws(budget: int) -> int:
+    """How many of the first trials count as initial draws: the default and a tenth of the budget, at most ten."""
+    return 1 + min(budget // 10, 10)
+
+
+def estimator_of(experiment: Experiment, repeats: Sequence[Sequence[float]]) -> str:
+    """The estimator that was asked for, or the one that suits the repeats so far; with several objectives, the mean."""
+    if experiment.estimator != AUTO:
+        return experiment.estimator
+    return "mean" if experiment.further else estimator_for(repeats)
+
+
+def trials_of(experiment: Experiment, runs: Sequence[Run], level: Level) -> list[Trial]:
+    """Every configuration tried, with the outcomes of the search's runs; lower is better, and nothing is judged yet."""
+    configs: list[Config] = []
+    outcomes: list[list[Outcome]] = []
+    for run in runs:
+        if run.trial == len(configs):
+            configs.append(run.config)
+            outcomes.append([])
+        outcome = None if run.purpose == "verify" else level.take_out(run, experiment.goal)
+        if outcome is not None:
+            outcomes[run.trial].append(turned(outcome, experiment))
+    return [Trial(config, tuple(ended), None) for config, ended in zip(configs, outcomes, strict=True)]
+
+
+def estimated(trial: Trial, estimator: str) -> Trial:
+    """The trial with estimates of all its objectives from its completed runs."""
+    completed = [(past.value, *past.others) for past in trial.outcomes if isinstance(past, Completed)]
+    guesses = [estimate(values, estimator) for values in zip(*completed, strict=True)]
+    return Trial(trial.config, trial.outcomes, guesses[0] if guesses else None, tuple(guesses[1:]))
+
+
+def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
+    """The outcome with lower-is-better values, and back; a lower bound is no bound once it is turned round."""
+    if experiment.goal == "minimize" and not experiment.further:
+        return outcome
+    signs = [-1.0 if objective.goal == "maximize" else 1.0 for objective in experiment.objectives]
+    if isinstance(outcome, Completed):
+        value, *others = (s * v for s, v in zip(signs, (outcome.value, *outcome.others), strict=True))
+        return Completed(value, tuple(others))
+    if isinstance(outcome, TimedOut | Pruned) and experiment.goal == "maximize":
+        return replace(outcome, at_least=None)
+    return outcome

@@ -1,0 +1,86 @@
+"""The comparison at the end: default and winner run in pairs until the speed-up is known."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from luthier.spec import Goal
+from luthier.statistics.comparison import Comparison, compare
+from luthier.trial import Completed, Config, Lost, Run
+
+PRECISE_ENOUGH = 0.01
+"""An interval that ends no farther than this part of the speed-up on either side of it needs no more runs."""
+
+CONFIDENCE = 0.95
+CONFIDENCE_TO_END_EARLY = 0.995
+"""Looking after every pair would inflate the chance of a false claim; the stricter level keeps it below 5 % in all."""
+
+FEWEST_PAIRS = 3
+MOST_PAIRS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """The completed pairs of runs of the default and of the winner, and how often each of them failed to complete.
+
+    `repeatable` tells whether every run of either, those of the search included, gave the very same value.
+    """
+
+    default_values: tuple[float, ...]
+    winner_values: tuple[float, ...]
+    default_failures: int
+    winner_failures: int
+    repeatable: bool
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs are complete."""
+        return min(len(self.default_values), len(self.winner_values))
+
+    def compare(self, goal: Goal, confidence: float = CONFIDENCE) -> Comparison | None:
+        """The speed-up over all complete pairs; None before the first."""
+        if self.pairs == 0:
+            return None
+        default, winner = self.default_values[: self.pairs], self.winner_values[: self.pairs]
+        return compare(default, winner, confidence=confidence, goal=goal, repeatable=self.repeatable)
+
+
+def duel_of(runs: Sequence[Run], default: Config, winner: Config) -> Duel:
+    """What the verification runs of these two configurations have shown so far."""
+    sides = [[run for run in runs if run.config == config] for config in (default, winner)]
+    of_default, of_winner = ([run for run in side if run.purpose == "verify"] for side in sides)
+    return Duel(
+        default_values=_values(of_default),
+        winner_values=_values(of_winner),
+        default_failures=_failures(of_default),
+        winner_failures=_failures(of_winner),
+        repeatable=all(len(set(_values(side))) <= 1 for side in sides),
+    )
+
+
+def _values(runs: Sequence[Run]) -> tuple[float, ...]:
+    return tuple(run.outcome.value for run in runs if isinstance(run.outcome, Completed))
+
+
+def _failures(runs: Sequence[Run]) -> int:
+    return sum(run.outcome is not None and not isinstance(run.outcome, Completed | Lost) for run in runs)
+
+
+def is_settled(duel: Duel, goal: Goal, most_pairs: int) -> bool:
+    """Whether more pairs would tell nothing that matters: enough is known, or a configuration turned out to fail."""
+    if duel.default_failures or duel.winner_failures:
+        return True
+    if len(duel.default_values) != len(duel.winner_values):
+        return False
+    if duel.pairs >= most_pairs:
+        return True
+    usual, strict = duel.compare(goal), duel.compare(goal, CONFIDENCE_TO_END_EARLY)
+    if duel.pairs < FEWEST_PAIRS or usual is None or usual.low is None or usual.high is None:
+        return False
+    farthest = max(usual.high - usual.speedup, usual.speedup - usual.low)
+    return farthest <= PRECISE_ENOUGH * max(1.0, abs(usual.speedup)) or (strict is not None and strict.decided)
+
+
+def goes_first(seed: int, pair: int) -> str:
+    """Who of `default` and `winner` starts a pair: by lot, so that interference with a rhythm favours neither."""
+    return "default" if random.Random(f"{seed} {pair}").random() < 0.5 else "winner"  # noqa: S311 - a lot, not a secret

@@ -1,0 +1,378 @@
+"""The command line. Commands are thin: they read words, call one function, show what came back."""
+
+import os
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from luthier.cli import components, reporting
+from luthier.cli.components import After
+from luthier.cli.running import show_result, work_on
+from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, warn
+from luthier.errors import InvalidInputError, LuthierError
+from luthier.store.url import without_password
+from luthier.texts import LONGEST_NAME, check_name, visible
+
+if TYPE_CHECKING:
+    from luthier.analysis.result import Result
+    from luthier.store.base import Record
+
+app = typer.Typer(
+    help="Find good settings for expensive, noisy programs in few runs, and prove that they are better.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="LUTHIER_STORE",
+        show_envvar=True,
+        help="Where history is kept: a file or postgresql://...",
+        metavar="URL",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Number = Annotated[int, typer.Argument(help="The experiment's number; see luthier list.", metavar="NUMBER")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+def main() -> None:
+    """Run the command line; anything that goes wrong is one line and exit code 2."""
+    _hide_password()
+    prepare_streams()
+    try:
+        code = app(standalone_mode=False, prog_name="luthier")
+    except LuthierError as error:
+        _fail(str(error))
+    except TyperException as error:
+        _fail(_usage(error))
+    except KeyboardInterrupt:
+        warn("interrupted")
+        sys.exit(130)
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:  # the system's own trouble, such as a working directory that is gone
+        _fail(f"{error.filename or 'the system'}: {error.strerror or error}; mend that and try again")
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def tune(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="The command, with {NAME} where a value goes.", metavar="-- COMMAND")
+    ] = None,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", help="a,b,c or low..high[:step|:xFACTOR], then @DEFAULT.", metavar="NAME=SPEC"),
+    ] = None,
+    constraints: Annotated[
+        list[str] | None,
+        typer.Option("-c", "--constraint", help="What must hold, e.g. 'threads <= 2 * depth'.", metavar="EXPR"),
+    ] = None,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-e", "--env", help="An environment variable for the command; may hold {NAME}.", metavar="NAME=TEXT"
+        ),
+    ] = None,
+    budget: Annotated[int, typer.Option("-n", "--budget", help="How many runs in all, verification included.")] = 60,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-m",
+            "--measure",
+            help="wall (if nothing is said), user, system, cpu, memory (peak of the largest process), regex:PATTERN, "
+            "json:PATH, or a plug-in's name; max: before it makes higher better. Two or three give a Pareto front.",
+            metavar="[max:]MEASURE",
+        ),
+    ] = None,
+    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
+    workers: Annotated[int, typer.Option("-j", "--workers", help="How many runs at a time.")] = 1,
+    resample: Annotated[
+        str,
+        typer.Option(
+            help="How often a configuration runs: auto (the best one again while it may lead by luck), once, "
+            "static:RUNS, sedr:PERCENT% (until its mean is known so well) or evadyr; constants as in "
+            "evadyr:least=3,most=20%.",
+            metavar="RULE",
+        ),
+    ] = "auto",
+    estimator: Annotated[
+        str,
+        typer.Option(
+            help="What stands for several runs: auto (by the noise seen), mean, median, minimum, trimmed or "
+            "hodges-lehmann."
+        ),
+    ] = "auto",
+    timeout: Annotated[str | None, typer.Option(help="Kill a run after this long, e.g. 90s.", metavar="TIME")] = None,
+    time_limit: Annotated[
+        str | None, typer.Option("--time-limit", help="End the search after this long, e.g. 2h.", metavar="TIME")
+    ] = None,
+    prune: Annotated[
+        str | None,
+        typer.Option(
+            help="Stop the first run of a configuration when it takes longer than the default, than the median, mean "
+            "or a quantile of past runs, or than this; chance: when it can hardly be as good as the best.",
+            metavar="default|median|mean|q75|chance|TIME",
+        ),
+    ] = None,
+    stop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--stop",
+            help="End the search early, e.g. 'improvement < 5% over 15', 'no improvement over 20 and after 30 runs', "
+            "'target 3.2', 'target 50% of default', 'gain < cost for 1000 runs'; any of several.",
+            metavar="CRITERION",
+        ),
+    ] = None,
+    sentinels: Annotated[
+        int,
+        typer.Option(
+            help="Run the default again after so many runs; what these show of a machine that grew slower or faster is "
+            "taken out of all values. 0: never.",
+            metavar="RUNS",
+        ),
+    ] = 0,
+    verify: Annotated[int | None, typer.Option(help="Most pairs of runs for the final comparison; 0 for none.")] = None,
+    optimizer: Annotated[str, typer.Option("-o", "--optimizer", help="How to search.")] = "auto",
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="An option of the optimizer, e.g. kernel=rbf.", metavar="NAME=VALUE"),
+    ] = None,
+    after: After = None,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same suggestions.")] = 0,
+    shell: Annotated[
+        bool, typer.Option("--shell", help="COMMAND is one text for sh -c; values are put in quoted.")
+    ] = False,
+    name: Annotated[str, typer.Option(help="A name for the listing.")] = "",
+    store: StoreUrl = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> int:
+    """Tune a command: measure its default, search, and verify that the best beats it.
+
+    Example: luthier tune -p level=1..9@6 -p threads=1,2,4 -- zstd -{level} -T{threads} -kf big.log
+    """
+    from luthier.cli import arguments
+    from luthier.launch import start
+    from luthier.spec import Experiment, parse_duration
+
+    template = arguments.template_from(command or [], environment or [], shell=shell)
+    first, *further = arguments.objectives_from(measures or [], maximize=maximize)
+    experiment = Experiment(
+        space=arguments.space_from(parameters or [], constraints or []),
+        command=template,
+        cwd=str(Path.cwd()),
+        measure=first.measure,
+        goal=first.goal,
+        further=tuple(further),
+        optimizer=optimizer,
+        options=arguments.options_from(options or []),
+        seed=seed,
+        budget=budget,
+        time_limit_s=parse_duration(time_limit) if time_limit else None,
+        timeout_s=parse_duration(timeout) if timeout else None,
+        workers=workers,
+        resample=resample,
+        estimator=estimator,
+        prune=arguments.prune_from(prune),
+        stop=tuple(stop or ()),
+        verify_pairs=verify,
+        sentinels=sentinels,
+    )
+    note = arguments.default_note(parameters or [], experiment.space)
+    name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
+    record, result = work_on(start.create(experiment, name, store, after or ()), note=note, quiet=quiet)
+    return show_result(record, result, as_json=as_json)
+
+
+@app.command()
+def resume(number: Number, store: StoreUrl = None, quiet: Quiet = False, as_json: AsJson = False) -> int:
+    """Go on with an experiment that was stopped or killed; nothing that completed runs again.
+
+    Example: luthier resume 3
+    """
+    from luthier.launch import start
+
+    return show_result(*work_on(start.reopen(number, store), quiet=quiet), as_json=as_json)
+
+
+@app.command("list")
+def list_experiments(store: StoreUrl = None, as_json: AsJson = False) -> None:
+    """List the experiments.
+
+    Example: luthier list
+    """
+    from luthier.analysis.serial import record_json
+    from luthier.cli.listing import experiments_view
+    from luthier.store import open_store
+
+    records = open_store(store).experiments()
+    if as_json:
+        print_json([record_json(record) for record in records])
+    elif records:
+        print_view(experiments_view(records))
+    else:
+        say("no experiments yet; begin with: luthier tune --help")
+
+
+@app.command()
+def show(
+    number: Number,
+    everything: Annotated[bool, typer.Option("--all", help="Show every trial.")] = False,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what an experiment found, its best trials, and which parameters matter.
+
+    Example: luthier show 3 --all
+    """
+    from luthier.analysis import serial
+    from luthier.analysis.importance import importances
+    from luthier.cli import summary
+    from luthier.store.ownership import status_text
+
+    record, result = _read(number, store)
+    matters = importances(result)
+    if as_json:
+        trials = [serial.trial_json(trial) for trial in result.trials]
+        matter = serial.importance_json(matters)
+        print_json({**serial.result_json(record, result), "importance": matter, "trials": trials})
+        return
+    say(f"experiment {record.id}: {record.name}, {status_text(record)}")
+    say("")
+    print_view(summary.result_view(record, result))
+    say("")
+    print_view(summary.trials_view(result, everything=everything))
+    if matters:
+        say("")
+        print_view(summary.importance_view(matters, result.experiment))
+
+
+@app.command()
+def stop(
+    number: Number,
+    now: Annotated[bool, typer.Option("--now", help="Kill what is running instead of waiting for it.")] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Ask an experiment to end: what is running finishes, nothing new begins.
+
+    Example: luthier stop 3
+    """
+    from luthier.store import open_store
+    from luthier.store.ownership import status_text
+
+    history = open_store(store)
+    record = history.experiment(number)
+    if status_text(record) not in ("queued", "running"):
+        raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
+    history.request_stop(number, "kill" if now else "drain")
+    when = "now; its current runs are killed" if now else "when its current runs have"
+    say(f"experiment {number} will end {when}; go on later with: luthier resume {number}")
+
+
+@app.command()
+def export(
+    number: Number,
+    form: Annotated[str, typer.Option("--format", "-f", help="csv, json or parquet.")] = "csv",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; without it, the terminal.")] = None,
+    store: StoreUrl = None,
+) -> None:
+    """Write every run of an experiment.
+
+    Example: luthier export 3 --format json --output runs.json
+    """
+    from luthier.report.export import write_runs
+
+    _, result = _read(number, store)
+    if output is not None or not sys.stdout.isatty():
+        write_runs(result.experiment, result.runs, form, output or sys.stdout)
+        return
+    text = StringIO()
+    write_runs(result.experiment, result.runs, form, text)
+    print_data(text.getvalue())
+
+
+@app.command()
+def apply(
+    number: Number,
+    as_env: Annotated[
+        bool, typer.Option("--env", help="Print the values as shell variables instead of the command line.")
+    ] = False,
+    best: Annotated[
+        bool, typer.Option("--best", help="The best one found, even if it is not proven to be better.")
+    ] = False,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the configuration to use: the best if it is proven, else the default.
+
+    Example: eval "$(luthier apply 3 --env)"
+    """
+    from luthier.analysis.apply import applied
+
+    record, result = _read(number, store)
+    answer = applied(result, best=best)
+    if not (best or result.improved):
+        warn(f"experiment {record.id}: {result.verdict}")
+    if as_json:
+        print_json(dict(answer.config))
+    else:
+        print_data(f"{answer.variables if as_env else answer.line}\n")
+
+
+def _read(number: int, store: str | None) -> "tuple[Record, Result]":
+    from luthier.analysis.result import conclude
+    from luthier.spec import Experiment
+    from luthier.store import open_store
+
+    history = open_store(store)
+    record = history.experiment(number)
+    return record, conclude(Experiment.from_json(record.settings), history.runs(number))
+
+
+def _hide_password() -> None:
+    """Start again with the store in the environment if its URL holds a password: `ps` shows command lines to all."""
+    words = sys.argv[1:]
+    if not words or sys.orig_argv[-len(words) :] != words:
+        return  # called by a program, not from a command line
+    end = words.index("--") if "--" in words else len(words)
+    for place, word in enumerate(words[:end]):
+        name, equals, url = word.partition("=")
+        if name == "--store":
+            last = place + (1 if equals else 2)
+            url = url if equals else " ".join(words[place + 1 : last])
+            if without_password(url) != url:
+                before = sys.orig_argv[1 : len(sys.orig_argv) - len(words)]
+                arguments = [sys.executable, *before, *words[:place], *words[last:]]
+                os.execve(sys.executable, arguments, {**os.environ, "LUTHIER_STORE": url})  # noqa: S606 itself, once more
+
+
+def _usage(error: TyperException) -> str:
+    """What Typer has to say, in one line, with the word that it stumbled over."""
+    context = getattr(error, "ctx", None)
+    message = getattr(error, "format_message", lambda: str(error))().replace("\n", " ").rstrip(".")
+    for flag in getattr(getattr(error, "param", None), "opts", ()):
+        before = sys.argv.index(flag) if flag in sys.argv else 1  # an argument comes right after the command
+        if "Invalid" in message and (flag in sys.argv or not flag.startswith("-")) and before + 1 < len(sys.argv):
+            message += f", got {sys.argv[before + 1]!r}"
+    where = context.command_path.removeprefix("luthier").strip() if context is not None else ""
+    return f"{where + ': ' if where else ''}{message}; see: luthier {where + ' ' if where else ''}--help"
+
+
+def _fail(message: str) -> None:
+    warn(" ".join(message.splitlines()))
+    sys.exit(2)
+
+
+for commands in (components, reporting):
+    commands.register(app)

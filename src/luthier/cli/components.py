@@ -1,0 +1,277 @@
+"""The commands for declared components and experiments."""
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from luthier.cli.terminal import print_data, print_json, say, warn
+from luthier.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from luthier.analysis.result import Result
+    from luthier.spec.experiment_file import Declared
+    from luthier.store.base import Record
+
+component = typer.Typer(help="The components that can be tuned.", no_args_is_help=True, rich_markup_mode=None)
+shaman = typer.Typer(help="SHAMan's commands, with their own options.", no_args_is_help=True, rich_markup_mode=None)
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option("--store", envvar="LUTHIER_STORE", help="Where history is kept.", metavar="URL"),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+File = Annotated[Path, typer.Argument(help="A YAML file.", metavar="FILE")]
+Name = Annotated[str, typer.Argument(help="The component's name; see luthier component list.", metavar="NAME")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="Change a setting of the section experiment, or any other by its whole path, such as "
+        "components.dd.bs.max=64.",
+        metavar="KEY=VALUE",
+    ),
+]
+After = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--after",
+        help="Try the three best configurations of this earlier experiment right after the default; may be repeated.",
+        metavar="NUMBER",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    app.add_typer(component, name="component")
+    app.add_typer(shaman, name="shaman")
+    for command in (run, validate, render):
+        app.command()(command)
+
+
+@component.command("add")
+def add_component(
+    file: File,
+    replace: Annotated[bool, typer.Option("--replace", help="Change those that are registered already.")] = False,
+) -> None:
+    """Register the components that a file describes.
+
+    Example: luthier component add dd.yaml
+    """
+    from luthier.launch.declared import library
+    from luthier.spec.component import read_components
+
+    described = read_components(file)
+    library().add(described, replace=replace)
+    say(f"registered: {', '.join(described)}")
+
+
+@component.command("list")
+def list_components(as_json: AsJson = False) -> None:
+    """List the registered components.
+
+    Example: luthier component list
+    """
+    from luthier.launch.declared import library
+
+    shelf = library()
+    if as_json:
+        print_json(shelf.names(), indent=None)
+        return
+    for name in shelf.names():
+        described = shelf.get(name)
+        say(f"{name}  {', '.join(described.parameters)}" + (f"  {described.description}" * bool(described.description)))
+    if not shelf.names():
+        say("no components yet; begin with: luthier component add FILE")
+
+
+@component.command("show")
+def show_component(name: Name, as_json: AsJson = False) -> None:
+    """Show a registered component as a file.
+
+    Example: luthier component show dd
+    """
+    from luthier.launch.declared import library
+    from luthier.spec.library import component_text
+
+    described = library().get(name)
+    if as_json:
+        print_json(described.model_dump(mode="json", exclude_defaults=True))
+    else:
+        print_data(component_text(name, described))
+
+
+@component.command("remove")
+def remove_component(name: Name) -> None:
+    """Forget a registered component.
+
+    Example: luthier component remove dd
+    """
+    from luthier.launch.declared import library
+
+    library().remove(name)
+    say(f"removed: {name}")
+
+
+def run(
+    file: File,
+    settings: Settings = None,
+    after: After = None,
+    store: StoreUrl = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> int:
+    """Run the experiment that a file describes.
+
+    Example: luthier run examples/dd/experiment.yaml --set budget=20
+    """
+    from luthier.launch.declared import declared_in
+
+    return _run(declared_in(file, settings or []), store, quiet=quiet, as_json=as_json, after=after or ())
+
+
+def validate(
+    files: Annotated[list[Path] | None, typer.Argument(help="Component and experiment files.", metavar="FILE")] = None,
+    schema: Annotated[
+        str | None, typer.Option(help="Print the JSON Schema of such files.", metavar="component|experiment")
+    ] = None,
+) -> None:
+    """Check files without running anything, or print what they may hold.
+
+    Example: luthier validate examples/dd/experiment.yaml
+    """
+    from luthier.launch.declared import check
+
+    if schema is None and not files:
+        raise InvalidInputError("nothing to check; name a file, or --schema component|experiment")
+    if schema is not None:
+        print_json(_schema(schema))
+    for file in files or ():
+        say(f"{file}: {check(file)}")
+
+
+def render(
+    file: File,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("-p", "--param", help="The value of a parameter; without it, its default.", metavar="NAME=VALUE"),
+    ] = None,
+    settings: Settings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the script and the command line that an experiment would run for a configuration.
+
+    Example: luthier render examples/dd/experiment.yaml -p bs=4
+    """
+    from luthier.launch.declared import config_from, declared_in
+    from luthier.spec.script import JobScript, comment, interpreter
+
+    experiment = declared_in(file, settings or []).experiment
+    job = experiment.command
+    if not isinstance(job, JobScript):
+        raise InvalidInputError(f"{file}: describes no job")
+    batch = job.batch(experiment.space, config_from(experiment.space, values or []))
+    program = ["sbatch", *batch.options] if job.where == "slurm" else interpreter(job.application, job.name)
+    variables = [f"{name}={shlex.quote(text)}" for name, text in batch.environment.items()]
+    if as_json:
+        plain = {"script": batch.script, "environment": dict(batch.environment), "options": batch.options}
+        print_json(plain)
+        return
+    how = comment(f"run as: {' '.join([*variables, shlex.join([*program, 'SCRIPT'])])}")
+    print_data(f"{batch.script}\n{how}\n")
+
+
+@shaman.command("install")
+def install(file: File) -> None:
+    """Register components, as shaman-install does, but leave the others as they are.
+
+    Example: luthier shaman install openmpi.yaml
+    """
+    add_component(file, replace=True)
+
+
+@shaman.command("optimize")
+def optimize(
+    component_name: Annotated[str, typer.Option(help="The component to tune.")],
+    nbr_iteration: Annotated[int, typer.Option(help="How many runs at most.")],
+    sbatch_file: Annotated[Path, typer.Option(help="The application.")],
+    experiment_name: Annotated[str, typer.Option(help="A name for the listing.")],
+    configuration_file: Annotated[Path, typer.Option(help="The experiment file.")],
+    sbatch_dir: Annotated[Path | None, typer.Option(help="A folder for the script of the best configuration.")] = None,
+    slurm_dir: Annotated[Path | None, typer.Option(help="Passed over: output is kept with each run.")] = None,
+    result_file: Annotated[Path | None, typer.Option(help="A file for the result, as JSON.")] = None,
+    store: StoreUrl = None,
+    quiet: Quiet = False,
+) -> int:
+    """Run an experiment, as shaman-optimize does.
+
+    Example: luthier shaman optimize --component-name dd --nbr-iteration 50 --sbatch-file app.sbatch \
+    --experiment-name first --configuration-file experiment.yaml
+    """
+    from luthier.launch.declared import declared_in
+
+    if slurm_dir is not None:
+        warn("--slurm-dir is passed over: output is kept with each run; see luthier export")
+    settings = {
+        "component": component_name,
+        "budget": nbr_iteration,
+        "application": str(sbatch_file.absolute()),
+        "name": experiment_name,
+    }
+    found = declared_in(
+        configuration_file, [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
+    )
+    return _run(found, store, quiet=quiet, as_json=False, script_folder=sbatch_dir, result_file=result_file)
+
+
+def _run(
+    found: "Declared",
+    store: str | None,
+    *,
+    quiet: bool,
+    as_json: bool,
+    after: Sequence[int] = (),
+    script_folder: Path | None = None,
+    result_file: Path | None = None,
+) -> int:
+    from luthier.analysis.text import config_text
+    from luthier.cli.running import show_result, work_on
+    from luthier.launch import start
+
+    space = found.experiment.space
+    for note in found.notes:
+        warn(note)
+    note = f"default: {config_text(space.default, space)}"
+    record, result = work_on(start.create(found.experiment, found.name, store, after), note=note, quiet=quiet)
+    _keep(record, result, script_folder, result_file)
+    return show_result(record, result, as_json=as_json)
+
+
+def _keep(record: "Record", result: "Result", script_folder: Path | None, result_file: Path | None) -> None:
+    """Write the best script and the result where SHAMan's options want them."""
+    from luthier.analysis.sentences import command_line
+    from luthier.analysis.serial import result_json
+
+    if result_file is not None:
+        result_file.write_text(json.dumps(result_json(record, result), indent=1), encoding="utf-8")
+    line = command_line(result)
+    if script_folder is not None and line is not None:
+        script_folder.mkdir(parents=True, exist_ok=True)
+        (script_folder / f"{Path(record.name).name}_best.sbatch").write_text(
+            line + "\n", encoding="utf-8", errors="surrogateescape"
+        )
+
+
+def _schema(kind: str) -> dict[str, object]:
+    from luthier.spec.component import ComponentFile, Section
+    from luthier.spec.experiment_file import ExperimentFile
+
+    models: dict[str, type[Section]] = {"component": ComponentFile, "experiment": ExperimentFile}
+    if kind not in models:
+        raise InvalidInputError(f"--schema {kind}: there are {', '.join(models)}")
+    return models[kind].model_json_schema()

@@ -1,0 +1,169 @@
+"""What a person sees while an experiment runs: a live panel on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from types import TracebackType
+from typing import Protocol, TextIO
+
+from luthier.analysis.recommendation import is_reliable
+from luthier.analysis.text import config_text, duration_text, outcome_text, sparkline, value_text
+from luthier.cli.terminal import cell, say
+from luthier.engine.plan import Plan
+from luthier.optimizers.front import front_of
+from luthier.spec import Experiment
+from luthier.trial import Completed
+
+WIDTH = 60
+ENDING = "ending: waiting for what is running; Ctrl-C again kills it"
+
+
+class ProgressView(Protocol):
+    """A context in which progress is shown; call it with the plan after everything that happened."""
+
+    def __enter__(self) -> "ProgressView": ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def __call__(self, plan: Plan, ending: bool) -> None:
+        """Show how things stand."""
+        ...
+
+
+def progress_view(
+    title: str, experiment: Experiment, *, quiet: bool = False, stream: TextIO | None = None
+) -> ProgressView:
+    """The view that fits where the output goes."""
+    stream = stream or sys.stderr
+    if quiet:
+        return Silence()
+    return LivePanel(title, experiment, stream) if stream.isatty() else PlainLines(title, experiment, stream)
+
+
+class Silence:
+    """Shows nothing."""
+
+    def __enter__(self) -> "Silence":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def __call__(self, plan: Plan, ending: bool) -> None:
+        """Show nothing."""
+
+
+class PlainLines:
+    """One line for every run that ended."""
+
+    def __init__(self, title: str, experiment: Experiment, stream: TextIO) -> None:
+        self._experiment = experiment
+        self._stream = stream
+        self._title = title
+        self._measures = [objective.measure for objective in experiment.objectives]
+        self._under_way: set[int] = set()
+        self._ended = 0
+        self._said_ending = False
+
+    def __enter__(self) -> "PlainLines":
+        say(f"{self._title}, up to {self._experiment.budget} runs", self._stream)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def __call__(self, plan: Plan, ending: bool) -> None:
+        """Print a line for each run that ended since the last call."""
+        for number in sorted(self._under_way):
+            run = plan.runs[number]
+            if run.outcome is not None:
+                self._under_way.remove(number)
+                what = f"{run.purpose:7}  {outcome_text(run.outcome, *self._measures)}"
+                self._ended += 1
+                count = f"run {self._ended:>3}/{self._experiment.budget}"
+                line = f"{count}  {what}  {config_text(run.config, self._experiment.space)}"
+                say(f"{line}  [best {best_text(plan)}]", self._stream)
+        self._under_way.update(run.number for run in plan.running)
+        self._ended = len(plan.runs) - len(plan.running)
+        if ending and plan.running and not self._said_ending:
+            self._said_ending = True
+            say(ENDING, self._stream)
+
+
+class LivePanel:
+    """A few lines that stay in place: bar, best so far, gain, time left, the last values."""
+
+    def __init__(self, title: str, experiment: Experiment, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._experiment = experiment
+        self._title = title
+        self._began = time.monotonic()
+        self._before: int | None = None
+        self._console = Console(file=stream, highlight=False)
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> "LivePanel":
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+    def __call__(self, plan: Plan, ending: bool) -> None:
+        """Draw the panel anew."""
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+
+        ended = len(plan.runs) - len(plan.running)
+        if self._before is None:
+            self._before = ended
+        budget = self._experiment.budget
+        rows = Table.grid(padding=(0, 2))
+        rows.add_row("", ProgressBar(total=budget, completed=ended, width=WIDTH))
+        rows.add_row("runs", cell(f"{ended} of {budget}, {plan.phase}"))
+        rows.add_row("best", cell(best_text(plan), style="bold"))
+        if plan.best is not None:
+            rows.add_row("", cell(config_text(plan.trials[plan.best].config, self._experiment.space)))
+        rows.add_row("now", cell("; ".join(config_text(run.config, self._experiment.space) for run in plan.running)))
+        values = [run.outcome.value for run in plan.runs[-WIDTH:] if isinstance(run.outcome, Completed)]
+        rows.add_row("values", cell(sparkline(values), style="cyan"))
+        rows.add_row("time", cell(self._time_text(ended)))
+        hint = ENDING if ending else "Ctrl-C ends it cleanly"
+        self._live.update(Group(cell(f"{self._title}  ({hint})", style="dim"), rows))
+
+    def _time_text(self, ended: int) -> str:
+        spent = time.monotonic() - self._began
+        done = ended - (self._before or 0)
+        if not done:
+            return duration_text(spent)
+        left = spent / done * (self._experiment.budget - ended)
+        if self._experiment.time_limit_s is not None:
+            left = min(left, max(0.0, self._experiment.time_limit_s - spent))
+        return f"{duration_text(spent)}, at most {duration_text(left)} left"
+
+
+def best_text(plan: Plan) -> str:
+    """The best value so far and its gain over the default; with several objectives, how many are on the front."""
+    if plan.best is None:
+        return "nothing measured yet"
+    if plan.experiment.further:
+        return f"{len(front_of([trial for trial in plan.trials if is_reliable(trial)]))} on the Pareto front"
+    sign = -1.0 if plan.experiment.goal == "maximize" else 1.0
+    best, default = plan.trials[plan.best].estimate, plan.trials[0].estimate
+    if best is None:
+        return "nothing measured yet"
+    text = value_text(sign * best.value, plan.experiment.measure)
+    if default is None or plan.best == 0 or best.value * default.value <= 0:
+        return text
+    gain = default.value / best.value if sign > 0 else best.value / default.value
+    return f"{text}, {gain:.2f}x {'faster' if plan.experiment.measure == 'wall' and sign > 0 else 'better'}"

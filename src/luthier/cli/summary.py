@@ -1,0 +1,127 @@
+"""Results as tables for people and as plain values for programs."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from luthier.analysis.importance import Importance
+from luthier.analysis.result import Result
+from luthier.analysis.sentences import command_line, noise_text, trouble_lines
+from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
+from luthier.cli.terminal import cell
+from luthier.spec import Experiment
+from luthier.store.base import Record
+from luthier.store.ownership import status_text
+from luthier.trial import Estimate, Trial
+
+SHOWN_TRIALS = 10
+BAR_WIDTH = 20
+
+
+def result_view(record: Record, result: Result) -> RenderableType:
+    """Default and best side by side, or the default and the Pareto front; the verdict, and what to type next."""
+    several = bool(result.experiment.further)
+    table = _front_table(result) if several else _comparison_table(result)
+    parts: list[RenderableType] = [table, cell(result.verdict, style="bold")]
+    runs = len(result.runs)
+    parts.append(cell(f"{runs} of {result.experiment.budget} runs, {duration_text(result.cost_s)} of run time"))
+    if noise := noise_text(result):
+        parts.append(cell(noise))
+    parts += [cell(line) for line in trouble_lines(result)]
+    command = command_line(result)
+    if command is not None and "\n" in command:
+        command = f"luthier apply {record.id} > tuned.sh"
+    if command is not None:
+        use = "use it:" if result.improved else "the default is still the command to use:"
+        if several:
+            use = _why(result)
+        parts += [cell(use, style="dim"), _one_line(f"  {command}")]
+    if record.status != "finished":
+        parts.append(cell(f"{status_text(record)}; go on with: luthier resume {record.id}"))
+    return Group(*parts)
+
+
+def _one_line(text: str) -> RenderableType:
+    """A line to copy: it is never broken."""
+    line = cell(text)
+    line.overflow, line.no_wrap = "ignore", True
+    return line
+
+
+def _why(result: Result) -> str:
+    """Why this one of a front."""
+    first = measure_names(result.experiment)[0]
+    if result.default is None or result.default.estimate is None:
+        return f"best in {first}:"
+    if result.recommended == result.default.config:
+        return "nothing is as good as the default in everything; take what you like of the front, or stay with:"
+    return f"no worse than the default in anything, and of these the best in {first}:"
+
+
+def trials_view(result: Result, *, everything: bool) -> RenderableType:
+    """The trials, best first."""
+    experiment = result.experiment
+    sign = -1.0 if experiment.goal == "maximize" else 1.0
+
+    def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:
+        guess = numbered[1].estimate
+        return guess is None, 0.0 if guess is None else sign * guess.value
+
+    numbered = sorted(enumerate(result.trials), key=rank)
+    shown = numbered if everything else numbered[:SHOWN_TRIALS]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    noisy = ["noise"] if any(_spread_text(trial.estimate) for _, trial in shown) else []
+    for heading in ("trial", "runs", *measure_names(experiment), *noisy, *experiment.space.names):
+        table.add_column(cell(heading))
+    for number, trial in shown:
+        values = [cell(text) for text in estimates_text(trial, experiment)]
+        values += [cell(_spread_text(trial.estimate)) for _ in noisy]
+        settings = [cell(parameter.format(trial.config[parameter.name])) for parameter in experiment.space.parameters]
+        table.add_row(str(number), str(len(trial.outcomes)), *values, *settings)
+    rest = len(numbered) - len(shown)
+    return Group(table, cell(f"... and {rest} more (--all shows them)", style="dim")) if rest else table
+
+
+def _spread_text(estimate: Estimate | None) -> str:
+    """How much the runs of one configuration differ, in percent of its value; nothing if it ran once."""
+    if estimate is None or estimate.deviation is None or estimate.value == 0.0:
+        return ""
+    return f"{100.0 * estimate.deviation / abs(estimate.value):.2g} %"
+
+
+def importance_view(importances: Sequence[Importance], experiment: Experiment) -> RenderableType:
+    """A bar for each parameter: how much of the variation of the first objective it has a part in."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for _ in range(3):
+        table.add_column()
+    for one in importances:
+        text = f"{one.share:.0%} ({100 * one.low:.0f} to {100 * one.high:.0f})".replace("%", " %")
+        table.add_row(cell(one.parameter), cell("█" * round(BAR_WIDTH * one.share) or "▏", style="cyan"), cell(text))
+    what = f"what matters for {measure_names(experiment)[0]}" if experiment.further else "what matters"
+    return Group(cell(f"{what}: the share of all variation that each parameter has a part in", style="dim"), table)
+
+
+def _front_table(result: Result) -> Table:
+    experiment = result.experiment
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("", *measure_names(experiment), "with"):
+        table.add_column(cell(heading))
+    first = [] if result.default is None else [("default", result.default)]
+    labels = ["front", *[""] * len(result.front)]
+    for label, trial in [*first, *zip(labels, result.front, strict=False)]:
+        values = [cell(text) for text in estimates_text(trial, experiment)]
+        table.add_row(label, *values, cell(config_text(trial.config, experiment.space)))
+    return table
+
+
+def _comparison_table(result: Result) -> Table:
+    experiment: Experiment = result.experiment
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("", experiment.measure.partition(":")[0], "with"):
+        table.add_column(cell(heading))
+    for label, trial in (("default", result.default), ("best", result.winner)):
+        if trial is not None:
+            value = estimate_text(trial.estimate, experiment.measure)
+            table.add_row(label, cell(value), cell(config_text(trial.config, experiment.space)))
+    return table

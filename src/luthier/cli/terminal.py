@@ -1,0 +1,73 @@
+"""The one place where texts leave for a terminal or a pipe.
+
+What users named and what programs printed may hold escape sequences; on a terminal they are shown, never obeyed.
+"""
+
+import json
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from luthier.texts import is_argument, visible, visible_json, visible_lines
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+
+def say(line: str, stream: TextIO | None = None) -> None:
+    """Print one line, to standard output unless a stream is given."""
+    print(visible(line), file=stream or sys.stdout, flush=True)
+
+
+def warn(line: str) -> None:
+    """Print one line of luthier's own to standard error."""
+    say(f"luthier: {line}", sys.stderr)
+
+
+def print_view(what: "RenderableType") -> None:
+    """Print a table or a group of lines; texts that users or programs gave stand in it as `cell`."""
+    from rich.console import Console
+
+    Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(what, crop=False)
+
+
+def cell(text: str, style: str = "") -> "Text":
+    """A text within a table or group."""
+    from rich.text import Text
+
+    return Text(visible(text), style=style)
+
+
+def print_data(text: str) -> None:
+    """Print a script or a file: byte for byte where a program reads it, visible on a terminal."""
+    if sys.stdout.isatty() or not is_argument(text):
+        print(visible_lines(text), end="")
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode(text))
+    sys.stdout.buffer.flush()
+
+
+def print_json(value: object, indent: int | None = 1) -> None:
+    """Print a value as JSON; what is not printable is written as JSON writes it, such as a backslash and u001b."""
+    print(visible_json(json.dumps(value, indent=indent, ensure_ascii=False)))
+
+
+def prepare_streams() -> None:
+    """Make sure that no text can stop a command: what the terminal cannot encode is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    handler = logging.StreamHandler()
+    handler.setFormatter(_VisibleFormatter("luthier: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+
+
+class _VisibleFormatter(logging.Formatter):
+    """Log lines, safe to print."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The text of a record."""
+        return visible_lines(super().format(record))

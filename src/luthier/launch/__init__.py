@@ -1,0 +1,1 @@
+"""Where store, runner and engine are put together: start, resume, queue, worker."""

@@ -1,0 +1,122 @@
+"""From an experiment file to a running experiment."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from luthier.analysis.open_mpi import ignored_settings
+from luthier.engine.session import optimizer_of
+from luthier.errors import InvalidInputError
+from luthier.measures.registry import measures_from
+from luthier.space import Space
+from luthier.spec import Experiment
+from luthier.spec.component import components_in
+from luthier.spec.experiment_file import Declared, ExperimentFile, declared
+from luthier.spec.library import Library
+from luthier.spec.script import JobScript
+from luthier.spec.yaml_lines import Document, parse_plain, read_document
+from luthier.store import data_directory
+from luthier.texts import closest
+from luthier.trial import Config, Value
+
+
+def library() -> Library:
+    """The components that this user has registered."""
+    return Library(data_directory() / "components")
+
+
+def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
+    """The experiment that a file describes, with what `--set` changes, all of it checked."""
+    document = read_document(path)
+    for text in settings:
+        document = _changed(document, text)
+    return declared_by(document, Path.cwd(), path.parent)
+
+
+def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
+    """The experiment that a document describes, all of it checked.
+
+    Without a `folder` it comes from somebody else: it may name no files, and nothing is told of this process's own
+    files and environment.
+    """
+    found = declared(document, folder, cwd, library().get)
+    place = ("experiment", "measure")
+    try:
+        measures_from([objective.measure for objective in found.experiment.objectives])
+        place = ("experiment", "optimizer")
+        optimizer_of(found.experiment)
+        place = ("experiment", "runner")
+        _check_executor(found.experiment)
+    except InvalidInputError as error:
+        raise document.error(place, str(error)) from None
+    return replace(found, notes=(*found.notes, *_ignored(found.experiment, is_own=folder is not None)))
+
+
+def _check_executor(experiment: Experiment) -> None:
+    """Raise if PSI/J is to run this and cannot."""
+    job = experiment.command
+    if isinstance(job, JobScript) and job.executor is not None:
+        from luthier.runners.psij import checked_executor
+
+        if checked_executor(job.executor) == "local":
+            raise InvalidInputError("psij:local loses sight of runs that luthier left behind; write local")
+
+
+def _ignored(experiment: Experiment, *, is_own: bool) -> list[str]:
+    """Settings for Open MPI that would be ignored without a message.
+
+    Only for a person's own experiment are their environment and the rules file that it names looked at.
+    """
+    job = experiment.command
+    if not isinstance(job, JobScript):
+        return []
+    added = job.batch(experiment.space, experiment.space.default).environment
+    return ignored_settings({**(os.environ if is_own else {}), **added}, reads_rules=is_own)
+
+
+def check(path: Path) -> str:
+    """What a file describes, in a few words, if nothing is wrong with it."""
+    document = read_document(path)
+    if _is_experiment(document):
+        found = declared_in(path)
+        size = found.experiment.space.size
+        over = "a continuous space" if size is None else f"{size} configurations"
+        return "; ".join([f"an experiment, {found.name!r}, over {over}", *found.notes])
+    return f"components: {', '.join(components_in(document, path.parent))}"
+
+
+def config_from(space: Space, texts: Sequence[str]) -> Config:
+    """The default with the values of `-p NAME=VALUE`."""
+    values: dict[str, Value] = dict(space.default)
+    parameters = {parameter.name: parameter for parameter in space.parameters}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidInputError(f"-p {text}: write NAME=VALUE, for example {space.names[0]}=1")
+        if name not in parameters:
+            near = closest(name, parameters)
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(parameters)}"
+            raise InvalidInputError(f"-p {text}: no parameter {name!r} is tuned; {hint}")
+        values[name] = parameters[name].parse(value)
+    return space.check(values)
+
+
+def _is_experiment(document: Document) -> bool:
+    """Whether a file is about an experiment: it has a section of one, or lists values where a component would be."""
+    if any(name in document.values for name in ExperimentFile.model_fields if name != "components"):
+        return True
+    components = document.values.get("components")
+    listed = components.values() if isinstance(components, dict) else ()
+    return not any(isinstance(one, dict) and "parameters" in one for one in listed)
+
+
+def _changed(document: Document, text: str) -> Document:
+    """The document with `budget=20`, a setting of its section `experiment`, or `components.dd.bs.max=64`."""
+    key, equals, value = text.partition("=")
+    if not equals or not all(key.split(".")):
+        raise InvalidInputError(
+            f"--set {text}: write KEY=VALUE, for example budget=20 or components.NAME.PARAMETER.max=64"
+        )
+    place = tuple(key.split(".")) if "." in key else ("experiment", key)
+    return document.with_value(place, parse_plain(value), f"--set {text}")

@@ -1,0 +1,86 @@
+"""Starting and resuming experiments: where store, runner and engine are put together."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from luthier.analysis.result import Result, conclude
+from luthier.analysis.transfer import best_configs, carried_over
+from luthier.engine.loop import Watcher
+from luthier.engine.session import carry_on, optimizer_of, resumable
+from luthier.errors import InvalidInputError
+from luthier.launch.runners import runner_of
+from luthier.measures.registry import measures_from
+from luthier.spec import Experiment, Template
+from luthier.store import open_store
+from luthier.store.base import Record, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """An experiment in its store, ready to be worked on."""
+
+    store: Store
+    record: Record
+    experiment: Experiment
+
+    def work(self, watch: Watcher) -> tuple[Record, Result]:
+        """Work on it until it is done or interrupted."""
+        return carry_on(self.store, self.record, self.experiment, runner_of(self.experiment), watch=watch)
+
+
+def create(experiment: Experiment, name: str, store_url: str | None, after: Sequence[int] = ()) -> Launch:
+    """Check everything that can be checked, then create the experiment in the store.
+
+    It begins with what the experiments numbered in `after` have found.
+    """
+    measures_from([objective.measure for objective in experiment.objectives])
+    optimizer_of(experiment)
+    _check_program(experiment)
+    store = open_store(store_url)
+    experiment = _begun_after(store, experiment, after)
+    return Launch(store, store.create(name, experiment.to_json(), time.time()), experiment)
+
+
+def reopen(number: int, store_url: str | None) -> Launch:
+    """A stored experiment that has something left to do."""
+    store = open_store(store_url)
+    record = store.experiment(number)
+    experiment = resumable(record)
+    if experiment.command is None:
+        raise InvalidInputError(
+            f"experiment {number} tunes a Python function; go on with luthier.resume in that program"
+        )
+    return Launch(store, record, experiment)
+
+
+def _begun_after(store: Store, experiment: Experiment, after: Sequence[int]) -> Experiment:
+    """The experiment that also tries first what was best in each of the earlier ones."""
+    space, first = experiment.space, list(experiment.first)
+    for number in after:
+        earlier = conclude(Experiment.from_json(store.experiment(number).settings), store.runs(number))
+        carried = [carried_over(config, space) for config in best_configs(earlier)]
+        fitting = [config for config in carried if config is not None and config != space.default]
+        if not fitting:
+            raise InvalidInputError(
+                f"--after {number}: none of its best configurations can be tried here, apart from the default; "
+                f"look at them with: luthier show {number}"
+            )
+        first += fitting
+    return replace(experiment, first=tuple(first))
+
+
+def _check_program(experiment: Experiment) -> None:
+    """A program that is not there is found out before anything is written, unless a parameter is part of its name."""
+    if not isinstance(experiment.command, Template) or experiment.command.shell:
+        return
+    argv, environment = experiment.command.render(experiment.space, experiment.space.default)
+    if argv[0] != experiment.command.argv[0]:
+        return
+    path = environment.get("PATH", os.environ.get("PATH", os.defpath))
+    folders = [""] if "/" in argv[0] else path.split(os.pathsep)
+    places = [Path(experiment.cwd or ".", folder, argv[0]) for folder in folders]
+    if not any(place.is_file() and os.access(place, os.X_OK) for place in places):
+        raise InvalidInputError(f"{argv[0]}: no such program; check its name or give its whole path")

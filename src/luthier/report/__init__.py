@@ -1,0 +1,75 @@
+"""One experiment as one HTML file that needs nothing else: no network, no server."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from luthier.analysis.result import Result
+from luthier.errors import InvalidInputError
+from luthier.figures import DARK, FIGURES, LIGHT, SCRIPT, Figure, plotly_js, to_plotly
+from luthier.report import facts
+from luthier.store.base import Json, Record
+from luthier.store.ownership import status_text
+from luthier.texts import visible_json, visible_lines
+
+
+def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -> str:
+    """The report as the text of an HTML file, with those of `FIGURES` that are given."""
+    try:
+        import jinja2
+    except ImportError:
+        raise InvalidInputError("a report needs jinja2: pip install 'luthier[serve]'") from None
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    scripts = [plotly_js().read_text(encoding="utf-8"), f"{SCRIPT.read_text(encoding='utf-8')}\n{_START}"]
+    return environment.get_template("report.html.j2").render(
+        record=record,
+        result=result,
+        facts=facts,
+        status=status_text(record),
+        settings_json=visible_json(json.dumps(result.experiment.to_json(), indent=1, ensure_ascii=False)),
+        drawings=FIGURES,
+        figures=figures,
+        data={name: inline_json(to_plotly(figure)) for name, figure in figures.items()},
+        palettes={"light": LIGHT, "dark": DARK},
+        scripts=scripts,
+        hashes=[base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts],
+    )
+
+
+def _finalized(value: object) -> object:
+    """What a placeholder shows: control characters and what turns the direction of a line are written as escapes."""
+    return visible_lines(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+def inline_json(value: Json) -> str:
+    """JSON that can stand in a script element: no character of it ends the element or begins a comment."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+_START = """
+const figures = [...document.querySelectorAll("[data-figure]")].map((element) => [
+  element,
+  JSON.parse(document.getElementById(element.dataset.figure).textContent),
+]);
+const show = () => figures.forEach(([element, figure]) => showFigure(element, figure));
+show();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+matchMedia("print").addEventListener("change", show);
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = !navigator.clipboard;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "copied";
+  });
+}
+"""

@@ -1,0 +1,90 @@
+"""Every run of an experiment as CSV, JSON or Parquet."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from luthier.analysis.plain import plain
+from luthier.analysis.serial import run_json
+from luthier.analysis.text import measure_names
+from luthier.errors import InvalidInputError, UnavailableError
+from luthier.spec import Experiment
+from luthier.trial import Completed, Run
+
+FORMATS = ("csv", "json", "parquet")
+
+
+def write_runs(experiment: Experiment, runs: Sequence[Run], form: str, target: TextIO | Path) -> None:
+    """Write the runs; Parquet needs a file, the others also take a stream."""
+    if form not in FORMATS:
+        raise InvalidInputError(f"--format {form}: there are {', '.join(FORMATS)}")
+    try:
+        if isinstance(target, Path):
+            _write_file(experiment, runs, form, target)
+        elif form == "parquet":
+            raise InvalidInputError("--format parquet is no text; name a file with --output FILE")
+        else:
+            _write_text(experiment, runs, form, target)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UnavailableError(f"cannot write {target}: {error.strerror or error}; choose another --output") from None
+
+
+def _write_file(experiment: Experiment, runs: Sequence[Run], form: str, path: Path) -> None:
+    """Beside the target first, so that a full disk never leaves half a file under its name."""
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        if form == "parquet":
+            _write_parquet(experiment, runs, beside)
+        else:
+            with beside.open("w", encoding="utf-8", newline="") as stream:
+                _write_text(experiment, runs, form, stream)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _write_text(experiment: Experiment, runs: Sequence[Run], form: str, stream: TextIO) -> None:
+    if form == "json":
+        json.dump(plain([run_json(run) for run in runs]), stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
+        return
+    rows = [flat(experiment, run) for run in runs]
+    writer = csv.DictWriter(stream, fieldnames=columns(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+
+
+def _write_parquet(experiment: Experiment, runs: Sequence[Run], path: Path) -> None:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise InvalidInputError("--format parquet needs pyarrow: pip install 'luthier[parquet]'") from None
+    rows = [flat(experiment, run) for run in runs]
+    table = pa.table({name: [row.get(name) for row in rows] for name in columns(rows)})
+    parquet.write_table(table, path)
+
+
+def flat(experiment: Experiment, run: Run) -> dict[str, object]:
+    """One row: the run, then its parameters as `param.NAME`, then its metrics as `metric.NAME`.
+
+    Further objectives are columns `value.NAME`. Bytes that are no UTF-8 are replaced.
+    """
+    row = run_json(run)
+    for nested in ("config", "metrics", "others"):
+        row.pop(nested)
+    if experiment.further:
+        others = run.outcome.others if isinstance(run.outcome, Completed) else [None] * len(experiment.further)
+        row |= zip((f"value.{name}" for name in measure_names(experiment)[1:]), others, strict=True)
+    parameters = {f"param.{name}": run.config[name] for name in experiment.space.names}
+    row |= parameters | {f"metric.{name}": value for name, value in sorted(run.metrics.items())}
+    return {str(plain(name)): plain(value) for name, value in row.items()}
+
+
+def columns(rows: Sequence[dict[str, object]]) -> list[str]:
+    """The columns of all rows, in the order in which they first appear."""
+    return list(dict.fromkeys(name for row in rows for name in row))

@@ -1,0 +1,203 @@
+"""What a report says, as plain texts."""
+
+import shlex
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from luthier.analysis.apply import applied
+from luthier.analysis.result import Result
+from luthier.analysis.sentences import noise_text, trouble_lines
+from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names, outcome_text
+from luthier.report.commands import tune_command
+from luthier.space import Choice, Parameter
+from luthier.spec import Experiment
+from luthier.spec.script import JobScript
+from luthier.store.base import Record
+from luthier.store.ownership import status_text
+from luthier.trial import Completed, Trial
+
+BEST_TRIALS = 15
+_MOST_REASONS = 10
+
+Rows = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Headings and rows of texts."""
+
+    headings: Sequence[str]
+    rows: Rows
+
+
+def headline(result: Result) -> str:
+    """What to use, in one sentence."""
+    config, default = result.recommended, result.default
+    if config is None:
+        return "There is nothing to recommend."
+    written = config_text(config, result.experiment.space)
+    if default is not None and config == default.config:
+        return f"Stay with the default, {written}."
+    if result.experiment.further and default is not None and default.estimate is not None:
+        return f"Use {written}: no worse than the default in anything."
+    return f"Use {written}."
+
+
+def cost(result: Result) -> str:
+    """What it took to find out."""
+    size = result.experiment.space.size
+    share = "" if size is None else f" ({100.0 * len(result.trials) / size:.2g} % of all)"
+    text = f"{len(result.runs)} runs of {len(result.trials)} configurations{share}"
+    return f"It took {text} and {duration_text(result.cost_s)} of run time."
+
+
+def to_use(result: Result) -> str | None:
+    """The command line or script of the recommended configuration."""
+    return None if result.recommended is None else applied(result, best=False).line
+
+
+def against_default(result: Result) -> Table:
+    """The default and the best, or the default and the front."""
+    experiment = result.experiment
+    if experiment.further:
+        best = [("front", trial) for trial in result.front]
+    else:
+        best = [] if result.winner is None else [("best", result.winner)]
+    default = [] if result.default is None else [("default", result.default)]
+    rows = [
+        (label, *_values(trial, experiment), config_text(trial.config, experiment.space))
+        for label, trial in (*default, *best)
+    ]
+    return Table(("", *measure_names(experiment), "with"), rows)
+
+
+def _values(trial: Trial, experiment: Experiment) -> list[str]:
+    if experiment.further:
+        return estimates_text(trial, experiment)
+    return [estimate_text(trial.estimate, experiment.measure)]
+
+
+def best_trials(result: Result) -> Table:
+    """The trials with the best estimates, the best first."""
+    experiment = result.experiment
+    known = [
+        (number, trial, trial.estimate.value)
+        for number, trial in enumerate(result.trials)
+        if trial.estimate is not None
+    ]
+    known.sort(key=lambda entry: entry[2], reverse=experiment.goal == "maximize")
+    rows = [
+        (
+            str(number),
+            str(len(trial.outcomes)),
+            *estimates_text(trial, experiment),
+            *(parameter.format(trial.config[parameter.name]) for parameter in experiment.space.parameters),
+        )
+        for number, trial, _ in known[:BEST_TRIALS]
+    ]
+    return Table(("trial", "runs", *measure_names(experiment), *experiment.space.names), rows)
+
+
+def failures(result: Result) -> Table:
+    """How often runs gave no number, and why; the most common reasons first."""
+    problems = [run for run in result.runs if run.outcome is not None and not isinstance(run.outcome, Completed)]
+    counted = Counter(outcome_text(run.outcome) for run in problems)
+    first = {outcome_text(run.outcome): run for run in reversed(problems)}
+    rows = [
+        (
+            str(count),
+            reason,
+            f"run {first[reason].number}: {config_text(first[reason].config, result.experiment.space)}",
+        )
+        for reason, count in counted.most_common(_MOST_REASONS)
+    ]
+    if len(counted) > _MOST_REASONS:
+        rows.append((str(sum(counted.values()) - sum(int(row[0]) for row in rows)), "other reasons", ""))
+    return Table(("runs", "how they ended", "the first of them"), rows)
+
+
+def remarks(result: Result) -> list[str]:
+    """What is to be said of noise, outliers and the machine."""
+    return [text for text in (noise_text(result), *trouble_lines(result)) if text]
+
+
+def settings(result: Result) -> list[tuple[str, Rows]]:
+    """Everything that was set, by topic."""
+    experiment = result.experiment
+    objectives = [f"{objective.measure} ({objective.goal})" for objective in experiment.objectives]
+    search = [
+        ("optimizer", experiment.optimizer),
+        *((f"option {name}", str(value)) for name, value in experiment.options.items()),
+        ("seed", str(experiment.seed)),
+        ("budget", f"{experiment.budget} runs"),
+        ("runs at once", str(experiment.workers)),
+    ]
+    chosen = "" if experiment.estimator == result.estimator else f", which chose {result.estimator}"
+    noise = [
+        ("repeats", experiment.resample),
+        ("estimator", experiment.estimator + chosen),
+        ("the default again", f"after every {experiment.sentinels} runs" if experiment.sentinels else "never"),
+        ("pairs kept for the verification", str(experiment.reserved_pairs)),
+    ]
+    limits = [
+        ("prune", _limit(experiment.prune)),
+        ("stop", "; ".join(experiment.stop) or "at the end of the budget"),
+        ("time limit of the search", _limit(experiment.time_limit_s)),
+        ("time limit of a run", _limit(experiment.timeout_s)),
+    ]
+    measures = [("measure", text) for text in objectives]
+    first = [("tried first", config_text(config, experiment.space)) for config in experiment.first]
+    return [("Objective", measures), ("Search", search + first), ("Noise", noise), ("Limits", limits)]
+
+
+def _limit(limit: str | float | None) -> str:
+    return "none" if limit is None else limit if isinstance(limit, str) else duration_text(limit)
+
+
+def space(experiment: Experiment) -> Table:
+    """The parameters with their values and defaults."""
+    rows = [
+        (parameter.name, _kind(parameter), parameter.describe(), parameter.format(parameter.default))
+        for parameter in experiment.space.parameters
+    ]
+    return Table(("parameter", "scale", "values", "default"), rows)
+
+
+def _kind(parameter: Parameter) -> str:
+    if isinstance(parameter, Choice):
+        return "ordered" if parameter.ordered else "categories"
+    return parameter.scale
+
+
+def environment(record: Record, experiment: Experiment) -> Rows:
+    """Where and with what it ran, as far as that is stored."""
+    begun = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(record.created_at))
+    rows = [("begun", begun), ("status", status_text(record)), ("identifier", record.uid)]
+    ending = (record.result or {}).get("ending")
+    if ending:
+        rows.append(("the search ended", str(ending)))
+    if experiment.cwd is not None:
+        rows.append(("working folder", experiment.cwd))
+    if isinstance(experiment.command, JobScript):
+        rows.append(("runs on", experiment.command.where))
+    elif experiment.command is not None:
+        template = experiment.command
+        rows.append(("command", " ".join(template.argv) if template.shell else shlex.join(template.argv)))
+        rows += [(f"variable {name}", text) for name, text in template.environment.items()]
+    return rows
+
+
+def commands(record: Record, experiment: Experiment) -> Mapping[str, str]:
+    """What to type to look at it, use it and do it again."""
+    number = record.id
+    again = "luthier run experiment.yaml" if record.source else tune_command(experiment, record.name)
+    known = {
+        "Look at it": f"luthier show {number} --all",
+        "Take every run away": f"luthier export {number} --output runs-{number}.csv",
+        "Use what is recommended": f"luthier apply {number}",
+    }
+    if record.status != "finished" and experiment.command is not None:
+        known["Go on with it"] = f"luthier resume {number}"
+    return known | ({} if again is None else {"Do it all again": again})

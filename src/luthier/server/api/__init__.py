@@ -1,0 +1,46 @@
+"""The REST API."""
+
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from luthier.errors import NotFoundError
+from luthier.server.api import (
+    components,
+    detail,
+    docs,
+    drafts,
+    events,
+    experiments,
+    figures,
+    health,
+    insight,
+    options,
+    runs,
+    session,
+    users,
+)
+
+BASE = "/api/v1"
+
+_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+_GROUPS = (health, session, users, components, drafts, options, experiments, detail, runs, insight, figures, events)
+
+
+def add_api(app: FastAPI) -> None:
+    """Add the API, its interactive pages and the metrics to an application."""
+    for group in _GROUPS:
+        app.include_router(group.router, prefix=BASE)
+    app.include_router(docs.router)
+    app.add_api_route("/metrics", health.get_metrics, methods=["GET"], include_in_schema=False)
+    app.add_api_route("/api/{path:path}", _nothing, methods=_METHODS, include_in_schema=False)
+
+
+async def _nothing(request: Request) -> Response:
+    """A path that is not there, or one that is there for other methods."""
+    path = request.url.path.removeprefix(BASE)
+    routes = [route for group in _GROUPS for route in group.router.routes if isinstance(route, APIRoute)]
+    allowed = {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
+    if allowed:
+        raise HTTPException(405, f"{request.method} is not for this path", {"Allow": ", ".join(sorted(allowed))})
+    raise NotFoundError(f"nothing is at {request.url.path}; see {BASE}/openapi.json")

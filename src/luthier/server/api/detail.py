@@ -1,0 +1,143 @@
+"""Everything that is known about one experiment."""
+
+from fastapi import APIRouter
+from pydantic import ConfigDict, JsonValue
+
+from luthier.analysis.result import Result
+from luthier.analysis.sentences import noise_text, trouble_lines
+from luthier.analysis.serial import record_json, result_json
+from luthier.figures import FIGURES
+from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, countable
+from luthier.server.context import Server, Viewer
+from luthier.server.summaries import summary_of
+from luthier.space.serial import parameter_to_json
+from luthier.spec import Experiment
+from luthier.spec.script import JobScript
+from luthier.store.base import Json, Record
+
+router = APIRouter(tags=["experiments"], responses=ERRORS)
+
+_FEW = 10  # points of a figure that nobody looks at
+
+
+class Detail(Summary):
+    """An experiment with everything that is known about it now."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    **SUMMARY_EXAMPLE,
+                    "events": 40,
+                    "result": {"verdict": "1.31x faster than the default (1.28 to 1.34)"},
+                    "settings": {"budget": 20, "optimizer": "auto"},
+                    "parameters": [{"kind": "integer", "name": "bs", "low": 512, "high": 65536}],
+                    "constraints": [],
+                    "size": 8,
+                    "explored": 1.0,
+                    "noise": "noise: 2.1 % from run to run",
+                    "trouble": [],
+                    "utilisation": 0.98,
+                    "has_source": True,
+                    "figures": ["trajectory", "gain"],
+                    "stop_requested": False,
+                }
+            ]
+        }
+    )
+
+    events: int
+    """How many events the result knows of; `since` of the live events."""
+    result: dict[str, JsonValue]
+    """As `luthier show --json` prints it."""
+    settings: dict[str, JsonValue]
+    parameters: list[dict[str, JsonValue]]
+    constraints: list[str]
+    size: int | None
+    """How many configurations there are; null if there is no end to them."""
+    explored: float | None
+    """The share of them that has been tried."""
+    noise: str
+    trouble: list[str]
+    """What the machine did meanwhile, and which runs were out of the ordinary."""
+    utilisation: float | None
+    """The share of the workers' time in which they were running something."""
+    has_source: bool
+    figures: list[str]
+    """The figures that say something now."""
+    stop_requested: bool
+
+
+@router.get("/experiments/{experiment_id}", summary="One experiment")
+async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Detail:
+    """With its result so far, its settings, and which figures there are."""
+
+    def work() -> Detail:
+        record = server.operations.seen(who, experiment_id)
+        events, (concluded, known) = server.results.worked_out(record, "detail", lambda result: _known(record, result))
+        return Detail.model_validate(
+            {
+                **known,
+                **summary_of(record, who),
+                **{name: concluded[name] for name in ("verdict", "improved", "cost_s")},
+                "result": {**concluded, **record_json(record)},
+                "events": events,
+                "has_source": record.source is not None,
+                "stop_requested": record.stop_requested is not None,
+            }
+        )
+
+    return await server.results.slowly(work)
+
+
+def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, object]]:
+    """What follows from the runs and the settings alone: the result, and the rest."""
+    experiment = result.experiment
+    size = countable(experiment.space.size)
+    return result_json(record, result), {
+        "settings": _settings(experiment),
+        "parameters": [parameter_to_json(parameter) for parameter in experiment.space.parameters],
+        "constraints": list(experiment.space.constraints),
+        "size": size,
+        "explored": None if size is None else len(result.trials) / size,
+        "noise": noise_text(result),
+        "trouble": trouble_lines(result),
+        "utilisation": _utilisation(result),
+        "figures": [name for name, drawing in FIGURES.items() if drawing.slow or drawing(result, _FEW) is not None],
+    }
+
+
+def _settings(experiment: Experiment) -> dict[str, Json]:
+    job = experiment.command
+    return {
+        "objectives": [{"measure": one.measure, "goal": one.goal} for one in experiment.objectives],
+        "optimizer": experiment.optimizer,
+        "options": dict(experiment.options),
+        "seed": experiment.seed,
+        "budget": experiment.budget,
+        "workers": experiment.workers,
+        "runner": job.where if isinstance(job, JobScript) else "local",
+        "resample": experiment.resample,
+        "estimator": experiment.estimator,
+        "prune": experiment.prune,
+        "stop": list(experiment.stop),
+        "timeout_s": experiment.timeout_s,
+        "time_limit_s": experiment.time_limit_s,
+        "sentinels": experiment.sentinels,
+        "verify": experiment.reserved_pairs,
+        "first": [dict(config) for config in experiment.first],
+    }
+
+
+def _utilisation(result: Result) -> float | None:
+    """The share of the workers' time, from the first run's begin to the last one's end, in which something ran."""
+    spans = [
+        (run.started_at, run.duration_s)
+        for run in result.runs
+        if run.started_at is not None and run.duration_s is not None
+    ]
+    if not spans:
+        return None
+    begin, end = min(start for start, _ in spans), max(start + length for start, length in spans)
+    whole = (end - begin) * result.experiment.workers
+    return min(sum(length for _, length in spans) / whole, 1.0) if whole > 0 else None

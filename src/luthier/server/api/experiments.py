@@ -1,0 +1,192 @@
+"""Experiments: list, launch, look, steer."""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import ConfigDict
+
+from luthier.errors import InvalidInputError
+from luthier.server.access import Principal
+from luthier.server.api.models import (
+    ERRORS,
+    EXPERIMENT_EXAMPLE,
+    Before,
+    Document,
+    Given,
+    Id,
+    Limit,
+    Page,
+    Short,
+    Status,
+    Summary,
+    Told,
+    Yaml,
+)
+from luthier.server.api.yaml_text import yaml_text
+from luthier.server.context import Context, Launcher, Server, Viewer
+from luthier.server.summaries import summary_of
+from luthier.store.base import Record
+from luthier.store.base import Status as StoredStatus
+from luthier.store.ownership import status_text
+
+router = APIRouter(tags=["experiments"], responses=ERRORS)
+
+_PAGE = 200
+
+
+class NewExperiment(Given):
+    """An experiment: the text of its file, or what the file would hold."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+
+    yaml: Yaml | None = None
+    experiment: Document | None = None
+    components: Document | None = None
+    definitions: Document | None = None
+
+
+class ChangedExperiment(Given):
+    """Whether every user may see it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"shared": True}]})
+
+    shared: bool
+
+
+class Clone(Given):
+    """What to change in the copy."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+
+    yaml: Yaml | None = None
+    """The text to run instead of the original's."""
+
+
+class Source(Told):
+    """The text that describes an experiment."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+
+    yaml: str | None
+    """Null for experiments that were begun without one."""
+
+
+@router.get("/experiments", summary="List experiments")
+def list_experiments(
+    server: Server,
+    who: Viewer,
+    text: Annotated[Short | None, Query(description="Part of the name.")] = None,
+    status: Annotated[Status | None, Query(description="Where they stand.")] = None,
+    mine: Annotated[bool, Query(description="Only your own.")] = False,
+    before: Before = None,
+    limit: Limit = 50,
+) -> Page[Summary]:
+    """Your own and the shared ones, the newest first; all of them for administrators."""
+    author = who.name if mine or who.role != "admin" else None
+    found: list[Record] = []
+    for record in _records(server, author=author, status=status, text=text, before=before):
+        if (status is None or status_text(record) == status) and (not mine or record.author == who.name):
+            found.append(record)
+        if len(found) == limit:
+            break
+    return Page(items=[_summary(record, who) for record in found], next=found[-1].id if len(found) == limit else None)
+
+
+@router.post(
+    "/experiments",
+    summary="Launch an experiment",
+    status_code=201,
+    responses={200: {"model": Summary, "description": "The key was used before: this is what it made then."}},
+)
+def create_experiment(
+    response: Response,
+    server: Server,
+    who: Launcher,
+    given: NewExperiment,
+    key: Annotated[
+        str | None,
+        Header(alias="Idempotency-Key", max_length=200, description="The same key again makes no second experiment."),
+    ] = None,
+) -> Summary:
+    """It waits for a worker from then on. No file on the server is read: the script stands in the text."""
+    record, is_new = server.operations.create(who, _text(given), key=key or None)
+    response.headers["Location"] = f"/api/v1/experiments/{record.id}"
+    response.status_code = 201 if is_new else 200
+    return _summary(record, who)
+
+
+@router.get("/experiments/{experiment_id}/source", summary="The text that describes an experiment")
+def get_source(server: Server, who: Viewer, experiment_id: Id) -> Source:
+    """As it was launched."""
+    return Source(yaml=server.operations.seen(who, experiment_id).source)
+
+
+@router.post("/experiments/{experiment_id}/stop", summary="Stop an experiment")
+def stop_experiment(
+    server: Server,
+    who: Viewer,
+    experiment_id: Id,
+    now: Annotated[bool, Query(description="Kill what is running instead of waiting for it.")] = False,
+) -> Summary:
+    """Nothing new begins; what is running ends by itself, or is killed."""
+    return _summary(server.operations.stop(who, experiment_id, "kill" if now else "drain"), who)
+
+
+@router.post("/experiments/{experiment_id}/resume", summary="Go on with an experiment")
+def resume_experiment(server: Server, who: Viewer, experiment_id: Id) -> Summary:
+    """One that was stopped, failed or was interrupted waits for a worker again."""
+    return _summary(server.operations.resume(who, experiment_id), who)
+
+
+@router.post("/experiments/{experiment_id}/clone", summary="Launch a copy of an experiment", status_code=201)
+def clone_experiment(
+    response: Response, server: Server, who: Launcher, experiment_id: Id, given: Clone | None = None
+) -> Summary:
+    """With the same settings, or with those of another text."""
+    record = server.operations.clone(who, experiment_id, None if given is None else given.yaml)
+    response.headers["Location"] = f"/api/v1/experiments/{record.id}"
+    return _summary(record, who)
+
+
+@router.patch("/experiments/{experiment_id}", summary="Share an experiment, or no longer")
+def change_experiment(server: Server, who: Viewer, experiment_id: Id, given: ChangedExperiment) -> Summary:
+    """A shared one is there for every user to see."""
+    return _summary(server.operations.share(who, experiment_id, shared=given.shared), who)
+
+
+@router.delete("/experiments/{experiment_id}", summary="Forget an experiment", status_code=204)
+def delete_experiment(
+    server: Server,
+    who: Viewer,
+    experiment_id: Id,
+    stop: Annotated[bool, Query(description="Stop it first if it is running, and kill its runs.")] = False,
+) -> None:
+    """With all its runs, and the files that they left on the server. One that is running has to be stopped first."""
+    server.operations.delete(who, experiment_id, stop=stop)
+
+
+def _records(
+    server: Context, *, author: str | None, status: Status | None, text: str | None, before: int | None
+) -> Iterator[Record]:
+    """Whatever may fit, page by page; `interrupted` is not kept in the store, but seen."""
+    kept: StoredStatus | None = "running" if status == "interrupted" else status
+    while True:
+        page = server.books.desk.records(author=author, status=kept, text=text, before=before, limit=_PAGE)
+        yield from page
+        if len(page) < _PAGE:
+            return
+        before = page[-1].id
+
+
+def _summary(record: Record, who: Principal) -> Summary:
+    return Summary.model_validate(summary_of(record, who))
+
+
+def _text(given: NewExperiment) -> str:
+    """The text of the file; written here if what it would hold was sent."""
+    sections = {name: getattr(given, name) for name in ("experiment", "components", "definitions")}
+    document = {name: section for name, section in sections.items() if section is not None}
+    if (given.yaml is None) == (not document):
+        raise InvalidInputError("give yaml, or experiment, components and definitions")
+    return given.yaml if given.yaml is not None else yaml_text(document)

@@ -1,0 +1,227 @@
+"""What an experiment taught, and how to use it."""
+
+import io
+import tempfile
+from dataclasses import asdict
+from pathlib import Path as FilePath
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi.responses import HTMLResponse
+from pydantic import ConfigDict, JsonValue
+
+from luthier.analysis.apply import applied
+from luthier.analysis.importance import importances, partial_dependence
+from luthier.analysis.result import Result
+from luthier.analysis.serial import trial_json
+from luthier.errors import InvalidInputError, NotFoundError
+from luthier.figures import FIGURES
+from luthier.launch.declared import config_from
+from luthier.report.export import write_runs
+from luthier.server.api.models import ERRORS, Id, Told, TrialTold
+from luthier.server.api.scripts import script_of
+from luthier.server.context import Server, Viewer
+from luthier.server.operations import NotNowError
+from luthier.store.base import Record
+
+router = APIRouter(tags=["insight"], responses=ERRORS)
+
+_MEDIA = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+_PREFIX = "p."
+
+
+class ImportanceTold(Told):
+    """How much one parameter matters: its share of all variation, and the part it has by itself."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"parameter": "bs", "share": 0.9, "low": 0.8, "high": 0.95, "alone": 0.9}]}
+    )
+
+    parameter: str
+    share: float | None
+    low: float | None
+    high: float | None
+    alone: float | None
+
+
+class CurveTold(Told):
+    """How the value follows one parameter while the others take all their values."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"parameter": "bs", "values": [512, 4096], "mean": [0.7, 0.5], "low": [0.6, 0.5], "high": [0.8, 0.6]}
+            ]
+        }
+    )
+
+    parameter: str
+    values: list[JsonValue]
+    mean: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+
+
+class ScriptTold(Told):
+    """What is run for a configuration."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"config": {"bs": 4096}, "script": "#!/bin/bash\ndd bs=4096\n", "command": "/bin/bash SCRIPT"}]
+        }
+    )
+
+    config: dict[str, JsonValue]
+    script: str
+    command: str
+
+
+class AppliedTold(Told):
+    """The configuration to use, in the forms a shell takes."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"config": {"bs": 4096}, "line": "dd bs=4096", "variables": "export bs=4096", "improved": True}
+            ]
+        }
+    )
+
+    config: dict[str, JsonValue]
+    line: str
+    variables: str
+    improved: bool
+
+
+@router.get("/experiments/{experiment_id}/importance", summary="Which parameters matter")
+async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> list[ImportanceTold]:
+    """Those that matter most first; nothing as long as too little was measured."""
+
+    def work() -> list[ImportanceTold]:
+        record = server.operations.seen(who, experiment_id)
+        found = server.results.worked_out(record, "importance", importances)[1]
+        return [ImportanceTold.model_validate(asdict(one)) for one in found]
+
+    return await server.results.slowly(work)
+
+
+@router.get("/experiments/{experiment_id}/front", summary="The Pareto front")
+def get_front(server: Server, who: Viewer, experiment_id: Id) -> list[TrialTold]:
+    """The configurations that no other one beats in everything; with one objective, the best one."""
+    result = server.results.of(server.operations.seen(who, experiment_id))
+    numbers = {trial.config: number for number, trial in enumerate(result.trials)}
+    return [TrialTold.model_validate({"number": numbers[trial.config], **trial_json(trial)}) for trial in result.front]
+
+
+@router.get("/experiments/{experiment_id}/dependence/{parameter}", summary="How the value follows a parameter")
+async def get_dependence(
+    server: Server,
+    who: Viewer,
+    experiment_id: Id,
+    parameter: Annotated[str, Path(max_length=200, examples=["bs"])],
+) -> CurveTold:
+    """By a model of what was measured, over all values of the other parameters."""
+
+    def work() -> CurveTold:
+        record = server.operations.seen(who, experiment_id)
+        if parameter not in server.results.of(record).experiment.space.names:
+            raise NotFoundError(f"experiment {experiment_id} has no parameter {parameter}")
+        try:
+            found = server.results.worked_out(
+                record, f"dependence {parameter}", lambda result: partial_dependence(result, parameter)
+            )[1]
+        except InvalidInputError as error:  # too little was measured
+            raise NotNowError(str(error)) from None
+        return CurveTold.model_validate(asdict(found))
+
+    return await server.results.slowly(work)
+
+
+@router.get("/experiments/{experiment_id}/script", summary="What is run for a configuration")
+def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id) -> ScriptTold:
+    """Of the recommended configuration; with `?p.NAME=VALUE`, of the default with these values."""
+    result = server.results.of(server.operations.seen(who, experiment_id))
+    space = result.experiment.space
+    chosen = [
+        f"{name.removeprefix(_PREFIX)}={value}"
+        for name, value in request.query_params.multi_items()
+        if name.startswith(_PREFIX)
+    ]
+    config = config_from(space, chosen) if chosen else result.recommended or space.default
+    script = script_of(result.experiment, config)
+    return ScriptTold(config=dict(config), script=script.script, command=script.command)
+
+
+@router.get("/experiments/{experiment_id}/apply", summary="The configuration to use")
+def get_applied(server: Server, who: Viewer, experiment_id: Id) -> AppliedTold:
+    """As a command line or script, and as shell variables."""
+    result = server.results.of(server.operations.seen(who, experiment_id))
+    if result.recommended is None:
+        raise NotNowError(f"nothing to apply: {result.verdict}")
+    found = applied(result, best=False)
+    return AppliedTold(config=dict(found.config), line=found.line, variables=found.variables, improved=result.improved)
+
+
+@router.get(
+    "/experiments/{experiment_id}/export",
+    summary="Download every run",
+    response_class=Response,
+    responses={
+        200: {
+            "content": {
+                "text/csv": {"example": "run,trial,purpose\n0,0,default\n"},
+                "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+                "application/vnd.apache.parquet": {"schema": {"type": "string", "format": "binary"}},
+            }
+        }
+    },
+)
+def export_runs(
+    server: Server,
+    who: Viewer,
+    experiment_id: Id,
+    form: Annotated[Literal["csv", "json", "parquet"], Query(alias="format")] = "csv",
+) -> Response:
+    """As a table."""
+    result = server.results.of(server.operations.seen(who, experiment_id))
+    return Response(
+        _exported(result, form), headers=_as_file(f"luthier-{experiment_id}.{form}"), media_type=_MEDIA[form]
+    )
+
+
+@router.get(
+    "/experiments/{experiment_id}/report",
+    summary="Download a report",
+    response_class=HTMLResponse,
+    responses={200: {"content": {"text/html": {"example": "<!doctype html>"}}}},
+)
+async def get_report(server: Server, who: Viewer, experiment_id: Id) -> Response:
+    """One file that opens without a network: verdict, figures, settings, how to reproduce."""
+
+    def work() -> bytes:
+        record = server.operations.seen(who, experiment_id)
+        return _reported(record, server.results.of(record))
+
+    return HTMLResponse(await server.results.slowly(work), headers=_as_file(f"luthier-report-{experiment_id}.html"))
+
+
+def _reported(record: Record, result: Result) -> bytes:
+    from luthier.report import report_html
+
+    figures = {name: figure for name, drawing in FIGURES.items() if (figure := drawing(result)) is not None}
+    return report_html(record, result, figures).encode("utf-8", "replace")
+
+
+def _exported(result: Result, form: str) -> bytes:
+    if form == "parquet":
+        with tempfile.TemporaryDirectory() as folder:
+            path = FilePath(folder) / "runs.parquet"
+            write_runs(result.experiment, result.runs, form, path)
+            return path.read_bytes()
+    stream = io.StringIO()
+    write_runs(result.experiment, result.runs, form, stream)
+    return stream.getvalue().encode("utf-8", "replace")
+
+
+def _as_file(name: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="{name}"'}

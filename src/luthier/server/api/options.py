@@ -1,0 +1,133 @@
+"""What forms offer: taken from where luthier itself looks things up."""
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from fastapi import APIRouter
+from pydantic import ConfigDict, JsonValue
+
+from luthier.measures.registry import MEASURES, PATTERNS, PLUGINS
+from luthier.optimizers.registry import BUILT_IN, optimizer_names
+from luthier.policies import PRUNES, RESAMPLES
+from luthier.server.api.models import ERRORS, Told
+from luthier.server.context import Viewer
+from luthier.spec.experiment_file import Settings
+from luthier.statistics.estimate import AUTO, ESTIMATORS
+
+router = APIRouter(tags=["drafts"], responses=ERRORS)
+
+_NOT_OPTIONS = ("self", "space", "seed", "budget")
+_PATTERNS = {"regex": r"regex:time: (\S+)", "json": "json:jobs.0.read.iops"}
+_RESAMPLES = {
+    "static:3": "Every configuration runs three times.",
+    "sedr:10%": "Until the 95 % interval of the mean is no wider than 10 % of it.",
+    "sedr:0.5": "Until the 95 % interval of the mean is no wider than 0.5.",
+    "evadyr:least=3,most=20%": "Three runs at least, and at most a fifth of the budget.",
+}
+_PRUNES = {
+    "default:factor=1.5": "A run that takes longer than one and a half times the default.",
+    "q75": "A run that takes longer than three quarters of the others.",
+    "90s": "A run that takes longer than 90 seconds.",
+}
+_STOPS = {
+    "no improvement over 15": "The last 15 runs brought nothing better.",
+    "improvement < 1% over 10": "The last 10 runs brought less than 1 %.",
+    "target 80% of default": "A value of 80 % of the default's was reached.",
+    "target 1.5": "A value of 1.5 was reached.",
+    "distinct < 3 over 10": "Fewer than 3 configurations were tried in the last 10 runs.",
+    "distance < 0.05 over 10": "The last 10 runs were of nearly the same configuration.",
+    "gain < cost for 1000 runs": "A better configuration would not pay within 1000 runs.",
+    "after 40 runs": "40 runs were made.",
+    "after 2h": "Two hours have passed.",
+}
+
+
+class Notation(Told):
+    """Something that can be written in a setting."""
+
+    notation: str
+    description: str
+
+
+class OptimizerTold(Told):
+    """A way to search."""
+
+    name: str
+    description: str
+    options: dict[str, JsonValue]
+    """Its options with their defaults."""
+
+
+class Options(Told):
+    """What forms offer."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "optimizers": [{"name": "random", "description": "Points at random.", "options": {}}],
+                    "measures": [{"notation": "wall", "description": ""}],
+                    "estimators": ["auto", "mean"],
+                    "resample": [{"notation": "auto", "description": ""}],
+                    "prune": [],
+                    "stop": [],
+                    "runners": ["auto", "local"],
+                    "defaults": {"budget": 60},
+                }
+            ]
+        }
+    )
+
+    optimizers: list[OptimizerTold]
+    measures: list[Notation]
+    estimators: list[str]
+    resample: list[Notation]
+    prune: list[Notation]
+    stop: list[Notation]
+    runners: list[str]
+    defaults: dict[str, JsonValue]
+
+
+@router.get("/options", summary="What settings may be")
+def get_options(_: Viewer) -> Options:
+    """Optimizers, measures, rules, and what holds where nothing is said."""
+    return _options()
+
+
+@cache
+def _options() -> Options:
+    plugins = entry_points(group=PLUGINS).names
+    measures = {name: "" for name in (*MEASURES, *sorted(plugins)) if name != "returned"}
+    return Options(
+        optimizers=[_optimizer(name) for name in optimizer_names()],
+        measures=_notations({**measures, **{text: "" for word, text in _PATTERNS.items() if word in PATTERNS}}),
+        estimators=[AUTO, *ESTIMATORS],
+        resample=_notations({**dict.fromkeys(RESAMPLES, ""), **_RESAMPLES}),
+        prune=_notations({**dict.fromkeys(PRUNES, ""), **_PRUNES}),
+        stop=_notations(_STOPS),
+        runners=["auto", "local", "slurm"],
+        defaults=Settings().model_dump(mode="json"),
+    )
+
+
+def _notations(described: dict[str, str]) -> list[Notation]:
+    return [Notation(notation=text, description=meaning) for text, meaning in described.items()]
+
+
+def _optimizer(name: str) -> OptimizerTold:
+    factory: Callable[..., object]
+    if name in BUILT_IN:
+        module, _, attribute = BUILT_IN[name].partition(":")
+        factory = getattr(import_module(module), attribute)
+    else:
+        factory = next(iter(entry_points(group="luthier.optimizers", name=name))).load()
+    options = {
+        option: None if parameter.default is inspect.Parameter.empty else parameter.default
+        for option, parameter in inspect.signature(factory).parameters.items()
+        if option not in _NOT_OPTIONS
+    }
+    summary = (inspect.getdoc(factory) or "").partition("\n")[0]
+    return OptimizerTold(name=name, description=summary, options=options)

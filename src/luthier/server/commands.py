@@ -1,0 +1,275 @@
+"""The commands around the server: serve, worker, user."""
+
+import signal
+import socket
+import sys
+import threading
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+
+if TYPE_CHECKING:
+    from luthier.launch.worker import Worker
+    from luthier.server.access import Doorkeeper
+    from luthier.store.server_store import Books, Role
+
+user = typer.Typer(help="The accounts of a server.", no_args_is_help=True, rich_markup_mode=None)
+
+DEFAULT_PORT = 8642
+_LARGEST_PORT = 65535
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option("--store", envvar="LUTHIER_STORE", help="Where history is kept.", metavar="URL"),
+]
+Local = Annotated[
+    int,
+    typer.Option(help="How many experiments at a time whose runs are made on this machine; more disturb each other."),
+]
+Batch = Annotated[int, typer.Option(help="How many experiments at a time that hand their runs to a batch system.")]
+Name = Annotated[str, typer.Argument(help="The user's name.", metavar="NAME")]
+Url = Annotated[str, typer.Option("--url", help="Where the server is reached.", metavar="URL")]
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands to the command line."""
+    app.command()(serve)
+    app.command()(worker)
+    app.add_typer(user, name="user")
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 for any that is free.")] = DEFAULT_PORT,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--name", help="A host name under which browsers reach the server.", metavar="HOST"),
+    ] = None,
+    https: Annotated[
+        bool, typer.Option("--https", help="Browsers reach it through HTTPS, by a proxy in front of it.")
+    ] = False,
+    proxies: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--proxy",
+            help="A proxy in front of it, whose X-Forwarded-For is believed; nobody's is by default.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
+    run_timeout: Annotated[
+        str,
+        typer.Option(
+            "--run-timeout",
+            help="Kill a run after this long if its experiment sets no timeout; 0 for no limit.",
+            metavar="TIME",
+        ),
+    ] = "24h",
+    local: Local = 1,
+    batch: Batch = 50,
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Leave experiments to processes started with: luthier worker.")
+    ] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Serve the web pages and the REST API, and work on the experiments launched there.
+
+    Example: luthier serve --port 8080
+    """
+    _require_packages()
+    from luthier.server.addresses import Proxies
+    from luthier.server.connections import Limits
+
+    limits = Limits(Proxies.parse(proxies or ()))
+    run_timeout_s = _run_timeout(run_timeout)
+    books = _books(store)
+    door = _doorkeeper(books)
+    working = _worker(books, store, local, batch)
+    if host not in _LOOPBACK and not door.has_accounts:
+        raise InvalidInputError(
+            f"--host {host}: others could reach the server, and it has no accounts; "
+            "make one first: luthier user add NAME --role admin"
+        )
+    from luthier.server.access import LOCAL
+    from luthier.server.app import Place, create_app
+    from luthier.server.serve import serve as serve_on
+
+    with _listening(host, port) as listening:
+        port = listening.getsockname()[1]
+        place = Place(port, tuple(names or ()) if host in _LOOPBACK else (host, *(names or ())), is_https=https)
+        url = f"http{'s' if https else ''}://{(names or [host])[0]}:{port}/"
+        if door.has_accounts:
+            print(f"luthier: log in at {url}", file=sys.stderr)
+        else:
+            print(f"luthier: open {url}enter?token={door.invite(LOCAL)}", file=sys.stderr)
+            print(f"luthier: the link works once; for another one: luthier user invite {LOCAL}", file=sys.stderr)
+        print("luthier: press Ctrl-C to end the server", file=sys.stderr, flush=True)
+        stopped = threading.Event()
+        looking = None if no_worker else _started(working, stopped)
+        try:
+            serve_on(create_app(books, place, run_timeout_s=run_timeout_s), listening, limits)
+        finally:
+            stopped.set()
+        if looking is not None:
+            looking.join()
+    _say_goodbye(books)
+
+
+def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
+    """Work on the experiments that people launch on a server, until this is ended.
+
+    Any number of workers, on any number of machines, may share a PostgreSQL store; each experiment is worked on by one
+    process, and taken over if that dies.
+
+    Example: luthier worker --store postgresql://luthier@db/luthier
+    """
+    books = _books(store)
+    working = _worker(books, store, local, batch)
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    print("luthier: waiting for experiments; press Ctrl-C to end", file=sys.stderr, flush=True)
+    looking = _started(working, stopped)
+    while looking.is_alive():
+        looking.join(0.2)  # in short steps: a signal is only seen between them
+    _say_goodbye(books)
+
+
+@user.command("add")
+def add_user(
+    name: Name,
+    role: Annotated[str, typer.Option(help="viewer, user or admin.", metavar="ROLE")] = "user",
+    from_stdin: Annotated[
+        bool, typer.Option("--password-stdin", help="Read the password from standard input.")
+    ] = False,
+    no_password: Annotated[bool, typer.Option("--no-password", help="They come in by invitation, or by OIDC.")] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Add an account, or change role and password of one.
+
+    Example: luthier user add ada --role admin
+    """
+    if role not in ("viewer", "user", "admin"):
+        raise InvalidInputError(f"--role {role}: there are viewer, user, admin")
+    door = _doorkeeper(_books(store))
+    added = door.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
+    print(f"{added.name}: {added.role}")
+
+
+@user.command("list")
+def list_users(store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """List the accounts.
+
+    Example: luthier user list
+    """
+    import json
+
+    users = _books(store).accounts.users()
+    if as_json:
+        print(json.dumps([{"name": one.name, "role": one.role, "disabled": one.disabled} for one in users]))
+        return
+    for one in users:
+        print(f"{one.name}  {one.role}" + ("  disabled" if one.disabled else ""))
+    if not users:
+        print("no accounts; the server is for one person on this machine")
+
+
+@user.command("remove")
+def remove_user(name: Name, store: StoreUrl = None) -> None:
+    """Remove an account; what its user launched stays, for administrators to see.
+
+    Example: luthier user remove ada
+    """
+    _doorkeeper(_books(store)).remove_user(name)
+    print(f"removed: {name}")
+
+
+@user.command("invite")
+def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store: StoreUrl = None) -> None:
+    """Print a link that lets a user in once, within a day.
+
+    Example: luthier user invite ada --url https://luthier.example.org
+    """
+    from luthier.server.access import LOCAL
+
+    books = _books(store)
+    door = _doorkeeper(books)
+    if name != LOCAL or door.has_accounts:
+        books.accounts.user(name)  # says so if there is none
+    print(f"{url.rstrip('/')}/enter?token={door.invite(name)}")
+
+
+def _require_packages() -> None:
+    for name in ("argon2", "fastapi", "fastapi_offline", "jinja2", "plotly", "prometheus_client", "uvicorn"):
+        if find_spec(name) is None:
+            raise NotFoundError(f"the server needs {name}: pip install 'luthier[serve]'")
+
+
+def _run_timeout(text: str) -> float | None:
+    from luthier.spec import parse_duration
+
+    return None if text == "0" else parse_duration(text)
+
+
+def _books(store: str | None) -> "Books":
+    from luthier.store import open_books
+
+    return open_books(store)
+
+
+def _doorkeeper(books: "Books") -> "Doorkeeper":
+    try:
+        from luthier.server.access import Doorkeeper
+
+        return Doorkeeper(books.accounts)
+    except ImportError as error:
+        raise NotFoundError(f"the server needs {error.name}: pip install 'luthier[serve]'") from None
+
+
+def _worker(books: "Books", store: str | None, local: int, batch: int) -> "Worker":
+    from luthier.launch.worker import Worker
+
+    for option, value in (("--local", local), ("--batch", batch)):
+        if value < 0:
+            raise InvalidInputError(f"{option} {value}: give 0 or more")
+    return Worker(books, store, local, batch)
+
+
+def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
+    looking = threading.Thread(target=working.run, args=(stopped,), name="worker")
+    looking.start()
+    return looking
+
+
+def _say_goodbye(books: "Books") -> None:
+    going_on = [record for record in books.desk.waiting() if record.owner is not None]
+    if going_on:
+        numbers = ", ".join(str(record.id) for record in going_on)
+        print(
+            f"luthier: experiments that go on by themselves: {numbers}; end one with: luthier stop NUMBER",
+            file=sys.stderr,
+        )
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= _LARGEST_PORT:
+        raise InvalidInputError(f"--port {port}: there is no such port; give one up to {_LARGEST_PORT}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise UnavailableError(f"{host}:{port}: cannot listen there: {error.strerror}; choose another --port") from None
+
+
+def _password(*, from_stdin: bool) -> str:
+    import getpass
+
+    if from_stdin or not sys.stdin.isatty():
+        return sys.stdin.readline().rstrip("\n")
+    first = getpass.getpass("password: ")
+    if first != getpass.getpass("once more: "):
+        raise InvalidInputError("the two passwords differ; nothing was changed")
+    return first

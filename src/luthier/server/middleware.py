@@ -1,0 +1,122 @@
+"""What happens to every request before and after it is served."""
+
+import time
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from luthier.server.plain import Answer
+
+MOST_BYTES = 2_000_000
+"""The longest body that is read."""
+
+_MOST_PASSED_OVER = 20_000_000
+_MOST_DIGITS = 15
+_TOO_LONG = f"the request is longer than {MOST_BYTES} bytes"
+
+_POLICY = (
+    "default-src 'self'; img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_ONLY_HTTPS = "max-age=31536000"  # a year
+
+
+class SafeHeaders:
+    """Adds what every answer says to browsers; with HTTPS, that they never come without it again."""
+
+    def __init__(self, app: ASGIApp, *, is_https: bool = False) -> None:
+        self._app = app
+        self._headers = {**_HEADERS, **({"Strict-Transport-Security": _ONLY_HTTPS} if is_https else {})}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+                if scope["path"].startswith("/api/"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+class LimitedBody:
+    """Refuses bodies that are too long, whether or not they say so beforehand."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, unless it is too long."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        said = Headers(scope=scope).get("content-length", "")
+        if said.isascii() and said.isdigit() and (len(said) > _MOST_DIGITS or int(said) > MOST_BYTES):
+            await _drained(receive, await receive())
+            await Answer({"error": _TOO_LONG}, 413, {"Connection": "close"})(scope, receive, send)
+            return
+        seen = 0
+
+        async def limited() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > MOST_BYTES:
+                await _drained(receive, message)
+                raise HTTPException(413, _TOO_LONG, {"Connection": "close"})  # the one error that FastAPI passes on
+            return message
+
+        await self._app(scope, limited, send)
+
+
+async def _drained(receive: Receive, message: Message) -> None:
+    """Pass over what follows a part of a body, within reason: whoever is sending does not read the answer before."""
+    left = _MOST_PASSED_OVER
+    while message.get("more_body", False) and left > 0:
+        message = await receive()
+        left -= len(message.get("body", b"")) + 1
+
+
+class Timed:
+    """Reports how long each request took: method, what served it, status, seconds. Streams are left out."""
+
+    def __init__(self, app: ASGIApp, report: Callable[[str, str, int, float], None]) -> None:
+        self._app = app
+        self._report = report
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, and report it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, is_stream = 500, False
+
+        async def watched(message: Message) -> None:
+            nonlocal status, is_stream
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                is_stream = Headers(raw=message["headers"]).get("content-type", "").startswith("text/event-stream")
+            await send(message)
+
+        began = time.perf_counter()
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            if not is_stream:
+                route = getattr(scope.get("route"), "name", "nothing")
+                self._report(scope["method"], route, status, time.perf_counter() - began)

@@ -1,0 +1,17 @@
+import { post } from "./api.js";
+import { $ } from "./dom.js";
+
+$("#enter").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const form = event.target;
+  const button = $("button", form);
+  button.disabled = true;
+  try {
+    await post("/session/invitation", { token: form.dataset.token });
+    location.replace("/"); // the link does not stay in the history
+  } catch (error) {
+    $(".problem", form).textContent = `${error.message}.`;
+    $("#another").hidden = false;
+    button.disabled = false;
+  }
+});

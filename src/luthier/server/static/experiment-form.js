@@ -1,0 +1,352 @@
+// An experiment as a form: what is tuned, over which values, for which script, and how long to look.
+
+import { get } from "./api.js";
+import { ComponentForm } from "./component-form.js";
+import { fill, h } from "./dom.js";
+import { codeEditor } from "./editor.js";
+import { field, input, readFields, select, showFields, showProblem, textOf } from "./fields.js";
+import { gridFields } from "./grid.js";
+
+const INLINE = "described here"; // with a space, which no name of a component has
+
+/** The form of an experiment. `read()` gives the document with everything that the form does not show as it was. */
+export class ExperimentForm {
+  constructor(element, components, options, changed) {
+    this.element = element;
+    this.components = components;
+    this.changed = changed;
+    this.base = {};
+    this.rows = [];
+    this.described = null;
+    this.inline = new ComponentForm(changed);
+    this.build(options);
+  }
+
+  build(options) {
+    const notations = (list) => list.map((one) => one.notation);
+    this.chooser = h("select", { id: "component", dataset: { place: "components" } });
+    this.about = h("p", { class: "hint" });
+    this.inlineName = h("input", { placeholder: "dd", spellcheck: "false" });
+    this.inlinePart = h(
+      "div",
+      { class: "stack", hidden: true, dataset: { place: "definitions" } },
+      field("Name of the component", this.inlineName),
+      this.inline.element,
+    );
+    this.grid = h("tbody");
+    this.script = codeEditor("Application script", {
+      rows: 8,
+      path: "experiment.script",
+      placeholder: "#!/bin/bash\n# left empty, the component's command is all that runs",
+    });
+    this.script.area.dataset.kind = "script";
+    this.optimizers = Object.fromEntries(options.optimizers.map((one) => [one.name, one]));
+    this.optimizer = select(
+      "experiment.optimizer",
+      Object.keys(this.optimizers).filter((name) => name !== "auto"),
+      "auto, which suits most",
+    );
+    this.optimizer.addEventListener("change", () => this.showOptimizer());
+    this.optimizerAbout = h("p", { class: "hint" });
+    this.optimizerOptions = h("div", { class: "fields wide" });
+    const section = (title, explanation, ...body) =>
+      h(
+        "section",
+        { class: "card" },
+        h("header", {}, h("h2", {}, title), explanation ? h("p", {}, explanation) : null),
+        h("div", { class: "body stack" }, body),
+      );
+    fill(
+      this.element,
+      section(
+        "What is tuned",
+        "",
+        h(
+          "div",
+          { class: "fields" },
+          field("Name", input("experiment.name", "text", { placeholder: "a name for the list" })),
+          field("Component", this.chooser),
+        ),
+        this.about,
+        this.inlinePart,
+      ),
+      section(
+        "Values to try",
+        "Parameters that are not ticked keep their default.",
+        h(
+          "div",
+          { class: "scroll" },
+          h(
+            "table",
+            { class: "grid-table" },
+            h(
+              "thead",
+              {},
+              h(
+                "tr",
+                {},
+                h("th", {}, h("span", { class: "visually-hidden" }, "Tune it")),
+                h("th", {}, "Parameter"),
+                h("th", {}, "Kind"),
+                h("th", {}, "Values"),
+                h("th", {}, "Default"),
+              ),
+            ),
+            this.grid,
+          ),
+        ),
+      ),
+      section(
+        "Application",
+        "The shell script that is run, with the component in front. Tab indents; Escape, then Tab, leaves the field.",
+        h("div", { class: "field" }, this.script.element, h("span", { class: "problem" })),
+      ),
+      section(
+        "How long to look",
+        "",
+        h(
+          "div",
+          { class: "fields" },
+          field("Budget", input("experiment.budget", "int", { placeholder: "60" }), {
+            hint: "Runs in all, the default's and the verification's included.",
+          }),
+          field("Workers", input("experiment.workers", "int", { placeholder: "1" }), { hint: "Runs at a time." }),
+          field("Measure", input("experiment.measure", "list", { placeholder: "wall" }), {
+            hint: `One a line, such as wall, memory or max:regex:rate=(\\S+).`,
+          }),
+          field("Runner", input("experiment.runner", "text", { placeholder: "auto", suggestions: options.runners }), {
+            hint: "Slurm if the script has #SBATCH lines, else this machine.",
+          }),
+        ),
+        h(
+          "details",
+          { class: "more" },
+          h("summary", {}, "Search, noise, pruning, stopping"),
+          h(
+            "div",
+            { class: "fields" },
+            h("div", { class: "wide" }, field("Optimizer", this.optimizer), this.optimizerAbout),
+            this.optimizerOptions,
+            field("Seed", input("experiment.seed", "int", { placeholder: "0" })),
+            field(
+              "Runs of a configuration",
+              input("experiment.resample", "text", { placeholder: "auto", suggestions: notations(options.resample) }),
+            ),
+            field(
+              "Estimator",
+              input("experiment.estimator", "text", { placeholder: "auto", suggestions: options.estimators }),
+            ),
+            field(
+              "Pruning",
+              input("experiment.prune", "text", { placeholder: "none", suggestions: notations(options.prune) }),
+              { hint: "Stops runs that take longer." },
+            ),
+            field("Stopping", input("experiment.stop", "list", { placeholder: "no improvement over 15" }), {
+              hint: `One rule a line, such as: ${notations(options.stop).slice(0, 3).join("; ")}.`,
+            }),
+            field("Timeout of a run", input("experiment.timeout", "number", { placeholder: "none, or 90s" })),
+            field("Time limit", input("experiment.time_limit", "number", { placeholder: "none, or 2h" })),
+            field("Pairs of the verification", input("experiment.verify", "int", { placeholder: "as needed" })),
+            field("Default again after", input("experiment.sentinels", "int", { placeholder: "never" }), {
+              hint: "So many runs; shows what the machine does.",
+            }),
+          ),
+        ),
+      ),
+    );
+    this.inline.element.addEventListener("input", () => this.inlineChanged());
+    this.inline.changed = () => {
+      this.inlineChanged();
+      this.changed();
+    };
+    this.chooser.addEventListener("change", () => this.choose(this.chooser.value));
+    this.offer();
+  }
+
+  offer() {
+    const chosen = this.chooser.value;
+    fill(
+      this.chooser,
+      h("option", { value: "" }, "Choose one"),
+      this.components.map((one) => h("option", { value: one.name }, one.name)),
+      h("option", { value: INLINE }, "Describe one here"),
+    );
+    this.chooser.value = chosen;
+  }
+
+  /** The options of the chosen optimizer, with what holds if nothing is said. */
+  showOptimizer() {
+    const { description = "", options = {} } = this.optimizers[this.optimizer.value] ?? {};
+    this.optimizerAbout.textContent = description;
+    const kinds = { number: "number", boolean: "bool" };
+    fill(
+      this.optimizerOptions,
+      Object.entries(options).map(([name, usual]) =>
+        field(name, input(`experiment.options.${name}`, kinds[typeof usual] ?? "text", { placeholder: textOf(usual) })),
+      ),
+    );
+    this.optimizerOptions.hidden = Object.keys(options).length === 0;
+    showFields(this.optimizerOptions, this.base);
+  }
+
+  get isInline() {
+    return this.chooser.value === INLINE;
+  }
+
+  /** Another component: its parameters with the values it declares. */
+  async choose(name) {
+    this.inlinePart.hidden = name !== INLINE;
+    this.about.textContent = "";
+    this.rows = [];
+    if (name === INLINE) {
+      this.described = this.inline.read();
+    } else {
+      this.described = name === "" ? null : await this.fetch(name);
+      this.about.textContent = this.described?.description ?? "";
+    }
+    this.showGrid({});
+    this.changed();
+  }
+
+  async fetch(name) {
+    const found = await get(`/components/${encodeURIComponent(name)}`).catch(() => null);
+    if (found === null) return null;
+    return { ...found, parameters: Object.fromEntries(found.parameters.map((one) => [one.name, one])) };
+  }
+
+  inlineChanged() {
+    const before = JSON.stringify(this.described?.parameters);
+    const grids = this.readGrid();
+    this.described = this.inline.read();
+    if (JSON.stringify(this.described.parameters) !== before) this.showGrid(this.touched ? grids : {});
+  }
+
+  showGrid(grids) {
+    const parameters = Object.entries(this.described?.parameters ?? {}).filter(([name]) => name !== "");
+    const none = Object.keys(grids).length === 0;
+    this.rows = parameters.map(([name, one]) => this.row(name, one, none ? declares(one) : name in grids, grids[name]));
+    fill(
+      this.grid,
+      this.rows.length
+        ? this.rows.map((row) => row.element)
+        : h(
+            "tr",
+            {},
+            h(
+              "td",
+              { colspan: 5, class: "muted" },
+              this.described === null ? "Choose a component first." : "It has no parameters yet.",
+            ),
+          ),
+    );
+  }
+
+  row(name, one, isTuned, given) {
+    const tick = h("input", { type: "checkbox", "aria-label": `Tune ${name}` });
+    tick.checked = isTuned;
+    const grid = gridFields(name, () => one.type);
+    grid.show(given && Object.keys(given).length ? given : one);
+    const element = h(
+      "tr",
+      { dataset: { place: "" } },
+      h("td", {}, h("label", { class: "check" }, tick)),
+      h("td", { class: "name" }, name, h("span", { class: "problem" })),
+      h("td", { class: "kind" }, grid.kind),
+      h("td", {}, grid.body),
+      h("td", { class: "mono" }, textOf(one.default)),
+    );
+    const dim = () => element.classList.toggle("off", !tick.checked);
+    tick.addEventListener("change", dim);
+    element.addEventListener("input", (event) => {
+      this.touched = true;
+      if (event.target !== tick && !tick.checked) {
+        tick.checked = true;
+        dim();
+      }
+    });
+    dim();
+    return { name, element, tick, grid, declared: one };
+  }
+
+  readGrid() {
+    const grids = {};
+    for (const row of this.rows) if (row.tick.checked) grids[row.name] = row.grid.read() ?? {};
+    return grids;
+  }
+
+  get name() {
+    return this.isInline ? this.inlineName.value.trim() : this.chooser.value;
+  }
+
+  async show(document) {
+    this.base = structuredClone(document);
+    showFields(this.element, this.base);
+    this.showOptimizer();
+    const listed = Object.keys(this.base.components ?? {});
+    const name = this.base.experiment?.component || listed[0] || "";
+    const definition = typeof this.base.definitions === "object" ? this.base.definitions?.[name] : undefined;
+    const grids = this.base.components?.[name] ?? {};
+    this.touched = Object.keys(grids).length > 0;
+    if (definition) {
+      this.inlineName.value = name;
+      this.inline.show(definition);
+      this.chooser.value = INLINE;
+      this.described = definition;
+    } else {
+      if (name && !this.components.some((one) => one.name === name))
+        this.chooser.append(h("option", { value: name }, `${name} (not registered)`));
+      this.chooser.value = name;
+      this.described = name === "" ? null : await this.fetch(name);
+    }
+    this.inlinePart.hidden = !this.isInline;
+    this.about.textContent = this.isInline ? "" : (this.described?.description ?? "");
+    this.shownName = name;
+    this.showGrid(grids);
+    this.script.mark(null); // also numbers the lines anew
+  }
+
+  read() {
+    const document = structuredClone(this.base);
+    document.experiment ??= {};
+    readFields(this.element, document);
+    const offered = this.optimizers[document.experiment.optimizer]?.options ?? {};
+    const options = Object.entries(document.experiment.options ?? {}).filter(([option]) => option in offered);
+    if (options.length) document.experiment.options = Object.fromEntries(options);
+    else delete document.experiment.options;
+    const { name } = this;
+    if (document.experiment.component && document.experiment.component !== name) delete document.experiment.component;
+    if (this.shownName !== undefined && this.shownName !== name) {
+      delete document.components?.[this.shownName];
+      if (typeof document.definitions === "object") delete document.definitions[this.shownName];
+    }
+    if (this.isInline)
+      document.definitions = {
+        ...(typeof document.definitions === "object" ? document.definitions : {}),
+        [name]: this.inline.read(),
+      };
+    else delete document.definitions;
+    if (name) document.components = { ...document.components, [name]: this.plainGrids() };
+    this.shownName = name;
+    this.base = structuredClone(document);
+    return ordered(document);
+  }
+
+  /** Show a problem beside the field of its place. */
+  showProblem(place, text) {
+    this.inline.standAt(`definitions.${this.name}`);
+    for (const row of this.rows) row.element.dataset.place = `components.${this.name}.${row.name}`;
+    showProblem(this.element, place, text);
+  }
+
+  plainGrids() {
+    return Object.fromEntries(Object.entries(this.readGrid()).map(([name, grid]) => [name, grid.values ?? grid]));
+  }
+}
+
+function declares(parameter) {
+  return (parameter.min !== undefined && parameter.min !== null) || Array.isArray(parameter.values);
+}
+
+function ordered({ experiment, definitions, components, ...rest }) {
+  return { experiment, ...(definitions ? { definitions } : {}), ...(components ? { components } : {}), ...rest };
+}

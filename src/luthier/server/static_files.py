@@ -1,0 +1,58 @@
+"""Style sheets, scripts and icons, kept in memory under addresses that change with their contents."""
+
+import gzip
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from luthier.figures import DARK, LIGHT, SCRIPT, plotly_js
+
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    """One file, also as it is sent to browsers that unpack it."""
+
+    contents: bytes
+    packed: bytes
+    media_type: str
+
+
+@cache
+def own_files() -> tuple[str, Mapping[str, StaticFile]]:
+    """The files of the pages by name, and a text that is another one as soon as any of them changes.
+
+    They share one folder in the address, so scripts find each other there.
+    """
+    folder = Path(__file__).with_name("static")
+    contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in _TYPES}
+    contents |= {SCRIPT.name: SCRIPT.read_bytes(), "figures.css": _palette().encode()}
+    files = {name: _file(name, held) for name, held in contents.items()}
+    return _digest(b"".join(contents.values())), files
+
+
+@cache
+def plotly() -> tuple[str, StaticFile]:
+    """The library that draws figures, out of the installed package, and the name it is served under."""
+    held = plotly_js().read_bytes()
+    return f"plotly-{_digest(held)}.js", _file("plotly.js", held)
+
+
+def _file(name: str, contents: bytes) -> StaticFile:
+    return StaticFile(contents, gzip.compress(contents, 6, mtime=0), _TYPES[Path(name).suffix])
+
+
+def _palette() -> str:
+    """The colours that figures are drawn with, as `figures.js` looks for them."""
+    light, dark = (
+        "".join(f"--figure-{role}: {colour}; " for role, colour in palette.items()) for palette in (LIGHT, DARK)
+    )
+    return f':root {{ {light}}}\n:root[data-theme="dark"] {{ {dark}}}\n'
+
+
+def _digest(contents: bytes) -> str:
+    return hashlib.sha256(contents).hexdigest()[:_DIGITS]

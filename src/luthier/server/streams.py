@@ -1,0 +1,65 @@
+"""Server-sent events: whoever listens has a short queue, and the server can end all of them at once."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+from starlette.concurrency import run_in_threadpool
+
+from luthier.analysis.plain import json_text
+from luthier.errors import LuthierError
+
+KEEP_ALIVE_S = 15.0
+"""How often a quiet stream shows that it is alive, and how often it is asked whether it may go on."""
+
+_MOST_BEHIND = 64
+
+
+def event(kind: str, data: object, number: int | None = None) -> bytes:
+    """One server-sent event."""
+    head = f"id: {number}\n" if number is not None else ""
+    return f"{head}event: {kind}\ndata: {json_text(data)}\n\n".encode()
+
+
+class Listener:
+    """Somebody who listens; one who does not keep up is sent away, and comes back for what was missed."""
+
+    def __init__(self) -> None:
+        self._parts: asyncio.Queue[bytes | None] = asyncio.Queue(_MOST_BEHIND)
+
+    def tell(self, part: bytes) -> None:
+        """Hand over a part of the stream."""
+        try:
+            self._parts.put_nowait(part)
+        except asyncio.QueueFull:
+            self.dismiss()
+
+    def dismiss(self) -> None:
+        """End the stream; after all that was told if there is room, else at once."""
+        if self._parts.full():
+            while not self._parts.empty():
+                self._parts.get_nowait()
+        self._parts.put_nowait(None)
+
+    async def parts(self, may_go_on: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """What is told from now on, until there is no more or the listener may no longer know."""
+        clock = asyncio.get_running_loop().time
+        asked_at = clock()
+        while True:
+            try:
+                part = await asyncio.wait_for(self._parts.get(), KEEP_ALIVE_S)
+            except TimeoutError:
+                part = b": still here\n\n"
+            if clock() - asked_at >= KEEP_ALIVE_S:
+                asked_at = clock()
+                if not await run_in_threadpool(_asked, may_go_on):
+                    return
+            if part is None:
+                return
+            yield part
+
+
+def _asked(may_go_on: Callable[[], bool]) -> bool:
+    try:
+        return may_go_on()
+    except LuthierError:
+        return False

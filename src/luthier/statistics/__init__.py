@@ -1,0 +1,1 @@
+"""What repeated runs say: estimates, comparisons with confidence, noise, drift and outliers."""

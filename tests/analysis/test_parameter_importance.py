@@ -1,0 +1,130 @@
+"""Which parameters matter, and how, from results made of runs."""
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from luthier.analysis.importance import importances, partial_dependence
+from luthier.analysis.result import Result, conclude
+from luthier.errors import InvalidInputError
+from luthier.space import Choice, Integer, Real, Space
+from luthier.spec import Experiment, Goal
+from luthier.trial import Completed, Config, Failed, Outcome, Run
+
+SPACE = Space(
+    Integer("threads", 1, 32),
+    Integer("block", 4096, 1 << 20, step=2, scale="log"),
+    Choice("engine", ["sync", "aio", "mmap"]),
+    Real("ratio", 0.0, 1.0),
+)
+
+
+def seconds(config: Mapping[str, object]) -> float:
+    threads, engine = int(str(config["threads"])), str(config["engine"])
+    return 40.0 / math.sqrt(threads) * {"sync": 2.0, "aio": 1.0, "mmap": 1.1}[engine]
+
+
+def result_of(
+    answer: Callable[[Config], Outcome], count: int, space: Space = SPACE, goal: Goal = "minimize", seed: int = 0
+) -> Result:
+    configs = [space.default, *space.sample(count - 1, np.random.default_rng(seed), exclude={space.default})]
+    runs = [
+        Run(i, i, "search" if i else "default", c, 0.0, 2 * i, 2 * i + 1, 0.0, 1.0, answer(c))
+        for i, c in enumerate(configs)
+    ]
+    return conclude(Experiment(space=space, goal=goal), runs)
+
+
+def timed(config: Config) -> Outcome:
+    return Completed(seconds(config))
+
+
+def test_what_matters_comes_first_and_what_does_not_has_nothing() -> None:
+    found = importances(result_of(timed, 40))
+    assert [one.parameter for one in found][:2] == ["threads", "engine"]
+    # Var[log] of -log(t)/2 over 1..32 is 0.164, of log(2), log(1), log(1.1) is 0.092.
+    assert found[0].share == pytest.approx(0.64, abs=0.06)
+    assert found[1].share == pytest.approx(0.36, abs=0.06)
+    assert found[0].alone == pytest.approx(found[0].share, abs=0.05), "on a logarithmic scale nothing interacts"
+    assert all(one.share < 0.05 for one in found[2:])
+    assert all(0.0 <= one.low <= one.share <= one.high <= 1.0 for one in found)
+
+
+def test_a_maximised_rate_says_the_same_as_the_time() -> None:
+    rate = result_of(lambda config: Completed(100.0 / seconds(config)), 40, goal="maximize")
+    time = result_of(timed, 40)
+    for one, other in zip(importances(rate), importances(time), strict=True):
+        assert one.parameter == other.parameter
+        assert one.share == pytest.approx(other.share, abs=1e-3)
+
+
+def test_failures_are_ignored_and_noise_widens() -> None:
+    rng = np.random.default_rng(1)
+
+    def noisy(config: Config) -> Outcome:
+        if config["engine"] == "mmap":
+            return Failed("exit 1")
+        return Completed(seconds(config) * float(np.exp(0.2 * rng.standard_normal())))
+
+    found, calm = importances(result_of(noisy, 60)), importances(result_of(timed, 40))
+    assert found[0].parameter == "threads"
+    assert found[0].high - found[0].low > calm[0].high - calm[0].low
+
+
+def test_values_of_both_signs_are_taken_as_they_are() -> None:
+    found = importances(result_of(lambda config: Completed(float(config["ratio"]) - 0.5), 30))
+    assert (found[0].parameter, round(found[0].share, 1)) == ("ratio", 1.0)
+
+
+def test_the_same_result_gives_the_same_answer() -> None:
+    assert importances(result_of(timed, 20)) == importances(result_of(timed, 20))
+
+
+def test_too_little_or_nothing_to_tell() -> None:
+    assert importances(conclude(Experiment(space=SPACE), [])) == ()
+    assert importances(result_of(timed, 7)) == ()
+    assert importances(result_of(timed, 8)) != ()
+    assert importances(result_of(lambda config: Completed(3.0), 30)) == ()
+    assert importances(result_of(lambda config: Failed("no"), 30)) == ()
+    with pytest.raises(InvalidInputError, match="fewer than 8 configurations gave a number"):
+        partial_dependence(result_of(timed, 7), "threads")
+
+
+def test_constraints_are_kept() -> None:
+    space = Space(Integer("a", 1, 12), Integer("b", 1, 12), constraints=["a <= b"])
+    result = result_of(lambda config: Completed(float(config["a"]) + 0.1), 40, space)
+    assert [one.parameter for one in importances(result)] == ["a", "b"]
+    tied = Space(Integer("a", 1, 12), Integer("b", 1, 12), constraints=["a == b"])
+    assert all(one.share < 1e-9 for one in importances(result_of(lambda c: Completed(float(c["a"])), 12, tied)))
+    curve = partial_dependence(result, "b")
+    assert curve.values == tuple(range(1, 13))
+    assert curve.mean[0] == pytest.approx(1.1, rel=0.1), "b = 1 leaves only a = 1"
+    assert curve.mean[-1] > 2.0
+
+
+def test_a_curve_is_in_the_users_units_and_follows_the_value() -> None:
+    result = result_of(lambda config: Completed(100.0 / seconds(config)), 60, goal="maximize")
+    curve = partial_dependence(result, "threads", points=8)
+    assert curve.values[0] == 1
+    assert curve.values[-1] == 32
+    assert len(curve.values) == 8
+    typical = (2.0 * 1.0 * 1.1) ** (1.0 / 3.0)
+    truth = [100.0 / (40.0 * typical) * math.sqrt(int(str(value))) for value in curve.values]
+    np.testing.assert_allclose(curve.mean, truth, rtol=0.1)
+    assert all(low <= mean <= high for low, mean, high in zip(curve.low, curve.mean, curve.high, strict=True))
+
+
+def test_a_curve_over_choices_and_over_a_log_scale() -> None:
+    result = result_of(timed, 60)
+    curve = partial_dependence(result, "engine")
+    assert curve.values == ("sync", "aio", "mmap")
+    assert curve.mean[0] / curve.mean[1] == pytest.approx(2.0, rel=0.1)
+    assert partial_dependence(result, "block").values == tuple(4096 << i for i in range(9))
+
+
+@pytest.mark.parametrize(("parameter", "points", "told"), [("thread", 9, "there is no"), ("threads", 1, "points")])
+def test_bad_arguments(parameter: str, points: int, told: str) -> None:
+    with pytest.raises(InvalidInputError, match=told):
+        partial_dependence(result_of(timed, 9), parameter, points)

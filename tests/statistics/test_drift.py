@@ -1,0 +1,119 @@
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from luthier.statistics.drift import STEADY, Drift, Reading, drift_of
+from luthier.statistics.outliers import Outlier, Timed, outliers_of
+
+SEEDS = range(40)
+
+
+def readings(count: int, level: Callable[[float], float], seed: int, *, heavy: bool = False) -> list[Reading]:
+    """One a minute; `level` is over the share of the time that has passed."""
+    rng = random.Random(seed)
+    noise = [1.0 + 0.1 * rng.paretovariate(1.7) if heavy else math.exp(rng.gauss(0.0, 0.05)) for _ in range(count)]
+    return [Reading(60.0 * at, 10.0 * level(at / count) * noise[at]) for at in range(count)]
+
+
+def kinds(count: int, level: Callable[[float], float], *, heavy: bool = False) -> list[str]:
+    return [drift_of(readings(count, level, seed, heavy=heavy)).kind for seed in SEEDS]
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+@pytest.mark.parametrize("count", [6, 12, 30])
+def test_a_steady_machine_is_seldom_called_unsteady(count: int, heavy: bool) -> None:
+    assert kinds(count, lambda _: 1.0, heavy=heavy).count("steady") >= 0.9 * len(SEEDS)
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_a_jump_is_found_where_it_was(heavy: bool) -> None:
+    found = [drift_of(readings(24, lambda at: 1.6 if at >= 0.5 else 1.0, seed, heavy=heavy)) for seed in SEEDS]
+    jumped = [drift for drift in found if drift.kind == "jumps" and len(drift.moments) == 1]
+    assert len(jumped) >= 0.8 * len(SEEDS)
+    near = [abs(drift.moments[0] - 60.0 * 11.5) <= 120.0 for drift in jumped]
+    assert sum(near) >= 0.8 * len(near)
+    assert all(1.3 < drift.factor(60.0 * 23) < 2.0 and drift.factor(0.0) == 1.0 for drift in jumped)
+
+
+def test_a_slow_hour_in_the_middle_is_found() -> None:
+    assert kinds(40, lambda at: 1.6 if 0.4 <= at < 0.7 else 1.0).count("jumps") >= 0.9 * len(SEEDS)
+
+
+def test_a_slope_is_told_from_a_jump() -> None:
+    found = [drift_of(readings(20, lambda at: math.exp(0.5 * at), seed)) for seed in SEEDS]
+    slid = [drift for drift in found if drift.kind == "slope"]
+    assert len(slid) >= 0.8 * len(SEEDS)
+    assert all(1.4 < drift.factors[-1] < 2.0 for drift in slid)
+    assert all(1.0 < drift.factor(60.0 * 10) < drift.factor(60.0 * 19) == drift.factor(1e9) for drift in slid)
+
+
+def test_what_has_no_factors_is_steady() -> None:
+    falling = [Reading(float(at), 3.0 - at) for at in range(8)]
+    assert drift_of(falling) == STEADY
+    assert drift_of([]) == STEADY
+    assert drift_of([Reading(0.0, 1.0)] * 20) == STEADY
+
+
+positive = st.floats(1e-300, 1e300)
+
+
+moments = st.integers(0, 1_000_000).map(float)
+
+
+@given(
+    st.lists(st.builds(Reading, moments, positive), max_size=10, unique_by=lambda reading: reading.at_s),
+    st.floats(-1e6, 1e7),
+)
+@settings(deadline=None, max_examples=40)
+def test_any_readings_have_a_level(values: list[Reading], at_s: float) -> None:
+    drift = drift_of(values)
+    assert drift.factor(at_s) > 0.0
+    assert drift == drift_of(values[::-1])
+    assert drift.sentence()
+
+
+def test_it_says_what_happened() -> None:
+    assert STEADY.sentence() == "steady"
+    assert Drift("jumps", (90.0, 1200.0), (1.8, 1.0)).sentence() == "jumped to 1.8x after 90 s, to 1x after 20 min"
+    assert Drift("slope", (0.0, 600.0), (1.0, 1.25)).sentence() == "slid to 1.25x within 10 min"
+
+
+def _runs(values: list[float], trial: int = 0, first: int = 0) -> list[Timed]:
+    return [Timed(first + at, trial, 60.0 * (first + at), value) for at, value in enumerate(values)]
+
+
+def test_a_run_far_off_is_an_outlier() -> None:
+    usual = [1.0, 1.02, 0.99, 1.01, 0.98]
+    assert outliers_of(_runs(usual), STEADY) == []
+    (found,) = outliers_of(_runs([*usual, 1.5, 1.0]), STEADY)
+    assert (found.run, round(found.factor, 1)) == (5, 1.5)
+    assert found.reason.startswith("alone")
+
+
+def test_the_reason_of_an_outlier() -> None:
+    usual = [1.0, 1.02, 0.99, 1.01, 0.98, 1.0, 1.01]
+    pair = outliers_of(_runs([*usual, 1.5, 1.6, *usual]), STEADY)
+    assert [outlier.reason for outlier in pair] == ["its neighbours in time were off as well"] * 2
+    jump = Drift("jumps", (60.0 * 6.5,), (1.5,))
+    (late,) = outliers_of(_runs([*usual, 1.5]), jump)
+    assert late.reason == "the machine was at 1.5x then"
+    (early,) = outliers_of(_runs([*usual, 0.6]), STEADY)
+    assert early.reason.startswith("alone")
+    assert early.factor < 1.0
+
+
+def test_two_runs_have_no_outlier_and_configurations_are_not_mixed() -> None:
+    assert outliers_of(_runs([1.0, 9.0]), STEADY) == []
+    assert outliers_of([*_runs([1.0, 1.01, 0.99]), *_runs([9.0, 9.05, 8.9], 1, 3)], STEADY) == []
+    assert outliers_of([], STEADY) == []
+    assert outliers_of(_runs([-1.0, 1.0, 2.0, 3.0]), STEADY) == []
+
+
+@given(st.lists(st.builds(Timed, st.integers(0, 50), st.integers(0, 3), st.floats(0.0, 1e6), positive), max_size=20))
+@settings(deadline=None)
+def test_any_runs_can_be_looked_at(runs: list[Timed]) -> None:
+    assert all(isinstance(found, Outlier) and found.factor > 0.0 for found in outliers_of(runs, STEADY))
