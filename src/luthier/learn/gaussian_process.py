@@ -103,7 +103,7 @@ class GaussianProcess:
         self.whitened = np.empty(0)  # L⁻¹ (y - mean)
         self.mean = 0.0
         self._diagonal = np.empty(0)
-        self._y = np.empty(0)
+        self._y = self._weights = np.empty(0)
         self._best_assumed = math.inf
 
     def fit(self, data: Observations, *, anew: bool = False) -> None:
@@ -143,6 +143,7 @@ class GaussianProcess:
         whitened = solve_lower(self.lower, np.column_stack((np.ones(len(y)), y)))
         self.mean = constant_mean(whitened[:, 0], whitened[:, 1])
         self.whitened = whitened[:, 1] - self.mean * whitened[:, 0]
+        self._weights = solve_cholesky(self.lower, y - self.mean)
 
     def _truncate(self, rows: int) -> None:
         self.row_ids = self.row_ids[:rows]
@@ -185,9 +186,10 @@ class GaussianProcess:
         """
         if len(x) == 0:
             return
-        self._best_assumed = min(self._best_assumed, float(self.predict_standard(x)[0].min()))
-        known = len(self.x)
-        self._append(x, np.full(len(x), self.hyper.signal + self.hyper.noise), range(known + 1, known + len(x) + 1))
+        # What is assumed leaves the mean as it is, so that the measured points alone decide.
+        away = self.kernel.correlation(self.hyper, self.x[: len(self._y)], x).T @ self._weights
+        self._best_assumed = min(self._best_assumed, self.mean + self.hyper.signal * float(away.min()))
+        self._append(x, np.full(len(x), self.hyper.signal + self.hyper.noise), [len(self.x) + len(x)])
         self.whitened = np.concatenate((self.whitened, np.zeros(len(x))))
 
     def forget_assumed(self) -> None:
@@ -197,11 +199,11 @@ class GaussianProcess:
 
     def predict(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation of the noise-free target at each row of `x`."""
-        return FixedPoints(PointSet(x)).predict(self)
+        return FixedPoints(PointSet(x), in_blocks=False).predict(self)
 
     def predict_standard(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """`predict` on the inner scale, where the targets have mean 0 and deviation 1."""
-        return FixedPoints(PointSet(x)).predict_standard(self)
+        return FixedPoints(PointSet(x), in_blocks=False).predict_standard(self)
 
     def to_targets(self, mean: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Take predictions from the inner scale to the unit of the targets."""
@@ -213,10 +215,8 @@ class GaussianProcess:
 
     def incumbent_standard(self) -> float:
         """The lowest predicted mean at the points observed or assumed, on the inner scale: no lucky run is in it."""
-        n = len(self._y)
-        alpha = solve_cholesky(self.lower[:n, :n], self._y - self.mean)
-        observed = float(np.min(self._y - (self._diagonal[:n] - self.hyper.signal) * alpha))
-        return min(observed, self._best_assumed)
+        noise = self._diagonal[: len(self._y)] - self.hyper.signal
+        return min(float(np.min(self._y - noise * self._weights)), self._best_assumed)
 
     def without_error(self, data: Observations) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation of each target of `data`, learnt last, without its own error, in the unit of the targets.
@@ -287,10 +287,13 @@ def _most_probable(kernel: Kernel, data: Observations, scale: _Scale, start: Hyp
 
 
 class FixedPoints:
-    """Predictions at the same points at every call: L⁻¹ k(X, points) is kept, an observation adds one row to it."""
+    """Predictions at the same points at every call: L⁻¹ k(X, points) is kept, an observation adds a row to it.
 
-    def __init__(self, points: PointSet) -> None:
-        self._points = points
+    Rows are computed `in_blocks` like those of the process. For points that are predicted once, all together is faster.
+    """
+
+    def __init__(self, points: PointSet, *, in_blocks: bool = True) -> None:
+        self._points, self._in_blocks = points, in_blocks
         self._row_ids: list[int] = []
         self._rows = np.empty((0, len(points)))
 
@@ -322,7 +325,7 @@ class FixedPoints:
             rows = np.empty((new + new // 4 + 4, len(self._points)))
             rows[:old] = self._rows[:old]
             self._rows = rows
-        for end in process.block_ends:
+        for end in process.block_ends if self._in_blocks else [new]:
             if end > old:
                 self._add_block(process, old, end)
                 old = end

@@ -119,7 +119,7 @@ class Pool:
         around = np.concatenate((around, self._best_told()))
         for _ in range(_ROUNDS):
             codes = neighbourhood(self._space, around, rng)
-            promise = model.log_promise(CachedPoints(self._space.to_unit(codes)))
+            promise = model.log_promise(CachedPoints(self._space.to_unit(codes), once=True))
             better = self._free_best(codes, promise, rng)
             if better is None or (found is not None and better[0] <= found[0]):
                 break

@@ -102,17 +102,17 @@ class ParetoSearch:
         space = self._history.space
         if space.size is not None and space.size <= WHOLE_LIMIT:
             if self._grid is None:
-                self._grid = _Points(space, space.grid())
+                self._grid = _Points(space, space.grid(), once=False)
             found = _most_promising(self._grid, models, taken, rng)
             return None if found is None else found[1]
         around = models.front_units(rng)
         codes = np.concatenate((space.sample_codes(_POOL, rng), neighbourhood(space, around, rng)))
-        found = _most_promising(_Points(space, codes), models, taken, rng)
+        found = _most_promising(_Points(space, codes, once=True), models, taken, rng)
         for _ in range(_ROUNDS):
             if found is None:
                 break
             near = neighbourhood(space, space.to_unit(found[1][None, :]), rng)
-            better = _most_promising(_Points(space, near), models, taken, rng)
+            better = _most_promising(_Points(space, near, once=True), models, taken, rng)
             if better is None or better[0] <= found[0]:
                 break
             found = better
@@ -123,17 +123,17 @@ class ParetoSearch:
 
 
 class _Points:
-    """Configurations to choose from, and what each model has worked out for them."""
+    """Configurations to choose from, and what each model has worked out for them; some are looked at `once` only."""
 
-    def __init__(self, space: Space, codes: FloatArray) -> None:
-        self.codes, self._points = codes, PointSet(space.to_unit(codes))
+    def __init__(self, space: Space, codes: FloatArray, *, once: bool) -> None:
+        self.codes, self._points, self._once = codes, PointSet(space.to_unit(codes)), once
         self.keys = [_key(row) for row in codes]
         self._known: dict[int, tuple[GaussianProcess, FixedPoints]] = {}
 
     def under(self, place: int, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
         """What one model predicts; its work is kept as long as it is the same process."""
         if place not in self._known or self._known[place][0] is not process:
-            self._known[place] = process, FixedPoints(self._points)
+            self._known[place] = process, FixedPoints(self._points, in_blocks=not self._once)
         return self._known[place][1].predict(process)
 
 

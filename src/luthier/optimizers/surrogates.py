@@ -17,10 +17,10 @@ _TREE_DOUBT = 0.05
 
 
 class CachedPoints:
-    """Points that predictions are asked for many times; what each model computed for them is kept."""
+    """Points that predictions are asked for many times, or `once`; what each model computed for them is kept."""
 
-    def __init__(self, units: FloatArray) -> None:
-        self.units = units
+    def __init__(self, units: FloatArray, *, once: bool = False) -> None:
+        self.units, self._once = units, once
         self._points = PointSet(units)
         self._fixed: WeakKeyDictionary[GaussianProcess, FixedPoints] = WeakKeyDictionary()
         self._leaves: WeakKeyDictionary[Forest, tuple[int, IntArray]] = WeakKeyDictionary()
@@ -28,7 +28,7 @@ class CachedPoints:
     def fixed(self, process: GaussianProcess) -> FixedPoints:
         """The points as `process` follows them."""
         if process not in self._fixed:
-            self._fixed[process] = FixedPoints(self._points)
+            self._fixed[process] = FixedPoints(self._points, in_blocks=not self._once)
         return self._fixed[process]
 
     def leaves(self, forest: Forest) -> IntArray:
