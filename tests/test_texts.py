@@ -106,6 +106,6 @@ def test_only_one_module_of_the_command_line_prints() -> None:
 
 def test_only_one_module_compares_names() -> None:
     root = Path(luthier.__file__).parent
-    own = ("texts.py", "engine/tune.py")  # there the names of a Python program's own arguments
+    own = ("texts.py", "launch/function.py")  # there the names of a Python program's own arguments
     users = [path for path in root.rglob("*.py") if "get_close_matches" in path.read_text("utf-8")]
     assert {str(path.relative_to(root)) for path in users} <= set(own)

@@ -29,7 +29,7 @@ class StoreError(UnavailableError):
 
 
 class StoreAwayError(StoreError):
-    """The store is locked, full or not reachable; it is worth waiting for."""
+    """The store is locked or not reachable; it is worth waiting for."""
 
 
 class InUseError(UnavailableError):

@@ -10,6 +10,7 @@ import shutil
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +20,7 @@ from tests.conftest import missing
 from luthier.analysis.result import Result, conclude
 from luthier.cli import app as cli
 from luthier.figures import FIGURES, Figure
-from luthier.launch import start as launch
+from luthier.launch import start
 from luthier.report import inline_json, report_html
 from luthier.report.commands import parameter_text, tune_command
 from luthier.space import Choice, Integer, Parameter, Real, Space
@@ -236,11 +237,11 @@ def test_the_command_that_does_it_again_asks_for_the_same_experiment(
         words = words[3:]
     asked: list[tuple[Experiment, str]] = []
 
-    def launched(found: Experiment, name: str, *_: object, **__: object) -> tuple[Record, Result]:
+    def create(found: Experiment, name: str, *_: object) -> NoReturn:
         asked.append((found, name))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(launch, "launch", launched)
+    monkeypatch.setattr(start, "create", create)
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit):
         cli.main()

@@ -206,13 +206,14 @@ def test_a_dead_supervisor_of_an_adopted_run(scene: Scene) -> None:
 
 
 def test_a_run_reported_as_lost_is_not_started_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    start = command._start_supervisor
     supervisors: list[int] = []
 
     def slow_start(folder: Path) -> int:
-        """The supervisor gets no processor before it has claimed the run."""
-        supervisors.append(start(folder))
-        os.kill(supervisors[-1], signal.SIGSTOP)
+        """Start a supervisor that stops itself before its first instruction, as if it got no processor."""
+        start = [sys.executable, "-I", "-S", supervisor.__file__, str(folder)]
+        shell = ["/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh", *start]
+        supervisors.append(os.posix_spawn(shell[0], shell, os.environ, setsid=True))
+        os.waitpid(supervisors[-1], os.WUNTRACED)
         return supervisors[-1]
 
     monkeypatch.setattr(command, "_start_supervisor", slow_start)

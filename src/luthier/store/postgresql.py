@@ -67,8 +67,8 @@ def explain(error: DBAPIError, where: str, lock_timeout_s: float) -> LuthierErro
     return kind(f"{where}: {_EXPLANATIONS.get(code, '{said}').format(said=said, lock_timeout_s=lock_timeout_s)}")
 
 
-_PASSING = ("08", "40", "53", "55P03", "57P")
-"""What passes by itself: lost connections, conflicts, no room, locks, a server that restarts."""
+_PASSING = ("08", "40", "53300", "55P03", "57P")
+"""What passes by itself: lost connections, conflicts, too many connections, locks, a server that restarts."""
 
 
 _EXPLANATIONS = {

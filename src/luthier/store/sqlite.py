@@ -95,7 +95,7 @@ _EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
         StoreAwayError,
         "locked by another process for more than {lock_timeout_s:g} s; try again when that process has ended",
     ),
-    ("SQLITE_FULL", StoreAwayError, "the disk is full; make room and try again"),
+    ("SQLITE_FULL", StoreError, "the disk is full; make room and try again"),
     ("SQLITE_NOTADB", InvalidInputError, "not an SQLite database; name another file"),
     ("SQLITE_CORRUPT", StoreError, "the database is damaged ({said}); restore it from a copy, or name another file"),
     (
@@ -103,13 +103,9 @@ _EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
         StoreError,
         "read-only for you; change its permissions and those of its folder, or name another file",
     ),
-    ("SQLITE_CANTOPEN", StoreAwayError, "cannot be opened; check the permissions of the file and of its folder"),
+    ("SQLITE_CANTOPEN", StoreError, "cannot be opened; check the permissions of the file and of its folder"),
     ("SQLITE_PERM", StoreError, "access denied; check the permissions of the file and of its folder"),
-    (
-        "SQLITE_IOERR",
-        StoreAwayError,
-        "the file system failed ({said}); check the free space, quota and health of the disk",
-    ),
+    ("SQLITE_IOERR", StoreError, "the file system failed ({said}); check the free space, quota and health of the disk"),
 )
 
 
