@@ -78,8 +78,8 @@ class Blend:
         if len(self._surrogates) == 1:
             return 0.0  # nothing to compare with
         if self._is_binary:
-            chance = surrogate.chance(mean, deviation)
-            return float(np.mean(np.log(np.where(y > 0.5, chance, 1.0 - chance))))
+            log_chance = surrogate.log_chance(mean, deviation)
+            return float(np.mean(np.where(y > 0.5, log_chance, np.log1p(-np.exp(log_chance)))))
         miss = y - mean
         deviation = np.maximum(np.hypot(deviation, _LEAST_ERROR * np.sqrt(np.mean(miss * miss))), 1e-9)
         return float(np.mean(-0.5 * np.minimum(np.abs(miss) / deviation, _FARTHEST) ** 2 - np.log(deviation)))
@@ -97,11 +97,12 @@ class Blend:
 
     def log_chance(self, points: CachedPoints) -> FloatArray:
         """The log of the chance that a target is 1."""
-        total = np.zeros(len(points.units))
+        total = np.full(len(points.units), -np.inf)
         for weight, surrogate in self.active():
             mean, deviation, _ = surrogate.predict(points)
-            total += weight * surrogate.chance(mean, np.hypot(deviation, surrogate.noise()))
-        return np.log(total)
+            log_chance = surrogate.log_chance(mean, np.hypot(deviation, surrogate.noise()))
+            total = np.logaddexp(total, np.log(weight) + log_chance)
+        return total
 
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted."""

@@ -46,7 +46,7 @@ class GaussianProcessSearch:
         ordered = np.asarray(space.ordered, dtype=np.bool_)
         model = Ensemble(
             ordered,
-            lambda columns: (GaussianSurrogate(columns, kernel),),
+            lambda columns: (GaussianSurrogate(columns, kernel, least_chance=0.0),),
             acquisition,
             seed=seed,
             explores_when_stuck=False,

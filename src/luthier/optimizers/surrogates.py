@@ -1,5 +1,6 @@
 """Models of different kinds behind one interface, so that they can be compared and blended."""
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -12,8 +13,8 @@ from luthier.learn.kernels import BoolArray, Family, FloatArray
 from luthier.learn.points import IntArray, PointSet
 
 _LEAST_DEVIATION = 0.01
-_DOUBT = 0.02  # no chance is below that, or above 1 minus that
-_TREE_DOUBT = 0.05
+_LEAST_CHANCE = 0.02  # of several models none is certain: no chance is below that, or above 1 minus that
+_LEAST_TREE_CHANCE = 0.05  # the same for a forest
 
 
 class CachedPoints:
@@ -69,8 +70,8 @@ class Surrogate(Protocol):
         """The deviation of a single measurement from what is predicted."""
         ...
 
-    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-        """The chance of a 1, where targets are 0 or 1, given predictions of a measurement."""
+    def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The logarithm of the chance of a 1, where targets are 0 or 1, given predictions of a measurement."""
         ...
 
     def assume(self, x: FloatArray) -> None:
@@ -87,8 +88,8 @@ class GaussianSurrogate:
 
     most = 1_200
 
-    def __init__(self, ordered: BoolArray, family: Family) -> None:
-        self._process = GaussianProcess(ordered, family)
+    def __init__(self, ordered: BoolArray, family: Family, *, least_chance: float = _LEAST_CHANCE) -> None:
+        self._process, self._least_chance = GaussianProcess(ordered, family), least_chance
 
     def fit(self, data: Observations) -> None:
         """Choose the hyper-parameters, and take `data` for all that is known."""
@@ -112,12 +113,14 @@ class GaussianSurrogate:
         """The deviation of a single measurement from what is predicted."""
         return self._process.noise_deviation()
 
-    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-        """The chance of a 1 by least-squares classification (Rasmussen & Williams 2006, section 6.5)."""
-        from scipy.special import ndtr
+    def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The log chance of a 1 by least-squares classification (Rasmussen & Williams 2006, section 6.5)."""
+        from scipy.special import log_ndtr
 
-        chance = ndtr((mean - 0.5) / np.maximum(deviation, _LEAST_DEVIATION))
-        return np.asarray(_DOUBT + (1.0 - 2.0 * _DOUBT) * chance, dtype=np.float64)
+        log_chance = np.asarray(log_ndtr((mean - 0.5) / np.maximum(deviation, _LEAST_DEVIATION)), dtype=np.float64)
+        if self._least_chance == 0.0:
+            return log_chance
+        return np.logaddexp(math.log(self._least_chance), math.log1p(-2.0 * self._least_chance) + log_chance)
 
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted."""
@@ -161,10 +164,10 @@ class ForestSurrogate:
         """Nothing: what trees cannot explain is in their deviation."""
         return 0.0
 
-    def chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-        """The chance of a 1: the mean, never quite certain."""
+    def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The log chance of a 1: the mean, never quite certain."""
         del deviation
-        return _TREE_DOUBT + (1.0 - 2.0 * _TREE_DOUBT) * mean
+        return np.log(_LEAST_TREE_CHANCE + (1.0 - 2.0 * _LEAST_TREE_CHANCE) * mean)
 
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted; the trees stay as they are."""
