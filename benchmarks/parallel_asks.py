@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import tables
+from luthier.arrays import FloatArray
 from luthier.learn.gaussian_process import Observations
 from luthier.learn.linear import cholesky
 from luthier.optimizers import make_optimizer
@@ -27,8 +28,6 @@ from luthier.optimizers.model_search import ModelSearch
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate
 from luthier.space import Choice, Integer, Space
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
-
-FloatArray = npt.NDArray[np.float64]
 
 BATCHES = (2, 4, 8)
 TABLES = ("openatom/water_128n", "postgresql/8.3.0", "convolution/MI250X", "kripke/16n_12000:pkg_limit_w=100")

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.designs import DESIGNS, factorial, latin_hypercube
 from luthier.designs.candidates import squared_distances
 from luthier.designs.minimax import covering_radius
 from luthier.designs.statistical import Knowledge
-from luthier.space import Choice, FloatArray, Integer, Parameter, Real, Space
+from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.trial import Config
 
 SPACES = {

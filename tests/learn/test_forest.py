@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from luthier.arrays import FloatArray
 from luthier.learn.forest import Forest
-from luthier.learn.points import FloatArray, PointSet
+from luthier.learn.points import PointSet
 
 MIXED = np.array([True, False, True])
 

@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.learn.evidence import Evidence, weak_prior
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
-from luthier.learn.kernels import Family, FloatArray, Hyperparameters, Kernel
+from luthier.learn.kernels import Family, Hyperparameters, Kernel
 from luthier.learn.linear import cholesky
 from luthier.learn.points import PointSet
 

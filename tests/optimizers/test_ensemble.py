@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.errors import InvalidInputError
 from luthier.learn.gaussian_process import Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.optimizers.ensemble import Ensemble
 from luthier.optimizers.history import History
 from luthier.optimizers.registry import make_optimizer

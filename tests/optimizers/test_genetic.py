@@ -3,9 +3,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from luthier.arrays import FloatArray
 from luthier.optimizers.contract import measured, unmeasured
 from luthier.optimizers.genetic import GeneticSearch, one_point, roulette, tournament, two_point
-from luthier.space import Choice, FloatArray, Integer, Space
+from luthier.space import Choice, Integer, Space
 from luthier.trial import Config, Failed, Value
 
 SPACE = Space(Integer("a", 0, 19), Integer("b", 0, 19), Integer("c", 0, 19))

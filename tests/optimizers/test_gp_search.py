@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 from luthier.optimizers import make_optimizer
 from luthier.optimizers.acquisition import log_expected_improvement
 from luthier.optimizers.contract import measured, unmeasured

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
-from luthier.learn.kernels import FloatArray
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.optimizers.contract import measured, unmeasured
 from luthier.optimizers.simplex import Field

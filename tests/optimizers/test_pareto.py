@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
-from luthier.learn.kernels import FloatArray
 from luthier.optimizers import make_optimizer
 from luthier.optimizers.contract import SPACES, Life, measured, unmeasured, value_at
 from luthier.optimizers.friendly import optimizer

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.errors import SpaceError
-from luthier.space import Choice, FloatArray, Integer, Parameter, Real, Space
+from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.space.boxes import Problem
 from luthier.space.constraints import parse_constraint
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from luthier.space import BoolArray, FloatArray, Space
+from luthier.arrays import BoolArray, FloatArray
+from luthier.space import Space
 from luthier.trial import Config
 
 MOST_CANDIDATES = 5_000

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import FloatArray, IntArray
 from luthier.designs.candidates import MOST_CANDIDATES, completed, distinct, leaves_no_choice
-from luthier.space import FloatArray, Parameter, Space
+from luthier.space import Parameter, Space
 from luthier.trial import Config
 
 
@@ -45,7 +45,7 @@ def _add_level(space: Space, levels: list[int]) -> bool:
     return True
 
 
-def _values(parameter: Parameter, levels: int, order: npt.NDArray[np.int64]) -> FloatArray:
+def _values(parameter: Parameter, levels: int, order: IntArray) -> FloatArray:
     """The codes of so many levels: evenly spaced from end to end, or some of the categories."""
     if not parameter.ordered:
         return np.sort(order[:levels]).astype(np.float64)

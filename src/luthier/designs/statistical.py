@@ -6,9 +6,10 @@ correlated by 1/e.
 
 import numpy as np
 
+from luthier.arrays import FloatArray
 from luthier.designs.candidates import MOST_CHOSEN, candidate_codes, completed, leaves_no_choice
 from luthier.learn.kernels import Hyperparameters, Kernel
-from luthier.space import FloatArray, Space
+from luthier.space import Space
 from luthier.trial import Config
 
 _LENGTH = 0.5

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luthier.learn.kernels import FloatArray, Hyperparameters, Kernel
+from luthier.arrays import FloatArray
+from luthier.learn.kernels import Hyperparameters, Kernel
 from luthier.learn.linear import cholesky, inverse_from_cholesky, solve_cholesky
 
 _SIGNAL_MEDIAN, _SIGNAL_SPREAD = 1.0, 1.0

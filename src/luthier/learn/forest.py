@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from luthier.learn.kernels import BoolArray, FloatArray
-from luthier.learn.points import IntArray, PointSet
+from luthier.arrays import BoolArray, FloatArray, IntArray
+from luthier.learn.points import PointSet
 
 _DEEPEST = 64
 _AT_ONCE = 8_192  # points looked up together, over all trees: few enough for the processor's cache

@@ -7,8 +7,9 @@ from itertools import count
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.evidence import Evidence, constant_mean, most_probable, weak_prior
-from luthier.learn.kernels import BoolArray, Family, FloatArray, Hyperparameters, Kernel
+from luthier.learn.kernels import Family, Hyperparameters, Kernel
 from luthier.learn.linear import (
     cholesky,
     inverse_from_cholesky,

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 
 REPLICATES = 30
 """How many bootstrap samples an interval rests on."""
@@ -101,5 +101,5 @@ def with_uncertainty(
     return Interval(value, np.minimum(low, value), np.maximum(high, value))
 
 
-def _rows(data: Observations, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Observations:
+def _rows(data: Observations, rows: IntArray) -> Observations:
     return replace(data, x=data.x[rows], y=data.y[rows], share=data.share[rows], error=data.error[rows])

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 
 _JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 

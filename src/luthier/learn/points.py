@@ -1,13 +1,10 @@
 """Points that models are asked about again and again, and what repeats among them: a grid has few values a column."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.intp]
+from luthier.arrays import FloatArray, IntArray
 
 _MANY = 500  # points, from which on it pays to look for equal ones
 _REPEATS = 2  # so many points must share a combination, on average, for a table of combinations to pay

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
-from luthier.learn.points import IntArray
 from luthier.learn.scatter import scatter_of
 
 _MOST = 300  # of more configurations, repeats tell enough, and this would be slow

@@ -5,9 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from luthier.arrays import FloatArray
 
 _LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
 _KAPPA = 1.96

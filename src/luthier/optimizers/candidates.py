@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from luthier.learn.kernels import BoolArray, FloatArray
+from luthier.arrays import BoolArray, FloatArray
 from luthier.optimizers.history import History
 from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Space

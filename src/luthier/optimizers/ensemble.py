@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.exploration import Exploration, explains_nothing
 from luthier.optimizers.history import History

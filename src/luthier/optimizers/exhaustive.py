@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import IntArray
 from luthier.errors import InvalidInputError
 from luthier.optimizers.history import History
 from luthier.space import Space
@@ -28,7 +28,7 @@ class ExhaustiveSearch:
             )
         self._history = History(space)
         self._size, self._seed, self._shuffled = space.size, seed, shuffled
-        self._order: npt.NDArray[np.intp] | None = None
+        self._order: IntArray | None = None
         self._first = 0  # everything before it in the order has been told
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:

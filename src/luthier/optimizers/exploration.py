@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.optimizers.surrogates import CachedPoints
 
 _BY_CHANCE = 2.0  # observations: of n, a model may explain so many out of n of the variance by chance

@@ -4,19 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
 from luthier.optimizers.history import History
 from luthier.optimizers.option_checks import check_count, check_known, check_share
 from luthier.optimizers.start import Start, start_size
 from luthier.optimizers.vicinity import nearest_free, step
-from luthier.space import FloatArray, Space
+from luthier.space import Space
 from luthier.trial import Config, Trial
 
 Selection: TypeAlias = Literal["tournament", "roulette"]
 Crossover: TypeAlias = Literal["one-point", "two-point"]
-IntArray: TypeAlias = npt.NDArray[np.intp]
 
 _TRIES = 10
 

@@ -4,13 +4,11 @@ import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
 from luthier.space import Space
 from luthier.trial import Config, Trial
-
-FloatArray = npt.NDArray[np.float64]
 
 _GROWTH = 5  # a snapshot is taken when one in so many trials is new
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 
 _ROOT_2_PI = math.sqrt(2.0 * math.pi)
 _LEAST = 1e-300  # below, the deviation alone decides: where nothing seems to be gained, learn

@@ -5,10 +5,11 @@ from functools import partial
 
 import numpy as np
 
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
 from luthier.optimizers.option_checks import check_share
 from luthier.optimizers.simplex import Conversation, Course, Field, Wish
-from luthier.space import FloatArray, Space
+from luthier.space import Space
 from luthier.trial import Config, Trial
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.errors import InvalidInputError
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.learn.linear import one_thread
 from luthier.learn.points import PointSet
 from luthier.optimizers.candidates import WHOLE_LIMIT, neighbourhood

@@ -6,8 +6,9 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, Family, FloatArray
+from luthier.learn.kernels import Family
 
 
 class Scale(Protocol):

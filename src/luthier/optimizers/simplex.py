@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from luthier.arrays import FloatArray
 from luthier.optimizers.history import History
 from luthier.optimizers.vicinity import adjacent, nearest_free
-from luthier.space import FloatArray, Parameter, Space
+from luthier.space import Parameter, Space
 from luthier.trial import Config, Trial
 
 _CLOSE = 0.005  # continuous coordinates nearer than this share of their range coincide

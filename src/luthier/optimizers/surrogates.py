@@ -7,10 +7,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.learn.forest import Forest
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, Family, FloatArray
-from luthier.learn.points import IntArray, PointSet
+from luthier.learn.kernels import Family
+from luthier.learn.points import PointSet
 
 _LEAST_DEVIATION = 0.01
 _LEAST_CHANCE = 0.02  # of several models none is certain: no chance is below that, or above 1 minus that

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.trial import Estimate, Lost, Pruned, TimedOut, Trial
 
 _PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all configurations is worth

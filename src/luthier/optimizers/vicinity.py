@@ -9,7 +9,8 @@ from collections.abc import Sequence, Set
 
 import numpy as np
 
-from luthier.space import BoolArray, FloatArray, Parameter, Space
+from luthier.arrays import BoolArray, FloatArray
+from luthier.space import Parameter, Space
 from luthier.trial import Config
 
 FINE = 20

@@ -11,11 +11,9 @@ from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from luthier.arrays import FloatArray
 from luthier.errors import SpaceError
-
-FloatArray: TypeAlias = NDArray[np.float64]
 
 # Beyond these, neighbouring cells of the unit interval can no longer be told apart in double precision.
 LARGEST_SIZE = 2**50

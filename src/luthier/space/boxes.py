@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from luthier.space.axes import FloatArray
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.space.constraints import Constraint
-from luthier.space.expressions import BoolArray, Columns
+from luthier.space.expressions import Columns
 from luthier.space.parameters import Parameter
 
-Rows: TypeAlias = NDArray[np.intp] | BoolArray
+Rows: TypeAlias = IntArray | BoolArray
 
 _NARROWEST = 1e-9
 _STAGES = (64, 512, 4096)

@@ -6,11 +6,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from luthier.arrays import BoolArray
 from luthier.errors import SpaceError
 from luthier.space.arguments import is_quantity
 from luthier.space.expressions import (
     Absolute,
-    BoolArray,
     Columns,
     Comparison,
     Constant,

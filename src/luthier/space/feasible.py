@@ -9,15 +9,12 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from luthier.arrays import FloatArray, IntArray
 from luthier.errors import SpaceError
-from luthier.space.axes import FloatArray
 from luthier.space.boxes import Frontier, Problem, dive, explore, spread
 from luthier.space.constraints import Constraint
 from luthier.space.parameters import Parameter
-
-IntArray: TypeAlias = NDArray[np.int64]
 
 LARGEST_LISTING = 2_000_000
 """Groups of up to so many combinations are listed, and counted exactly."""

@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from luthier.arrays import FloatArray
 from luthier.errors import SpaceError
 from luthier.space.arguments import (
     Scale,
@@ -24,7 +25,6 @@ from luthier.space.arguments import (
 from luthier.space.axes import (
     Axis,
     Continuous,
-    FloatArray,
     Grid,
     cell_centres,
     cells_at,

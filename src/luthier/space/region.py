@@ -6,10 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.errors import SpaceError
-from luthier.space.axes import FloatArray
 from luthier.space.constraints import Constraint
-from luthier.space.expressions import BoolArray
 from luthier.space.feasible import Group, SearchedGroup, make_groups
 from luthier.space.parameters import Parameter
 from luthier.trial import Value
@@ -54,7 +53,7 @@ class Region:
             codes[: len(drawn), group.positions] = drawn
         return codes
 
-    def at(self, numbers: NDArray[np.int64] | NDArray[np.object_]) -> FloatArray:
+    def at(self, numbers: IntArray | NDArray[np.object_]) -> FloatArray:
         """The rows with some numbers, which are of mixed radix: the first group counts most."""
         codes = np.empty((len(numbers), len(self._parameters)))
         rest = numbers

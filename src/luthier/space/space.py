@@ -6,10 +6,9 @@ from typing import cast
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.errors import SpaceError
-from luthier.space.axes import FloatArray
 from luthier.space.constraints import parse_constraint
-from luthier.space.expressions import BoolArray
 from luthier.space.feasible import LARGEST_LISTING
 from luthier.space.parameters import Choice, Integer, Parameter, Real
 from luthier.space.region import Region
