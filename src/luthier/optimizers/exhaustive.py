@@ -17,7 +17,7 @@ class ExhaustiveSearch:
     """Suggests every configuration of a finite space in the order of its grid, or `shuffled`."""
 
     def __init__(self, space: Space, *, seed: int, budget: int | None = None, shuffled: bool = False) -> None:
-        del budget  # every optimizer is told; this one goes through everything
+        del budget  # every optimizer gets it; this one goes through everything
         if space.size is None:
             raise InvalidInputError(
                 "optimizer exhaustive: the space cannot be counted; give each Real a step, or use 'auto'"

@@ -1,22 +1,32 @@
-"""The loop every search by model shares: a design first, then whatever the model finds most promising."""
+"""What all searches by model share: a design first, then whatever the model finds most promising."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from luthier.designs import Design, latin_hypercube
+from luthier.designs import DESIGNS, Design, latin_hypercube
 from luthier.learn.linear import one_thread
+from luthier.optimizers.acquisition import ACQUISITIONS
 from luthier.optimizers.candidates import WHOLE_LIMIT, Candidates, Model, Pool, WholeGrid
 from luthier.optimizers.history import History
+from luthier.optimizers.option_checks import check_count, check_known
 from luthier.optimizers.start import Start
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
 
+def check_options(optimizer: str, initial: object, design: str, acquisition: str) -> None:
+    """Check the options that searches by model have in common."""
+    if initial is not None:
+        check_count(optimizer, "initial", initial, 1)
+    check_known(optimizer, "design", design, DESIGNS)
+    check_known(optimizer, "acquisition", acquisition, ACQUISITIONS)
+
+
 class ModelSearch:
     """Starts with a `design` of `initial` points, then takes the most promising configurations of `model`.
 
-    Whatever has been told counts towards `initial`. Running configurations are assumed to end as predicted, and all
+    Trials that were told before count towards `initial`. Running configurations are assumed to end as predicted. All
     suggestions of one ask share one fit.
     """
 

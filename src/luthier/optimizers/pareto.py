@@ -13,7 +13,7 @@ from luthier.learn.linear import one_thread
 from luthier.learn.points import PointSet
 from luthier.optimizers.candidates import WHOLE_LIMIT, neighbourhood
 from luthier.optimizers.front import values_of
-from luthier.optimizers.gp import GaussianProcessSearch
+from luthier.optimizers.gp import gaussian_process_search
 from luthier.optimizers.history import History
 from luthier.optimizers.hypervolume import Prediction, log_expected_hypervolume_improvement
 from luthier.optimizers.start import Start, start_size
@@ -33,13 +33,13 @@ class ParetoSearch:
 
     Every objective has a Gaussian process of its own, on a linear or logarithmic scale, whichever predicts better;
     volumes are measured on the linear one. Running configurations are assumed to end as predicted. While no trial has
-    more than one objective, this is `GaussianProcessSearch`.
+    more than one objective, this is the search `gp`.
     """
 
     most_objectives = 3
 
     def __init__(self, space: Space, *, seed: int, budget: int | None = None) -> None:
-        self._single = GaussianProcessSearch(space, seed=seed, budget=budget)
+        self._single = gaussian_process_search(space, seed=seed, budget=budget)
         self._history = History(space)
         self._seed, self._budget = seed, budget
         self._start: Start | None = None

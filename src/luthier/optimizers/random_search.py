@@ -11,7 +11,7 @@ class RandomSearch:
     """Suggests configurations drawn uniformly from those that are left."""
 
     def __init__(self, space: Space, *, seed: int, budget: int | None = None) -> None:
-        del budget  # every optimizer is told; this one needs no plan
+        del budget  # every optimizer gets it; this one does not need it
         self._history = History(space)
         self._seed = seed
 
