@@ -234,12 +234,12 @@ def test_a_new_fit_depends_on_the_data_alone() -> None:
     x, grid = points(180, seed=1), points(30, seed=2)
     data = Observations.single(x, bowl(x))
     fresh, used = GaussianProcess(MIXED), GaussianProcess(MIXED)
-    fresh.fit(data, anew=True)
+    fresh.fit(data, from_prior=True)
     used.fit(Observations.single(x[:20], np.arange(20.0)))
-    used.fit(data, anew=True)
+    used.fit(data, from_prior=True)
     np.testing.assert_array_equal(used.hyper.to_log(), fresh.hyper.to_log())
     np.testing.assert_array_equal(used.predict(grid), fresh.predict(grid))
-    used.fit(Observations.single(x, np.ones(180)), anew=True)
+    used.fit(Observations.single(x, np.ones(180)), from_prior=True)
     np.testing.assert_array_equal(used.hyper.to_log(), GaussianProcess(MIXED).hyper.to_log())
 
 

@@ -15,8 +15,8 @@ def factorial(space: Space, count: int, rng: np.random.Generator) -> list[Config
     """Combinations of levels: the two ends of every parameter, then evenly spaced values between as `count` grows.
 
     The levels are as few as give `count` valid combinations. Where they give more, a balanced fraction is taken: every
-    level of a parameter equally often, and combinations that differ in many parameters. Constraints that leave too few
-    combinations are made up for by random draws.
+    level of a parameter equally often, and combinations that differ in many parameters. If constraints leave too few
+    combinations, random configurations are added.
     """
     if leaves_no_choice(space, count):
         return space.sample(max(count, 0), rng)
@@ -46,7 +46,7 @@ def _add_level(space: Space, levels: list[int]) -> bool:
 
 
 def _values(parameter: Parameter, levels: int, order: IntArray) -> FloatArray:
-    """The codes of so many levels: evenly spaced from end to end, or some of the categories."""
+    """The codes of `levels` levels: evenly spaced from end to end, or some of the categories."""
     if not parameter.ordered:
         return np.sort(order[:levels]).astype(np.float64)
     if parameter.size is None:

@@ -1,4 +1,4 @@
-"""The design no configuration is far from."""
+"""The design that has a point near every configuration."""
 
 import numpy as np
 
@@ -23,8 +23,8 @@ def minimax(space: Space, count: int, rng: np.random.Generator) -> list[Config]:
     """Minimises the largest distance from a configuration to the design (Johnson et al. 1990, definition 1).
 
     From several starts, one of them by the farthest-point rule, which is within a factor of two of the best (Gonzalez
-    1985), each point moves to the middle of those nearest to it as long as that helps. A large space is judged by a
-    sample.
+    1985), each point moves to the middle of those nearest to it as long as that helps. For a large space
+    a sample is used.
     """
     if leaves_no_choice(space, count):
         return space.sample(max(count, 0), rng)
@@ -54,11 +54,6 @@ def _settled(units: FloatArray, ordered: BoolArray, chosen: IntArray) -> tuple[t
 def _nearness(units: FloatArray, ordered: BoolArray, chosen: IntArray) -> tuple[float, float]:
     squares = squared_distances(ordered, units[chosen], units).min(axis=0)
     return round(float(squares.max()), 9), round(float(squares.mean()), 9)
-
-
-def covering_radius(ordered: BoolArray, points: FloatArray, design: FloatArray) -> float:
-    """The largest distance from a point to the nearest one of the design, both in the unit cube."""
-    return float(np.sqrt(squared_distances(ordered, design, points).min(axis=0).max()))
 
 
 def _farthest_points(units: FloatArray, ordered: BoolArray, count: int, rng: np.random.Generator) -> IntArray:

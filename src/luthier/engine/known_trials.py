@@ -1,4 +1,4 @@
-"""What the runs of a search have shown so far, kept up to date run by run."""
+"""The trials of a search with their estimates, updated run by run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ class KnownTrials:
         self.trials.append(Trial(config, (), None))
 
     def learn(self, run: Run, runs: Sequence[Run]) -> Sequence[int]:
-        """Take in a run that has ended, the latest of `runs`; return the numbers of the trials that changed."""
+        """Learn from a run that has ended, the latest of `runs`; return the numbers of the trials that changed."""
         number, outcome = run.trial, self._level.take_out(run, self._experiment.goal)
         if outcome is None:
             return []
@@ -41,16 +41,16 @@ class KnownTrials:
         changed = [number]
         if trial.estimate is not None and trial.estimate.count > 1:
             self.repeats[number] = completed_values(trial)
-            changed += self._estimated_anew(number)
+            changed += self._update_estimator(number)
         if number == 0 and self._experiment.sentinels:
-            changed = self._levelled_anew(runs) or changed
+            changed = self._update_level(runs) or changed
         self.best = self._best_after(changed)
         return changed
 
-    def _estimated_anew(self, last: int) -> list[int]:
-        """Judge every configuration with repeats anew if they now ask for another estimator; return which, but `last`.
+    def _update_estimator(self, last: int) -> list[int]:
+        """Estimate all configurations with repeats again if another estimator suits them now; return which, but `last`.
 
-        `last` is judged anew as well.
+        `last` is estimated again as well.
         """
         estimator = estimator_of(self._experiment, list(self.repeats.values()))
         if estimator == self.estimator:
@@ -60,8 +60,8 @@ class KnownTrials:
             self.trials[number] = estimated(self.trials[number], estimator)
         return [number for number in self.repeats if number != last]
 
-    def _levelled_anew(self, runs: Sequence[Run]) -> list[int]:
-        """Take the machine's level out of every run if it is now known to have been another; return what changed."""
+    def _update_level(self, runs: Sequence[Run]) -> list[int]:
+        """Correct every run by the machine's level if the estimate of that has changed; return which trials changed."""
         level = search_level(runs)
         if level == self._level:
             return []
@@ -72,7 +72,7 @@ class KnownTrials:
         return [number for number, trial in enumerate(self.trials) if trial.outcomes]
 
     def _best_after(self, changed: Sequence[int]) -> int | None:
-        """The best trial, looking at all of them only if the one that led has changed."""
+        """The best trial; all of them are compared only if the best one has changed."""
         if self.best in changed:
             return best_of(self.trials)
         candidates = [number for number in (self.best, *changed) if number is not None]

@@ -15,10 +15,10 @@ from luthier.spec import Experiment
 from luthier.trial import Config, Lost, Purpose, Run, Trial
 
 HOPELESS = 10
-"""So many configurations without a single number, and the search is given up: the mistake is elsewhere."""
+"""The search ends after this many configurations without a single number: something else is wrong."""
 
 MOST_LOSSES = 2
-"""A configuration whose run was lost says nothing; it is tried again, but not for ever."""
+"""How often a configuration is tried again after its run was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Order:
 class Plan:
     """Takes an experiment from its default through the search to the verification.
 
-    Feed it every event in order: `submitted` when an order was carried out, `finished` when a run ended. Because
-    nothing else influences it, playing the stored events to a new plan (`replay`) leads to the same state and the
-    same next orders. The optimizer is told what happened and asked nothing again.
+    Call `submitted` when an order was carried out and `finished` when a run ended, in the order of these events.
+    Nothing else influences the plan, so replaying the stored events in a new one (`replay`) leads to the same state
+    and the same next orders. A replay tells the optimizer what happened and does not ask it.
     """
 
     def __init__(self, experiment: Experiment, optimizer: Optimizer, *, stop: Stop, resample: Resample) -> None:
@@ -59,7 +59,7 @@ class Plan:
 
     @property
     def running(self) -> Sequence[Run]:
-        """The runs under way."""
+        """The runs that have not ended."""
         return list(self._running.values())
 
     @property
@@ -83,7 +83,7 @@ class Plan:
         return "verify" if self.ending is not None else "search" if self._runs else "default"
 
     def progress(self, elapsed_s: float, planned: Sequence[Order] = ()) -> Progress:
-        """What rules may know of the search; with `planned`, as if these orders were submitted."""
+        """What rules may know of the search; `planned` orders count as submitted."""
         new = [Trial(order.config, (), None) for order in planned if order.trial >= len(self._known.trials)]
         return Progress(
             trials=[*self._known.trials, *new] if new else self._known.trials,
@@ -98,7 +98,7 @@ class Plan:
     def orders(self, free: int, elapsed_s: float) -> list[Order]:
         """The runs to start now in up to `free` slots, to be submitted in this order.
 
-        There are fewer when something has to end first. None at all while nothing runs means that all is done.
+        There are fewer when a run has to end first. An empty list while nothing runs means that the experiment is done.
         """
         orders = self._search_orders(free, elapsed_s) if self.ending is None else []
         if orders or self.ending is None or free < 1:
@@ -131,7 +131,7 @@ class Plan:
             self._learn(run)
 
     def replay(self, runs: Sequence[Run]) -> None:
-        """Take in a stored history, event by event; the optimizer is told, and not asked."""
+        """Learn a stored history, event by event; the optimizer is told, and not asked."""
         ended = [(run.finish_order, run) for run in runs if run.finish_order is not None]
         for order, run in sorted([*((run.submit_order, run) for run in runs), *ended], key=lambda event: event[0]):
             if order == run.finish_order:
@@ -153,7 +153,7 @@ class Plan:
             elif repeats:
                 orders.append(self._repeat(repeats.pop(0)))
             else:
-                if suggested is None:  # one question for all slots; what a rule leaves unused is asked for again
+                if suggested is None:  # one ask for all slots; unused suggestions are asked for again later
                     suggested = self._suggestions(free - len(orders), orders, len(progress.trials) - 1)
                 if suggested:
                     orders.append(Order("search", suggested.pop(0), len(progress.trials)))
@@ -185,7 +185,7 @@ class Plan:
         return first + list(self._optimizer.ask(count - len(first), [*busy, *first]) if len(first) < count else [])
 
     def _next_of_verification(self) -> Order | None:
-        """One run at a time, so that the two do not disturb each other; a front has no winner to verify."""
+        """One run at a time, so that the two do not disturb each other; a Pareto front has no winner to verify."""
         if self._running or self.experiment.further:
             return None
         winner = self._choose_winner()
@@ -195,7 +195,7 @@ class Plan:
         return None if number is None else Order("verify", self._known.trials[number].config, number)
 
     def _choose_winner(self) -> int | None:
-        """The best of the search by what it is expected to give, chosen once nothing of the search runs any more."""
+        """The trial with the best expected value, chosen when no run of the search is left."""
         if self._winner is None:
             known, several = self._known, self.experiment.further
             self._winner = known.best if several else winner_of(self.experiment.space, known.trials, known.estimator)
@@ -219,7 +219,7 @@ class Plan:
         self._ask_for_repeats(run.trial)
 
     def _ask_for_repeats(self, last: int) -> None:
-        """Ask about what was measured last and about the best one; initial draws come first, and once each."""
+        """Ask the rule about the last trial and the best one; initial draws come first, with one run each."""
         progress = self.progress(0.0)
         if len(self._known.trials) < progress.initial:
             return
@@ -233,7 +233,7 @@ class Plan:
 
 
 def _sentinel_is_due(every: int, steps: Sequence[int]) -> bool:
-    """Whether it is time to look at the default again."""
+    """Whether the default should be measured again."""
     return every > 0 and 0 not in steps[-every:]
 
 

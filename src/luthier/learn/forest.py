@@ -43,7 +43,7 @@ class Forest:
     def grow(self, x: FloatArray, y: FloatArray) -> None:
         """Grow new trees from targets `y` at the rows of `x`, and fill their leaves with them.
 
-        The trees depend on `x` and `y` alone: what is drawn is drawn from the number of observations.
+        The trees depend only on `x` and `y`: the random numbers are seeded by the number of observations.
         """
         n, rng = len(y), np.random.default_rng(len(y))
         self._x, self._y, self._grown = x, y, x
@@ -64,7 +64,7 @@ class Forest:
         self._weigh()
 
     def fill(self, x: FloatArray, y: FloatArray) -> None:
-        """Take targets `y` at the rows of `x` for all that is known; the trees stay as they are.
+        """Replace all known data by targets `y` at the rows of `x`; the trees stay as they are.
 
         An observation the trees were grown from counts in each of them as often as it was drawn, another one once.
         """
@@ -76,7 +76,7 @@ class Forest:
         self._weigh()
 
     def add(self, x: FloatArray, y: FloatArray) -> None:
-        """Let targets `y` at the rows of `x` fall into the leaves; `remove_after` takes them back."""
+        """Add targets `y` at the rows of `x` to the leaves; `remove_after` removes them."""
         self._add(len(self._x), x, np.ones((self.trees, len(x))))
         self._y = np.concatenate((self._y, y))
         self._weigh()
@@ -134,7 +134,7 @@ class Forest:
         """The leaf of every row of `x` in every tree, an array (trees, rows); good until `generation` changes."""
         rows = np.arange(len(x))
         values, first = np.ascontiguousarray(x.T).ravel(), self._column * len(x)
-        # To the right goes what is above the cut or, where categories are parted, below it; nothing is beyond a leaf's.
+        # Values above the cut go right; so do those below it where one category is separated. A leaf has no cut.
         below = np.where(self._ordered[self._column] | np.isinf(self._cut), -np.inf, self._cut)
         leaves = np.empty((self.trees, len(x)), dtype=np.intp)
         together = max(1, _AT_ONCE // max(len(x), 1))
@@ -161,7 +161,7 @@ class Forest:
     def _leaves_by_tables(self, values: Sequence[FloatArray], which: Sequence[IntArray]) -> IntArray:
         """`leaves` of the points whose value in column c is `values[c][which[c]]`.
 
-        A table has the leaves that a value leaves open, a bit for each; what all columns leave open is a single leaf.
+        A table has for each value the leaves it may lead to, a bit for each; only one leaf has its bit in every column.
         (The bits are those of Lucchese et al. 2015, who keep more of them and take the first.)
         """
         column = np.repeat(np.arange(len(values)), [len(own) for own in values])
@@ -216,7 +216,7 @@ class Forest:
 
 
 def _agreeing(first: FloatArray, second: FloatArray) -> int:
-    """How many rows are the same from the beginning on."""
+    """How many rows at the beginning are the same."""
     known = min(len(first), len(second))
     same = np.all(first[:known] == second[:known], axis=1)
     return known if same.all() else int(np.argmin(same))
@@ -241,7 +241,7 @@ def _random_cuts(
 
 
 def _explained(is_left: BoolArray, targets: FloatArray, starts: IntArray, counts: IntArray) -> FloatArray:
-    """How much of the targets' squares each cut explains, per node and column; minus infinity if it parts nothing."""
+    """How much of the targets' squares each cut explains, per node and column; -inf if it separates nothing."""
     lefts = np.add.reduceat(is_left, starts, dtype=np.float64)
     rights = counts[:, None] - lefts
     sums = np.add.reduceat(is_left * targets[:, None], starts)

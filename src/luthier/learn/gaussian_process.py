@@ -20,9 +20,9 @@ from luthier.learn.linear import (
 from luthier.learn.points import PointSet
 
 _FIT_POINTS = 500
-_ROUGH_FIT_POINTS = 150  # a fit to more points starts from a fit to so many of them
+_ROUGH_FIT_POINTS = 150  # a fit to more points starts with a fit to this many of them
 _COLD_ITERATIONS, _WARM_ITERATIONS = 50, 20
-_FAR = 10.0  # a target this many deviations away means that the scale was learnt from something else
+_FAR = 10.0  # deviations: a target farther away does not fit the scale, which is then computed again
 _SMALLEST_VARIANCE = 1e-12
 _BLOCK = 8  # rows of the Cholesky factor computed together
 _AT_ONCE = 32_768  # covariances computed together: few enough for the processor's cache
@@ -30,7 +30,7 @@ _AT_ONCE = 32_768  # covariances computed together: few enough for the processor
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Targets at points of the unit cube and how far each is to be trusted.
+    """Targets at points of the unit cube, and how reliable each of them is.
 
     The variance of a target is its `share` of the noise that is fitted (1 for a single measurement) plus the square of
     its own `error`, in the unit of the targets (0 for a single measurement).
@@ -83,9 +83,9 @@ class _Scale:
 class GaussianProcess:
     """A constant mean plus a stationary process plus noise; `fit` or `condition` it first, then ask for predictions.
 
-    To append observations is cheap: the rows of the Cholesky factor that stand before them are kept. Rows are computed
-    in blocks of fixed size, so that predictions depend on the hyper-parameters and the observations to the last bit,
-    and not on how many of the observations were known at an earlier call.
+    Appending observations is cheap: the rows of the Cholesky factor before them are kept. Rows are computed in blocks
+    of fixed size, so that predictions depend, to the last bit, only on the hyper-parameters and the observations, and
+    not on how many of these were known at an earlier call.
     """
 
     def __init__(self, ordered: BoolArray, family: Family = "matern52") -> None:
@@ -107,24 +107,24 @@ class GaussianProcess:
         self._y = self._weights = np.empty(0)
         self._best_assumed = math.inf
 
-    def fit(self, data: Observations, *, anew: bool = False) -> None:
+    def fit(self, data: Observations, *, from_prior: bool = False) -> None:
         """Find the most probable hyper-parameters for `data`, and condition on it.
 
-        The search for them starts from those of the last fit or, if `anew`, from the prior: then the result depends on
-        `data` alone.
+        The search for them starts from those of the last fit or, if `from_prior`, from the prior: then the result
+        depends on `data` only.
         """
         self._scale = self._fit_scale = _Scale.of(data.y)
         if len(data.y) > 1 and np.ptp(self._scale.inward(data.y)) > 0.0:
-            start = None if anew or not self._is_fitted else self.hyper
+            start = None if from_prior or not self._is_fitted else self.hyper
             self.hyper = _most_probable(self.kernel, data, self._scale, start)
-        elif anew:
+        elif from_prior:
             self.hyper = Hyperparameters.from_log(weak_prior(self.kernel).centre)
         self._is_fitted = True
         self._forget_all()
         self.condition(data)
 
     def condition(self, data: Observations) -> None:
-        """Take `data` for all that is known; the hyper-parameters stay as they are."""
+        """Replace all known data by `data`; the hyper-parameters stay as they are."""
         self.forget_assumed()
         self._scale = self._fit_scale
         if not np.all(np.abs(self._scale.inward(data.y)) < _FAR):
@@ -190,14 +190,14 @@ class GaussianProcess:
         """
         if len(x) == 0:
             return
-        # What is assumed leaves the mean as it is, so that the measured points alone decide.
+        # Assumed points do not change the mean: the measured points decide.
         away = self.kernel.correlation(self.hyper, self.x[: len(self._y)], x).T @ self._weights
         self._best_assumed = min(self._best_assumed, self.mean + self.hyper.signal * float(away.min()))
         self._append(x, np.full(len(x), self.hyper.signal + self.hyper.noise), [len(self.x) + len(x)])
         self.whitened = np.concatenate((self.whitened, np.zeros(len(x))))
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         self._truncate(len(self._y))
         self._best_assumed = math.inf
 
@@ -218,14 +218,14 @@ class GaussianProcess:
         return float(self._scale.deviations_outward(np.sqrt([self.hyper.noise]))[0])
 
     def incumbent_standard(self) -> float:
-        """The lowest predicted mean at the points observed or assumed, on the inner scale: no lucky run is in it."""
+        """The lowest predicted mean at the points observed or assumed, on the inner scale; no lucky run counts."""
         noise = self._diagonal[: len(self._y)] - self.hyper.signal
         return min(float(np.min(self._y - noise * self._weights)), self._best_assumed)
 
     def without_error(self, data: Observations) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of each target of `data`, learnt last, without its own error, in the unit of the targets.
+        """Mean and deviation of each target of `data` (known last) without its own error, in the unit of the targets.
 
-        The fitted noise stays in: here it is taken for a part of the function.
+        The fitted noise stays in: here it counts as a part of the function.
         """
         own = self._scale.deviations_inward(data.error)
         return self.to_targets(*self._without(own * own))
@@ -273,7 +273,7 @@ class GaussianProcess:
 
 
 def _most_probable(kernel: Kernel, data: Observations, scale: _Scale, start: Hyperparameters | None) -> Hyperparameters:
-    """The most probable hyper-parameters, looked for from `start` on, or else from the prior and with more care."""
+    """The most probable hyper-parameters, searched for from `start` or, with more iterations, from the prior."""
     prior = weak_prior(kernel)
     if start is not None:
         found, stages = start.to_log(), [(_FIT_POINTS, _WARM_ITERATIONS)]
@@ -293,7 +293,7 @@ def _most_probable(kernel: Kernel, data: Observations, scale: _Scale, start: Hyp
 class FixedPoints:
     """Predictions at the same points at every call: L⁻¹ k(X, points) is kept, an observation adds a row to it.
 
-    Rows are computed `in_blocks` like those of the process. For points that are predicted once, all together is faster.
+    Rows are computed `in_blocks` like those of the process. For points that are predicted once, all at once is faster.
     """
 
     def __init__(self, points: PointSet, *, in_blocks: bool = True) -> None:
@@ -346,7 +346,7 @@ class FixedPoints:
 
 
 def _agreeing(first: list[int], second: list[int]) -> int:
-    """How many entries are the same from the beginning on."""
+    """How many entries at the beginning are the same."""
     return next(
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )

@@ -10,8 +10,8 @@ from luthier.arrays import FloatArray
 
 _LOG_ROOT_2_PI = 0.5 * math.log(2.0 * math.pi)
 _KAPPA = 1.96
-_NEAR = -1.0  # above, the plain formula is exact
-_FAR = -1e6  # below, the leading term is all that is left
+_NEAR = -1.0  # above it the plain formula is exact
+_FAR = -1e6  # below it the leading term is enough
 
 
 def log_expected_improvement(mean: FloatArray, deviation: FloatArray, best: float) -> FloatArray:
@@ -35,7 +35,7 @@ def log_expected_improvement(mean: FloatArray, deviation: FloatArray, best: floa
 
 
 def _one_plus(z: FloatArray, ratio: FloatArray) -> FloatArray:
-    """1 + z Φ/φ; far out, where the difference cancels, by its asymptotic series 1/z² - 3/z⁴ + 15/z⁶."""
+    """1 + z Φ/φ; for very negative z, where the difference cancels, by its asymptotic series 1/z² - 3/z⁴ + 15/z⁶."""
     inverse = 1.0 / (z * z)
     series = inverse * (1.0 - inverse * (3.0 - 15.0 * inverse))
     return np.asarray(np.where(z < -50.0, series, 1.0 + z * ratio), dtype=np.float64)
@@ -60,4 +60,4 @@ ACQUISITIONS: Mapping[str, Callable[[FloatArray, FloatArray, float], FloatArray]
     "pi": log_probability_of_improvement,
     "lcb": confidence_bound,
 }
-"""How promising a prediction is, given the lowest mean so far; on a scale where a factor is a difference."""
+"""How promising a prediction is, given the lowest mean so far; on a logarithmic scale, but for `lcb`."""

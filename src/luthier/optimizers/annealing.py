@@ -19,7 +19,7 @@ Restart: TypeAlias = Literal["none", "random", "threshold"]
 
 _INITIAL = 10
 _TRIES = 32
-_SHARE = 0.1  # of the spread of the first values: a step changes the value by less than a leap across the space does
+_SHARE = 0.1  # of the spread of the first values: a step changes the value less than a jump across the space does
 
 # Robert 2022, section 3.3.3: the temperature after k steps, as a share of the first; the linear numerator is T0.
 SCHEDULES: Mapping[str, Callable[[float, int], float]] = {
@@ -34,15 +34,15 @@ _RESTART_AT: Mapping[str, float] = {"none": 0.0, "random": 0.02, "threshold": 0.
 class Annealing:
     """Walks by small steps, at first also uphill (Kirkpatrick et al. 1983; Robert 2022, section 3.3.3).
 
-    It begins at the best of `initial` points of a Latin hypercube (10, or a third of the budget), to which whatever was
-    told before counts. A step from value y to a worse one, y', is taken with the chance exp(-(y' - y) / T). T starts at
+    It starts at the best of `initial` points of a Latin hypercube (10, or a third of the budget); trials told before
+    count towards them. A step from value y to a worse one, y', is taken with the chance exp(-(y' - y) / T). T starts at
     `temperature`, by default a tenth of the interquartile range of the values known by then, and falls with every step
     by `schedule`, at the rate `cooling` (by default 0.95 exponential, 0.1 linear, 1 logarithmic).
 
-    A `restart`, of which there are `restarts` at most, reheats the walk and begins it anew at a random point: "random"
-    with the chance `restart_at` (0.02) after each step, "threshold" when T is below this share (0.1) of its start.
-    Every configuration that is told for the first time counts as a step; one of several runs that ends after a restart
-    and lies nearer to the end of the walk before does not.
+    A `restart` (at most `restarts` of them) heats the walk up again and continues it at a random point: "random" with
+    the chance `restart_at` (0.02) after each step, "threshold" when T is below this share (0.1) of its start. Every
+    configuration that is told for the first time counts as a step, except one that ends after a restart and lies
+    nearer to the end of the walk before.
     """
 
     def __init__(  # noqa: PLR0913 - options are explicit keywords
@@ -73,7 +73,7 @@ class Annealing:
         self._begun = False
         self._values: dict[Config, float] = {}  # of every configuration told; infinite without a number
         self._current: Config | None = None
-        self._steps = self._judged = 0  # since the last start, and in all
+        self._steps = self._all_steps = 0  # since the last start, and in all
         self._next_start: Config | None = None  # of a walk that waits for its first value
         self._starts = 0
         self._left: Config | None = None  # where the walk before ended
@@ -95,7 +95,7 @@ class Annealing:
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:
-        """Take note of values; a configuration that is new is a step of the walk, if there is one."""
+        """Learn from trials; a new configuration is a step of the walk, once that has begun."""
         self._history.tell(finished)
         for trial in finished:
             is_new = trial.config not in self._values
@@ -106,7 +106,7 @@ class Annealing:
             elif self._current is None:
                 self._begin_again()
             elif is_new and not _lost(trial) and not self._is_late(trial.config, self._current):
-                self._judge(trial.config, value, self._current)
+                self._accept_or_reject(trial.config, value, self._current)
 
     def _next(self, taken: set[Config], rng: np.random.Generator) -> Config | None:
         """A free neighbour of the current point; without one, the start of the walk or a random configuration."""
@@ -128,10 +128,10 @@ class Annealing:
         if self._hottest is None:
             self._hottest = _SHARE * _spread(measured)
 
-    def _judge(self, config: Config, value: float, current: Config) -> None:
-        """Accept or reject a step, cool down, and start anew if it is time to."""
-        rng = np.random.default_rng([self._seed, self._judged, 2])
-        self._judged += 1
+    def _accept_or_reject(self, config: Config, value: float, current: Config) -> None:
+        """Accept or reject a step, cool down, and restart if it is time to."""
+        rng = np.random.default_rng([self._seed, self._all_steps, 2])
+        self._all_steps += 1
         if rng.random() < acceptance(value, self._values[current], self.temperature):
             self._current = config
         self._steps += 1

@@ -9,10 +9,10 @@ from luthier.trial import Config, Trial
 class Optimizer(Protocol):
     """Suggests configurations and learns from trials. Lower values are better; the engine flips signs.
 
-    An answer depends on the seed, on the trials that were told and their order, on `count` and on `running`: on nothing
-    else. It does not matter how often or when the optimizer was asked before, whether the answers were run, or whether
-    trials were told one by one or several at once; no clock, file or global random state is used. That is how an
-    experiment resumes, in any process: a new optimizer is told the history, and goes on as the first would have.
+    An answer depends only on the seed, on the trials that were told and their order, on `count` and on `running`. It
+    does not matter how often or when the optimizer was asked before, whether the answers were run, or whether trials
+    were told one by one or several at once; no clock, file or global random state is used. So an experiment can be
+    resumed in another process: a new optimizer is told the history and continues as the first one would have.
     """
 
     def ask(self, count: int, running: Sequence[Config]) -> Sequence[Config]:

@@ -1,4 +1,4 @@
-"""Where a search by model looks for its next configuration: everywhere if it can, else where it is likely to pay."""
+"""Where a search by model looks for its next configuration: in the whole space if that is small, else in a sample."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,15 +16,15 @@ _POOL = 2_000
 _CENTRES = 5
 _MOVES = 40
 _ROUNDS = 5
-_RENEWAL = 10  # another pool is drawn after so many trials
+_RENEWAL = 10  # trials after which another pool is drawn
 _TIE = 1e-9  # promises that differ by less differ by rounding; one of them is drawn
 
 
 class Model(Protocol):
-    """What a search predicts of configurations, given as rows of the unit cube; it depends on the history alone."""
+    """What a search predicts of configurations, given as rows of the unit cube; it depends on the history only."""
 
     def learn(self, history: History) -> None:
-        """Take `history` for all that is known."""
+        """Replace all that is known by `history`."""
         ...
 
     def log_promise(self, points: CachedPoints) -> FloatArray:
@@ -36,7 +36,7 @@ class Model(Protocol):
         ...
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         ...
 
 
@@ -44,11 +44,11 @@ class Candidates(Protocol):
     """Finds the most promising configuration that is free."""
 
     def begin(self, running: Sequence[Config]) -> None:
-        """Take note of what was told and of what is running: none of it is free."""
+        """Note what was told and what is running: none of it is free."""
         ...
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
-        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
+        """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
         ...
 
 
@@ -74,7 +74,7 @@ class WholeGrid:
         self._seen = 0
 
     def begin(self, running: Sequence[Config]) -> None:
-        """Take note of what was told and of what is running: none of it is free."""
+        """Note what was told and what is running: none of it is free."""
         for codes in self._history.codes(self._seen):
             self._untold[self._row[_key(codes)]] = False
         self._seen = len(self._history)
@@ -83,7 +83,7 @@ class WholeGrid:
             self._free[self._row[_key(codes)]] = False
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
-        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
+        """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
         if not self._free.any():
             return None
         promise = model.log_promise(self._points)
@@ -93,7 +93,7 @@ class WholeGrid:
 
 
 class Pool:
-    """Looks at random configurations, around the best ones known, and climbs from the most promising of them."""
+    """Looks at random configurations and around the best known ones, and climbs from the most promising of them."""
 
     def __init__(self, history: History, *, seed: int) -> None:
         self._history, self._space, self._seed = history, history.space, seed
@@ -105,13 +105,13 @@ class Pool:
         self._points = CachedPoints(self._codes)
 
     def begin(self, running: Sequence[Config]) -> None:
-        """Take note of what was told and of what is running: none of it is free."""
+        """Note what was told and what is running: none of it is free."""
         self._taken.update(_key(codes) for codes in self._history.codes(self._seen))
         self._seen = len(self._history)
         self._running = {_key(codes) for codes in self._space.codes(list(running))}
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
-        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
+        """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
         self._draw()
         promise = model.log_promise(self._points)
         found = self._free_best(self._codes, promise, rng)
@@ -150,7 +150,7 @@ class Pool:
     def _free_best(
         self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator
     ) -> tuple[float, FloatArray] | None:
-        ordered = np.argsort(-promise, kind="stable")  # mostly the first one is free, and the others need no look
+        ordered = np.argsort(-promise, kind="stable")  # mostly the first one is free, and the others are not checked
         best = next((row for row in ordered if self._is_free(codes[row])), None)
         if best is None:
             return None

@@ -1,4 +1,4 @@
-"""One model or several, each trusted as far as it predicts what it has not seen."""
+"""One model or several; each has the more weight, the better it predicts observations left out."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,15 +15,15 @@ from luthier.optimizers.targets import Known, expected_above
 from luthier.trial import Trial
 
 # The constants were chosen by experiment: docs/decisions/0004-search.md.
-_EFFECTIVE = 15.0  # evidence counts as that of so many observations at most, as the past of a search is no fair sample
-_EQUAL_SHARE = 0.3  # this part of the weight is shared out equally, so that every model is used
+_EFFECTIVE = 15.0  # more observations than that do not sharpen the weights: a search is not a fair sample
+_EQUAL_SHARE = 0.3  # of the weight, divided equally, so that every model is used
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
 _PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0  # see `_doubt`
 _RANDOM_AFTER = 15  # runs without improvement before some suggestions are drawn at random
 _RANDOM_EVERY = 4  # then every fourth
-_IMPROVEMENT = 0.01  # of the best value: what is better by less does not end the wait for an improvement
-_LEAST_ERROR = 0.3  # a deviation is taken to be at least this part of the typical error
-_FARTHEST = 4.0  # in deviations, so that one large error alone does not decide against a model
+_IMPROVEMENT = 0.01  # of the best value: the least that counts as an improvement
+_LEAST_ERROR = 0.3  # of the typical error: the least deviation a prediction is given
+_FARTHEST = 4.0  # deviations: larger errors count as this, so that one of them does not decide alone
 
 
 class Blend:
@@ -37,10 +37,10 @@ class Blend:
         self.weights = self._fit_weights = self._equal = np.full(len(surrogates), 1.0 / len(surrogates))
         self.explains_nothing = True
         self._data: Observations | None = None
-        self._behind: set[int] = set()
+        self._outdated: set[int] = set()
 
     def fit(self, data: Observations) -> None:
-        """Fit every model to `data`, and weigh it by that."""
+        """Fit every model to `data`, and set the weights."""
         able = self._able(data)
         score, self.explains_nothing = np.full(len(able), -np.inf), True
         for at in np.flatnonzero(able).tolist():
@@ -54,23 +54,23 @@ class Blend:
         self._fit_weights = np.asarray((1.0 - _EQUAL_SHARE) * weights / weights.sum() + _EQUAL_SHARE * equal)
 
     def learn(self, data: Observations) -> None:
-        """Take `data` for all that is known; a model follows when it is needed."""
-        self._data, self._behind = data, set(range(len(self._surrogates)))
+        """Replace all known data by `data`; a model is updated when it is needed."""
+        self._data, self._outdated = data, set(range(len(self._surrogates)))
         able = self._able(data)
         self._equal = able / able.sum()
         weights = self._fit_weights * able
         self.weights = weights / weights.sum() if weights.any() else self._equal
 
     def _able(self, data: Observations) -> BoolArray:
-        """Which models are fast enough; all of them if none is."""
+        """Which models are fast enough for so much data; all of them if none is."""
         able = np.array([len(data.y) <= surrogate.most for surrogate in self._surrogates])
         return able if able.any() else ~able
 
     def _surrogate(self, at: int) -> Surrogate:
-        """A model that knows all there is to know."""
-        if at in self._behind and self._data is not None:
+        """A model, updated with all known data."""
+        if at in self._outdated and self._data is not None:
             self._surrogates[at].condition(self._data)
-            self._behind.remove(at)
+            self._outdated.remove(at)
         return self._surrogates[at]
 
     def _score(self, surrogate: Surrogate, y: FloatArray, mean: FloatArray, deviation: FloatArray) -> float:
@@ -85,11 +85,11 @@ class Blend:
         return float(np.mean(-0.5 * np.minimum(np.abs(miss) / deviation, _FARTHEST) ** 2 - np.log(deviation)))
 
     def active(self) -> list[tuple[float, Surrogate]]:
-        """The models that count, with their weights."""
+        """The models with a weight above 0, and their weights."""
         return [(float(weight), self._surrogate(at)) for at, weight in enumerate(self.weights) if weight > 0.0]
 
     def of_turn(self, turn: int, doubt: float) -> Surrogate:
-        """The model whose turn it is: turns are shared out by weight, and the more evenly, the larger the `doubt`."""
+        """The model whose turn it is: turns are divided by weight, and the more evenly, the larger the `doubt`."""
         even = (min(doubt * _EQUAL_SHARE, 1.0) - _EQUAL_SHARE) / (1.0 - _EQUAL_SHARE)
         shares = np.cumsum((1.0 - even) * self.weights + even * self._equal)
         at = int(np.searchsorted(shares, (turn * _GOLDEN) % 1.0, side="right"))
@@ -110,19 +110,19 @@ class Blend:
             surrogate.assume(x)
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         for surrogate in self._surrogates:
             surrogate.forget_assumed()
 
 
 class Ensemble:
-    """How good a configuration is by several models in turns, and how likely it is to run at all by all of them.
+    """Predicts how good a configuration is, by one of its models in turn, and by all of them whether it runs at all.
 
-    What it says depends on the history alone. Hyper-parameters, trees and weights are those of the last snapshot, and
-    the models are then conditioned on everything that is known.
+    Predictions depend on the history only. Hyper-parameters, trees and weights come from the last snapshot; then the
+    models are conditioned on all trials.
 
     The models see values on a scale that `choose_scale` picks at a snapshot. If it `explores_when_stuck`, deviations
-    are taken to be larger while nothing better is found, and after a while some suggestions are drawn at random.
+    are enlarged while nothing better is found, and after a while some suggestions are drawn at random.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class Ensemble:
         self._scale: MakeScale = Warp.of
 
     def learn(self, history: History) -> None:
-        """Take `history` for all that is known."""
+        """Replace all that is known by `history`."""
         units = history.units()
         if history.snapshot is not self._snapshot:
             self._snapshot = history.snapshot
@@ -175,13 +175,13 @@ class Ensemble:
             data = known.estimates()
             self._scale = self._choose_scale(data)
             if known.bounded.any():
-                self._bounded.fit(scaled(data, self._scale(data.y)), anew=True)
+                self._bounded.fit(scaled(data, self._scale(data.y)), from_prior=True)
             self._values.fit(self._targets(known))
         if known.failed.any():
             self._successes.fit(known.successes())
 
     def _targets(self, known: Known) -> Observations:
-        """The values, and for each lower bound the value that is expected above it, on the scale of the models."""
+        """The values on the scale of the models; for a lower bound, the value that is expected above it."""
         estimates, bounded = known.estimates(), known.bounded
         scale = self._scale(estimates.y)
         data = scaled(estimates, scale)
@@ -219,18 +219,18 @@ class Ensemble:
             self._exploration.assume(x)
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         self._turn = self._told
         self._values.forget_assumed()
         self._exploration.forget_assumed()
 
 
 def _doubt(y: FloatArray) -> float:
-    """How much more uncertain than it says a model is taken to be: the more, the longer nothing better was found."""
+    """By which factor deviations are enlarged: the more, the longer nothing better was found."""
     return min(1.0 + max(_idle(y, 0.0) - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)
 
 
 def _idle(y: FloatArray, margin: float) -> int:
-    """How many runs there were since the best value was known but for a `margin`, a part of its size."""
+    """How many runs there were since the first value within `margin` (a part of its size) of the best one."""
     best = float(np.min(y))
     return len(y) - 1 - int(np.argmax(y <= best + margin * abs(best)))

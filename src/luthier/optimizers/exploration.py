@@ -6,13 +6,13 @@ from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.optimizers.surrogates import CachedPoints
 
-_BY_CHANCE = 2.0  # observations: of n, a model may explain so many out of n of the variance by chance
+_BY_CHANCE = 2.0  # a model of n observations may explain 2 / n of the variance by chance
 
 
 def explains_nothing(y: FloatArray, left_out: FloatArray) -> bool:
     """Whether predictions, each made without its own observation, are hardly better than the mean of the others.
 
-    On a plateau the values differ by noise alone. A model takes that for a slope and follows it, where there is none.
+    On a plateau the values differ by noise only. A model may take that for a slope and follow it.
     """
     unit = max(float(np.max(np.abs(y))), float(np.max(np.abs(left_out))))
     if unit == 0.0:
@@ -23,9 +23,9 @@ def explains_nothing(y: FloatArray, left_out: FloatArray) -> bool:
 
 
 class Exploration:
-    """Looks at the point farthest from all known ones and at a random point, in turns, whatever was measured.
+    """Prefers the point farthest from all known ones and a random point in turns, whatever was measured.
 
-    Far away means corners and edges, where systems often behave differently; random points lie in the middle as well.
+    The farthest points are corners and edges, where systems often behave differently; random points cover the middle.
     """
 
     def __init__(self, ordered: BoolArray, *, seed: int) -> None:
@@ -33,7 +33,7 @@ class Exploration:
         self._process = GaussianProcess(ordered)  # never fitted: its deviation grows with the distance
 
     def learn(self, x: FloatArray) -> None:
-        """Take the rows of `x` for all that is known."""
+        """Replace all known points by the rows of `x`."""
         self._process.condition(Observations.single(x, np.zeros(len(x))))
 
     def assume(self, x: FloatArray) -> None:
@@ -41,7 +41,7 @@ class Exploration:
         self._process.assume(x)
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         self._process.forget_assumed()
 
     def log_promise(self, points: CachedPoints) -> FloatArray:
@@ -50,7 +50,7 @@ class Exploration:
         return self.at_random(points, known) if known % 2 else self.by_distance(points)
 
     def at_random(self, points: CachedPoints, turn: int) -> FloatArray:
-        """Each point as promising as any other, in another order each turn."""
+        """A random order of the points, another one each turn."""
         return np.random.default_rng([self._seed, turn]).random(len(points.units))
 
     def by_distance(self, points: CachedPoints) -> FloatArray:

@@ -24,10 +24,10 @@ class GeneticSearch:
     """Breeds new configurations from good ones (Robert 2022, algorithm 2).
 
     The first `population` configurations are a Latin hypercube. From then on the population holds the `elite` best of
-    all that was measured, asked for or not, and the latest of the rest. Each step selects two parents, by `tournament`
-    (the best of so many drawn) or by roulette over the ranks, crosses them, and with the chance `mutation` moves the
-    offspring one step. An offspring that is taken or breaks a constraint is bred again a few times; then the nearest
-    free configuration stands in for it.
+    all that was measured, suggested or not, and the latest of the rest. Each step selects two parents (the best of
+    `tournament` drawn ones, or by roulette over the ranks), crosses them, and with the chance `mutation` moves the
+    offspring one step. If the offspring is taken or breaks a constraint, this is repeated a few times; then the nearest
+    free configuration replaces it.
     """
 
     def __init__(  # noqa: PLR0913 - options are explicit keywords
@@ -70,7 +70,7 @@ class GeneticSearch:
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:
-        """Take in trials; those without a number have no offspring."""
+        """Learn from trials; those without a number have no offspring."""
         self._history.tell(finished)
 
     def _ranked_population(self) -> tuple[FloatArray, FloatArray]:
@@ -114,7 +114,7 @@ def _movable_column(space: Space, rng: np.random.Generator) -> int:
 
 
 def tournament(count: int, size: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Two different winners, where there are two, each the fittest of up to `size` drawn; 0 is the fittest of all."""
+    """Two different winners (if `count` is above 1), each the fittest of up to `size` drawn; 0 is the fittest."""
     first = int(rng.choice(count, min(size, count), replace=False).min())
     others = np.delete(np.arange(count), first)
     if len(others) == 0:
@@ -123,9 +123,9 @@ def tournament(count: int, size: int, rng: np.random.Generator) -> tuple[int, in
 
 
 def roulette(values: FloatArray, rng: np.random.Generator) -> tuple[int, int]:
-    """Two different parents, where there are two, drawn in proportion to how many the value is no worse than.
+    """Two different parents (if there are two), drawn in proportion to the number of values they are no worse than.
 
-    Ranks, not values: these may be negative, and of any size. Equal values have equal chances.
+    By ranks, as values may be negative and of any size. Equal values have equal chances.
     """
     beaten = np.sum(values[:, None] <= values[None, :], axis=1).astype(np.float64)
     drawn = rng.choice(len(values), min(2, len(values)), replace=False, p=beaten / beaten.sum())

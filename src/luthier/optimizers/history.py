@@ -1,4 +1,4 @@
-"""What an optimizer was told, in the form search algorithms read."""
+"""The trials an optimizer was told, as arrays."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -10,15 +10,15 @@ from luthier.errors import InvalidInputError
 from luthier.space import Space
 from luthier.trial import Config, Trial
 
-_GROWTH = 5  # a snapshot is taken when one in so many trials is new
+_GROWTH = 5  # a snapshot is taken when the number of trials has grown by a fifth
 
 
 class History:
-    """The trials told so far: one per configuration, the latest word on each, in order of first appearance.
+    """The trials told so far: the latest one of each configuration, in order of first appearance.
 
-    `snapshot` holds them as they were when models had to be fitted last: whenever the number of trials with an
-    estimate, or the number of those without, had grown by a fifth. It depends on what was told in which order, not on
-    when anybody asked, so that models fitted to it are the same after a resume.
+    `snapshot` is a copy of them for fitting models. It is renewed when the number of trials with an estimate, or of
+    those without, has grown by a fifth. So it depends on what was told in which order and not on the times of asks, and
+    models fitted to it are the same after a resume.
     """
 
     def __init__(self, space: Space) -> None:
@@ -32,7 +32,7 @@ class History:
         self._next_snapshot = (1, 1)  # numbers of trials with and without an estimate
 
     def tell(self, finished: Sequence[Trial]) -> None:
-        """Take in trials; one for a configuration that is known replaces the earlier one."""
+        """Add trials; one of a known configuration replaces the earlier one."""
         if not finished:
             return
         for trial in finished:

@@ -22,8 +22,8 @@ from luthier.trial import Config, Estimate, Lost, Trial
 
 _FEWEST_INITIAL = 5
 _POOL, _CENTRES, _ROUNDS = 2_000, 20, 3
-_MARGIN = 0.5  # how far beyond the worst of the front a new end of it still counts, as a share of the front's width
-_ORDINARY = 0.75  # a value that so many of the measured ones are below counts in any case
+_MARGIN = 0.5  # of the front's width: so far outside of the front a new point still counts
+_ORDINARY = 0.75  # quantile: values below this one always count
 _LEAST_MARGIN = 0.01
 _TIE = 9
 
@@ -123,7 +123,7 @@ class ParetoSearch:
 
 
 class _Points:
-    """Configurations to choose from, and what each model has worked out for them; some are looked at `once` only."""
+    """Configurations to choose from; what each model computes for them is kept, unless they are needed `once` only."""
 
     def __init__(self, space: Space, codes: FloatArray, *, once: bool) -> None:
         self.codes, self._points, self._once = codes, PointSet(space.to_unit(codes)), once
@@ -131,7 +131,7 @@ class _Points:
         self._known: dict[int, tuple[GaussianProcess, FixedPoints]] = {}
 
     def under(self, place: int, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
-        """What one model predicts; its work is kept as long as it is the same process."""
+        """What one model predicts."""
         if place not in self._known or self._known[place][0] is not process:
             self._known[place] = process, FixedPoints(self._points, in_blocks=not self._once)
         return self._known[place][1].predict(process)
@@ -153,7 +153,7 @@ class _Models:
         self._success = GaussianProcess(self._ordered)
 
     def learn(self, history: History) -> None:
-        """Take `history` for all that is known."""
+        """Replace all that is known by `history`."""
         units = history.units()
         if history.snapshot is not self._snapshot:
             self._snapshot = history.snapshot
@@ -162,7 +162,7 @@ class _Models:
         self._learn(units, history.trials, fit=False)
 
     def _learn(self, units: FloatArray, trials: Sequence[Trial], *, fit: bool) -> None:
-        """Take `trials` for all that is known; to `fit` the models to them comes before anything else is learnt."""
+        """Replace all that is known by `trials`, and `fit` the models to them if asked to."""
         units = units[: len(trials)]
         measured = np.array([trial.estimate is not None for trial in trials], dtype=np.bool_)
         self._units = units[measured]
@@ -175,7 +175,7 @@ class _Models:
             told = failed | measured
             data = Observations.single(units[told], measured[told].astype(np.float64))
             if fit:
-                self._success.fit(data, anew=True)
+                self._success.fit(data, from_prior=True)
             else:
                 self._success.condition(data)
 
@@ -186,19 +186,19 @@ class _Models:
             objective.process.assume(units)
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         self._assumed = self._assumed[:0]
         for objective in self._objectives:
             objective.process.forget_assumed()
 
     def means(self) -> FloatArray:
-        """What the models say about the configurations measured or assumed: no lucky run is in it."""
+        """The predicted means of the configurations measured or assumed, so that no lucky run counts."""
         units = np.concatenate((self._units, self._assumed))
         columns = [(objective, objective.process.predict(units)[0]) for objective in self._objectives]
         return np.stack([np.exp(mean) if objective.logarithmic else mean for objective, mean in columns], axis=1)
 
     def front_units(self, rng: np.random.Generator) -> FloatArray:
-        """Where the front is, or some of it."""
+        """Points of the front, or some of them."""
         rows = np.flatnonzero(_is_front(self.means()))
         chosen = rows if len(rows) <= _CENTRES else rng.choice(rows, _CENTRES, replace=False)
         return np.asarray(np.concatenate((self._units, self._assumed))[chosen], dtype=np.float64)
@@ -207,7 +207,7 @@ class _Models:
         """The log expected hypervolume improvement at each point, plus the log odds that it yields numbers."""
         means = self.means()
         front = means[_is_front(means)]
-        # A front of few points says little about where the whole one ends; the others say how large values get.
+        # A front of few points says little about the ends of the whole one; the other points show how large values get.
         ends = front.max(axis=0) + np.maximum(_MARGIN * np.ptp(front, axis=0), _LEAST_MARGIN * np.ptp(means, axis=0))
         reference = np.maximum(ends, np.quantile(means, _ORDINARY, axis=0))
         predictions = [
@@ -240,7 +240,7 @@ class _Objective:
         return self._logarithms if self.logarithmic else self._plain
 
     def learn(self, x: FloatArray, estimates: Sequence[Estimate], *, fit: bool) -> None:
-        """Take `estimates` at the rows of `x` for all that is known; `fit` the models and choose between them first."""
+        """Replace all that is known by `estimates` at the rows of `x`; `fit`: fit the models and choose one."""
         values = np.array([guess.value for guess in estimates])
         share = np.array([1.0 / guess.count for guess in estimates])
         largest = float(np.max(np.abs(values))) or 1.0
@@ -248,9 +248,9 @@ class _Objective:
         positive = bool(np.all(plain.y > 0.0))
         logarithms = replace(plain, y=np.log(plain.y)) if positive else plain
         if fit:
-            self._plain.fit(plain, anew=True)
+            self._plain.fit(plain, from_prior=True)
             if positive:
-                self._logarithms.fit(logarithms, anew=True)
+                self._logarithms.fit(logarithms, from_prior=True)
                 # Densities of y itself: that of log y times the Jacobian 1/y.
                 density = self._logarithms.leave_one_out_log_density() - float(logarithms.y.sum())
                 self._prefers_logarithms = density >= self._plain.leave_one_out_log_density()

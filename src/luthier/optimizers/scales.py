@@ -19,12 +19,12 @@ class Scale(Protocol):
         ...
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
-        """What deviations of values at `y` amount to on the scale of the targets."""
+        """The deviations of values at `y` on the scale of the targets."""
         ...
 
 
 MakeScale: TypeAlias = Callable[[FloatArray], Scale]
-"""Fits a scale to values, of which there must be one at least."""
+"""Fits a scale to values (at least one)."""
 
 
 def scaled(data: Observations, scale: Scale) -> Observations:
@@ -41,7 +41,7 @@ class Linear:
         return y
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
-        """What deviations of values at `y` amount to on the scale of the targets."""
+        """The deviations of values at `y` on the scale of the targets."""
         del y
         return error
 
@@ -57,7 +57,7 @@ class Logarithmic:
         return np.log(np.maximum(y, self.lowest))
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
-        """What deviations of values at `y` amount to on the scale of the targets, by its derivative."""
+        """The deviations of values at `y` on the scale of the targets, by its derivative."""
         return error / y
 
 
@@ -87,10 +87,10 @@ def linear_or_logarithmic(data: Observations, ordered: BoolArray, family: Family
 
 @dataclass(frozen=True, slots=True)
 class Warp:
-    """Targets of mean 0 and deviation 1, known at the values it was fitted to: good values are told apart finely.
+    """Targets of mean 0 and deviation 1 at the values it was fitted to; differences between good values stay visible.
 
     Half of it is the logarithm (times differ by factors; where values are not all positive, the inverse hyperbolic
-    sine of their deviations from the median), half the normal score of the rank, which no outlier can stretch.
+    sine of their deviations from the median), half the normal score of the rank, which outliers do not stretch.
     """
 
     values: FloatArray
@@ -98,7 +98,7 @@ class Warp:
 
     @staticmethod
     def of(y: FloatArray) -> "Warp":
-        """Fit the scale to values, of which there must be one at least."""
+        """Fit the scale to values (at least one)."""
         from scipy.special import ndtri
 
         values, counts = np.unique(y, return_counts=True)
@@ -114,7 +114,7 @@ class Warp:
         return np.interp(y, self.values, self.targets)
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
-        """What deviations of values at `y` amount to on the scale of the targets."""
+        """The deviations of values at `y` on the scale of the targets."""
         return 0.5 * (self(y + error) - self(y - error))
 
 

@@ -57,7 +57,7 @@ class Landscape:
         return codes if self.space.feasible(codes[None, :])[0] else default
 
     def draw(self) -> FloatArray | None:
-        """The codes of a random configuration that was not told yet; None if there is none."""
+        """The codes of a random configuration that was not told yet; None if all were told."""
         rng = np.random.default_rng([self._seed, self._starts, 3])  # a stream of its own, beside those of the asks
         self._starts += 1
         drawn = self.space.sample(1, rng, exclude=self.values.keys())
@@ -181,7 +181,7 @@ class SimplexSearch:
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:
-        """Take in trials, and go on as far as they allow; one without a number is worse than any other."""
+        """Learn from trials, and go on as far as they allow; one without a number is worse than any other."""
         self._history.tell(finished)
         for trial in finished:
             self._landscape.values[trial.config] = math.inf if trial.estimate is None else trial.estimate.value

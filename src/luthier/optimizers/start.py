@@ -1,4 +1,4 @@
-"""How a search starts: with a design, towards which whatever is known already counts."""
+"""How a search starts: with a design; trials that are already known count towards it."""
 
 from collections.abc import Set
 
@@ -17,11 +17,11 @@ def start_size(wanted: int, budget: int | None, *, least: int = 1) -> int:
 class Start:
     """The first `size` configurations of a search.
 
-    Configurations that are known from elsewhere count, and the design is made of as many points as are left: a larger
-    one of which some are dropped would leave the levels uncovered that only these have.
+    Configurations that were told or are running without being part of the design count, and the design is smaller by
+    their number. (A full design with some points dropped would not cover all levels.)
 
-    There is one design for each number of points, drawn from the seed. In use is the largest that fits what is taken:
-    with the taken configurations that are none of its own it has `size` points at most.
+    For each number of points there is one design, drawn from the seed. The largest one is used that, together with
+    the taken configurations outside of it, has `size` points at most.
     """
 
     def __init__(self, space: Space, size: int, *, seed: int, design: Design = latin_hypercube) -> None:

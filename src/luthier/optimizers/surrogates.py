@@ -14,12 +14,12 @@ from luthier.learn.kernels import Family
 from luthier.learn.points import PointSet
 
 _LEAST_DEVIATION = 0.01
-_LEAST_CHANCE = 0.02  # of several models none is certain: no chance is below that, or above 1 minus that
+_LEAST_CHANCE = 0.02  # and 1 minus it the largest: one of several models cannot exclude a configuration alone
 _LEAST_TREE_CHANCE = 0.05  # the same for a forest
 
 
 class CachedPoints:
-    """Points that predictions are asked for many times, or `once`; what each model computed for them is kept."""
+    """Points to predict at; what each model computes for them is kept, unless they are needed `once` only."""
 
     def __init__(self, units: FloatArray, *, once: bool = False) -> None:
         self.units, self._once = units, once
@@ -28,7 +28,7 @@ class CachedPoints:
         self._leaves: WeakKeyDictionary[Forest, tuple[int, IntArray]] = WeakKeyDictionary()
 
     def fixed(self, process: GaussianProcess) -> FixedPoints:
-        """The points as `process` follows them."""
+        """What is kept of `process` for the points."""
         if process not in self._fixed:
             self._fixed[process] = FixedPoints(self._points, in_blocks=not self._once)
         return self._fixed[process]
@@ -45,18 +45,18 @@ class CachedPoints:
 class Surrogate(Protocol):
     """A model of targets that have mean 0 and deviation 1, or are 0 and 1.
 
-    What it predicts depends on the data of the last `fit` and the last `condition` alone.
+    Its predictions depend only on the data of the last `fit` and of the last `condition`.
     """
 
     most: int
-    """It is too slow for more observations than that."""
+    """It is too slow for more observations."""
 
     def fit(self, data: Observations) -> None:
-        """Choose what is expensive to choose, and take `data` for all that is known."""
+        """Replace all known data by `data`, and make the expensive choices (hyper-parameters, trees)."""
         ...
 
     def condition(self, data: Observations) -> None:
-        """Take `data` for all that is known, with what the last `fit` has chosen."""
+        """Replace all known data by `data`, and keep the choices of the last `fit`."""
         ...
 
     def left_out(self) -> tuple[FloatArray, FloatArray]:
@@ -80,7 +80,7 @@ class Surrogate(Protocol):
         ...
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         ...
 
 
@@ -93,11 +93,11 @@ class GaussianSurrogate:
         self._process, self._least_chance = GaussianProcess(ordered, family), least_chance
 
     def fit(self, data: Observations) -> None:
-        """Choose the hyper-parameters, and take `data` for all that is known."""
-        self._process.fit(data, anew=True)
+        """Replace all known data by `data`, and choose the hyper-parameters."""
+        self._process.fit(data, from_prior=True)
 
     def condition(self, data: Observations) -> None:
-        """Take `data` for all that is known, with the hyper-parameters of the last `fit`."""
+        """Replace all known data by `data`, and keep the hyper-parameters of the last `fit`."""
         self._process.condition(data)
 
     def left_out(self) -> tuple[FloatArray, FloatArray]:
@@ -128,12 +128,12 @@ class GaussianSurrogate:
         self._process.assume(x)
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         self._process.forget_assumed()
 
 
 class ForestSurrogate:
-    """A forest; its deviation has a floor, as trees that agree may all be wrong."""
+    """A forest. Its deviation has a lower limit, because trees that agree may all be wrong."""
 
     most = 1_000_000
 
@@ -142,12 +142,12 @@ class ForestSurrogate:
         self._measured = Observations.single(np.empty((0, len(ordered))), np.empty(0))
 
     def fit(self, data: Observations) -> None:
-        """Grow trees, and take `data` for all that is known."""
+        """Replace all known data by `data`, and grow trees."""
         self._measured = data
         self._forest.grow(data.x, data.y)
 
     def condition(self, data: Observations) -> None:
-        """Take `data` for all that is known, in the trees of the last `fit`."""
+        """Replace all known data by `data`, and keep the trees of the last `fit`."""
         self._measured = data
         self._forest.fill(data.x, data.y)
 
@@ -162,11 +162,11 @@ class ForestSurrogate:
         return mean, np.maximum(deviation, _LEAST_DEVIATION), float(self._measured.y.min())
 
     def noise(self) -> float:
-        """Nothing: what trees cannot explain is in their deviation."""
+        """0: what trees cannot explain is part of their deviation."""
         return 0.0
 
     def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-        """The log chance of a 1: the mean, never quite certain."""
+        """The log chance of a 1: the mean, kept away from 0 and 1."""
         del deviation
         return np.log(_LEAST_TREE_CHANCE + (1.0 - 2.0 * _LEAST_TREE_CHANCE) * mean)
 
@@ -177,7 +177,7 @@ class ForestSurrogate:
             self._forest.add(x, mean)
 
     def forget_assumed(self) -> None:
-        """Take back every `assume`."""
+        """Undo every `assume`."""
         self._forest.remove_after(len(self._measured.y))
 
 

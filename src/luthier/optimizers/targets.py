@@ -15,7 +15,7 @@ _PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all conf
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Trials at the rows of `x`, and what each says: an estimate, a lower bound (NaN: none), a failure, or nothing."""
+    """Trials at the rows of `x`, and what is known of each: estimate, lower bound (NaN: none), failure, nothing."""
 
     x: FloatArray
     trials: Sequence[Trial]
@@ -25,7 +25,7 @@ class Known:
 
     @staticmethod
     def of(x: FloatArray, trials: Sequence[Trial]) -> "Known":
-        """Look at trials; row i of `x` belongs to trial i."""
+        """What is known of trials; row i of `x` belongs to trial i."""
         measured = np.array([trial.estimate is not None for trial in trials], dtype=np.bool_)
         return Known(x[: len(trials)], trials, measured, *bounds_and_failures(trials))
 
@@ -47,8 +47,8 @@ class Known:
 def bounds_and_failures(trials: Sequence[Trial]) -> tuple[FloatArray, BoolArray]:
     """For each trial the largest lower bound known of its value (NaN: none), and whether it failed.
 
-    A run that was cut short is known by its bound and did not fail, if anything was measured to compare the bound with;
-    a measured trial has neither. A lost run says nothing about its configuration.
+    A run that was cut short has a bound and did not fail, provided that something was measured to compare the bound
+    with; a measured trial has neither. A lost run says nothing about its configuration.
     """
     measured = any(trial.estimate is not None for trial in trials)
     bounds = np.full(len(trials), np.nan)
@@ -75,7 +75,7 @@ def expected_above(process: GaussianProcess, x: FloatArray, bound: FloatArray) -
 
 
 def observations(x: FloatArray, estimates: Sequence[Estimate]) -> Observations:
-    """Each estimate with the variance of its mean: its own, drawn towards the common noise while its runs are few.
+    """Each estimate with the variance of its mean: its own, shrunk towards the common noise while its runs are few.
 
     With v the common variance, s² the sample's over c runs and p degrees of freedom for v, one run's variance is taken
     to be (p v + (c - 1) s²) / (p + c - 1), the usual shrinkage of a sample variance (Gelman et al. 2013, section 2.6).

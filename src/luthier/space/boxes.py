@@ -148,7 +148,7 @@ class Frontier:
 
 
 def explore(problem: Problem) -> Frontier:
-    """Cut the space of a problem until a fair share of what is left is valid; no boxes prove that nothing is.
+    """Cut the space of a problem until a large enough share of the rest is valid; no boxes mean that nothing is.
 
     The outcome depends on the problem alone, so that samples do too.
     """
