@@ -132,12 +132,11 @@ class Plan:
 
     def replay(self, runs: Sequence[Run]) -> None:
         """Learn a stored history, event by event; the optimizer is told, and not asked."""
-        ended = [(run.finish_order, run) for run in runs if run.finish_order is not None]
-        for order, run in sorted([*((run.submit_order, run) for run in runs), *ended], key=lambda event: event[0]):
-            if order == run.finish_order:
-                self.finished(run)
+        for run in _events(runs):
+            if run.outcome is None:
+                self.submitted(run)
             else:
-                self.submitted(replace(run, finish_order=None, outcome=None))
+                self.finished(run)
 
     def _search_orders(self, free: int, elapsed_s: float) -> list[Order]:
         orders: list[Order] = []
@@ -230,6 +229,13 @@ class Plan:
                 busy = sum(run.trial == number for run in self._running.values()) + self._again.count(number)
                 missing = self._resample(number, progress) - busy
                 self._again += [number] * max(0, min(missing, progress.budget - len(self._runs)))
+
+
+def _events(runs: Sequence[Run]) -> list[Run]:
+    """Every submission (a run without an outcome) and every end of stored runs, in the order in which they happened."""
+    begun = [(run.submit_order, replace(run, finish_order=None, outcome=None)) for run in runs]
+    ended = [(run.finish_order, run) for run in runs if run.finish_order is not None]
+    return [run for _, run in sorted([*begun, *ended], key=lambda event: event[0])]
 
 
 def _sentinel_is_due(every: int, steps: Sequence[int]) -> bool:

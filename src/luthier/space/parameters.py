@@ -121,7 +121,7 @@ class Integer(_Number):
         """The index of a value."""
         index = self._axis.find(value) if is_int(value) else None
         if index is None:
-            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
+            raise _not_a_value(self, value)
         return index
 
     def code(self, value: Value) -> float:
@@ -203,7 +203,7 @@ class Real(_Number):
         """The number that encodes a value in arrays."""
         code = self._axis.find(value) if is_number(value) else None
         if code is None:
-            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
+            raise _not_a_value(self, value)
         return float(code)
 
     def format(self, value: Value) -> str:
@@ -269,7 +269,7 @@ class Choice:
         """The index of a value."""
         index = self._find(value)
         if index is None:
-            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
+            raise _not_a_value(self, value)
         return index
 
     def code(self, value: Value) -> float:
@@ -285,7 +285,7 @@ class Choice:
         for value in self.values:
             if value_text(value) == text:
                 return value
-        raise SpaceError(f"{self.name}: {shown(text)} is not one of its values; expected {self.describe()}")
+        raise _not_a_value(self, text)
 
     def magnitudes(self) -> tuple[float, ...] | None:
         """The values as numbers (4k is 4096, true is 1), or None where one of them is not a number."""
@@ -328,6 +328,10 @@ class Choice:
 
 Parameter: TypeAlias = Integer | Real | Choice
 """Any kind of parameter."""
+
+
+def _not_a_value(parameter: Parameter, given: object) -> SpaceError:
+    return SpaceError(f"{parameter.name}: {shown(given)} is not one of its values; expected {parameter.describe()}")
 
 
 def _fill(parameter: Parameter, **fields: object) -> None:
