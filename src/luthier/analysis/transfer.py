@@ -19,14 +19,14 @@ def best_configs(result: Result, count: int = HANDED_ON) -> list[Config]:
 
     Of a Pareto front: the recommended one, then both ends and the middle.
     """
-    if result.experiment.further:
+    if result.experiment.has_front:
         front = result.front
         ranked: Sequence[Trial] = [front[0], front[-1], front[len(front) // 2]] if front else []
     else:
-        sign = -1.0 if result.experiment.goal == "maximize" else 1.0
+        sign = result.experiment.objective.sign
         known = [(sign * trial.estimate.value, trial) for trial in result.trials if trial.estimate is not None]
         ranked = [trial for _, trial in sorted(known, key=lambda pair: pair[0]) if is_reliable(trial)]
-    if result.winner is not None and (result.improved or result.experiment.further):
+    if result.winner is not None and (result.improved or result.experiment.has_front):
         ranked = [result.winner, *ranked]
     return list(dict.fromkeys(trial.config for trial in ranked))[:count]
 

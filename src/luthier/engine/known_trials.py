@@ -7,7 +7,7 @@ from luthier.analysis.machine_drift import Level, search_level
 from luthier.analysis.recommendation import best_of
 from luthier.analysis.trials import estimated, estimator_of, trials_of, turned
 from luthier.policies.base import completed_values
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.trial import Config, Run, Trial
 
 
@@ -32,7 +32,7 @@ class KnownTrials:
 
     def learn(self, run: Run, runs: Sequence[Run]) -> Sequence[int]:
         """Learn from a run that has ended, the latest of `runs`; return the numbers of the trials that changed."""
-        number, outcome = run.trial, self._level.take_out(run, self._experiment.goal)
+        number, outcome = run.trial, self._level.take_out(run, self._experiment.objective.goal)
         if outcome is None:
             return []
         outcomes = (*self.trials[number].outcomes, turned(outcome, self._experiment))

@@ -182,7 +182,11 @@ class Loop:
         To die takes time as well, which tells nothing about the configuration.
         """
         decided_s = self._pruned_s.pop(run.number, math.inf)
-        if isinstance(outcome, Pruned) and outcome.at_least is not None and self._plan.experiment.measure == "wall":
+        if (
+            isinstance(outcome, Pruned)
+            and outcome.at_least is not None
+            and self._plan.experiment.objective.measure == "wall"
+        ):
             return replace(outcome, at_least=min(outcome.at_least, decided_s))
         return outcome
 
@@ -199,4 +203,4 @@ class Loop:
 
 def _time_spent(plan: Plan) -> float:
     """What earlier sittings took: the runs' own time, shared by the workers."""
-    return sum(run.duration_s or 0.0 for run in plan.runs) / plan.experiment.workers
+    return sum(run.duration_s or 0.0 for run in plan.runs) / plan.experiment.slots

@@ -11,7 +11,7 @@ from luthier.engine.known_trials import KnownTrials
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import Progress, Resample, Stop
 from luthier.policies.resample import Auto
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.trial import Config, Lost, Purpose, Run, Trial
 
 HOPELESS = 10
@@ -185,7 +185,7 @@ class Plan:
 
     def _next_of_verification(self) -> Order | None:
         """One run at a time, so that the two do not disturb each other; a Pareto front has no winner to verify."""
-        if self._running or self.experiment.further:
+        if self._running or self.experiment.has_front:
             return None
         winner = self._choose_winner()
         if not winner or self._known.trials[0].estimate is None:
@@ -196,7 +196,7 @@ class Plan:
     def _choose_winner(self) -> int | None:
         """The trial with the best expected value, chosen when no run of the search is left."""
         if self._winner is None:
-            known, several = self._known, self.experiment.further
+            known, several = self._known, self.experiment.has_front
             self._winner = known.best if several else winner_of(self.experiment.space, known.trials, known.estimator)
         return self._winner
 
@@ -263,7 +263,7 @@ def _next_to_verify(experiment: Experiment, runs: Sequence[Run], best: Config, w
     left = experiment.budget - len(runs)
     most = MOST_PAIRS if experiment.verify_pairs is None else experiment.verify_pairs
     defaults, winners = len(duel.default_values), len(duel.winner_values)
-    if left < (2 if defaults == winners else 1) or is_settled(duel, experiment.goal, most):
+    if left < (2 if defaults == winners else 1) or is_settled(duel, experiment.objective.goal, most):
         return None
     first = goes_first(experiment.seed, defaults) == "default"
     return 0 if defaults < winners or (defaults == winners and first) else winner

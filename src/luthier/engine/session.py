@@ -15,7 +15,7 @@ from luthier.optimizers import Optimizer, make_optimizer
 from luthier.policies.resample import Auto, Once
 from luthier.policies.stop import after_seconds, any_of
 from luthier.runners.base import Runner
-from luthier.spec import Experiment, prune_from, resample_from, stop_from
+from luthier.spec.experiment import Experiment
 from luthier.store.base import Json, Record, Status, Store
 from luthier.store.ownership import claim
 
@@ -30,7 +30,7 @@ def carry_on(
         try:
             plan.replay(ledger.runs())
             measure = measures_from([objective.measure for objective in experiment.objectives])
-            machinery = Machinery(runner, measure, prune_from(experiment.prune), **_clocks(runner))
+            machinery = Machinery(runner, measure, experiment.prune_rule, **_clocks(runner))
             finished = Loop(plan, machinery, ledger, watch=watch).run(interrupts)
         except InUseError:
             raise  # another process works on it now
@@ -75,17 +75,17 @@ def _finite(number: float | None) -> float | None:
 
 def optimizer_of(experiment: Experiment) -> Optimizer:
     """The search that was asked for; for several objectives `auto` is the one that looks for a front."""
-    name = "pareto" if experiment.optimizer == "auto" and experiment.further else experiment.optimizer
+    name = "pareto" if experiment.optimizer == "auto" and experiment.has_front else experiment.optimizer
     return make_optimizer(name, experiment.space, seed=experiment.seed, budget=experiment.budget, **experiment.options)
 
 
 def plan_of(experiment: Experiment) -> Plan:
     """The plan of a new experiment, with the search and the rules it asks for."""
-    stop = stop_from(experiment.stop, experiment.space, maximize=experiment.goal == "maximize")
+    stop = experiment.stop_rule
     if experiment.time_limit_s is not None:
         stop = any_of(after_seconds(experiment.time_limit_s), stop)
-    resample = resample_from(experiment.resample)
-    if experiment.further and isinstance(resample, Auto):
+    resample = experiment.resample_rule
+    if experiment.has_front and isinstance(resample, Auto):
         resample = Once()
     return Plan(experiment, optimizer_of(experiment), stop=stop, resample=resample)
 

@@ -107,7 +107,7 @@ def utilisation(result: Result, points: int) -> Figure | None:
         return None
     slices = min(points, _MOST_SLICES, max(len(timed) // 2, 2))
     heights = _at_once(first, last, np.linspace(0.0, end, slices + 1))
-    workers = result.experiment.workers
+    workers = result.experiment.slots
     busy = min(math.fsum(heights) / slices / workers, 1.0)
     x, y = steps([number * end / slices for number in range(slices)], heights, end)
     traces = (
@@ -220,7 +220,7 @@ def _problems(result: Result, scale: Yardstick, points: int) -> list[Trace]:
 
 def _bound(result: Result, run: Run) -> float | None:
     """The lower bound of a run without a number; where higher is better, it is none."""
-    return None if result.experiment.goal == "maximize" else getattr(run.outcome, "at_least", None)
+    return None if result.experiment.objective.maximizes else getattr(run.outcome, "at_least", None)
 
 
 def _stretches(runs: Sequence[Run], points: int) -> list[list[Run]]:

@@ -1,38 +1,21 @@
 """Tuning a Python function: the whole of luthier in one call."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
-from typing import TypedDict, Unpack
+from collections.abc import Callable, Sequence
+from typing import Unpack
 
 from luthier.analysis.result import Result
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
+from luthier.launch.start import with_earlier_best
 from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
-from luthier.spec import Experiment, Goal, Objective
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Goal, Objective
+from luthier.spec.settings import GivenSettings
 from luthier.store import open_store
-from luthier.texts import check_name
-from luthier.trial import Config, Value
-
-
-class Settings(TypedDict, total=False):
-    """The options of `tune`, as `luthier tune --help` explains them."""
-
-    budget: int
-    seed: int
-    optimizer: str
-    options: Mapping[str, Value]
-    workers: int
-    resample: str
-    estimator: str
-    time_limit_s: float
-    timeout_s: float
-    prune: float
-    stop: tuple[str, ...]
-    verify_pairs: int
-    sentinels: int
-
+from luthier.texts import check_name, closest
+from luthier.trial import Config
 
 Measured = Callable[[Config], Returned]
 
@@ -45,40 +28,33 @@ def tune(
     goals: Sequence[Goal] = (),
     store: str = "memory:",
     name: str = "",
-    first: Sequence[Mapping[str, Value]] = (),
-    **settings: Unpack[Settings],
+    **settings: Unpack[GivenSettings],
 ) -> Result:
     """Find a good configuration of `space` for `measure(config)` and verify that it beats the default.
 
     With `goals`, two or three of them, the function returns a number for each, and what is found is a Pareto front,
-    `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. Several `workers` call the
-    function from as many threads. With `store` (a file or a database URL) everything measured survives this process,
-    and `resume` goes on with it. The configurations of `first` are measured right after the default.
+    `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. With several `slots` the
+    function is called from as many threads. With `store` (a file or a database URL) everything measured survives this
+    process, and `resume` continues it. The settings are those that `luthier tune --help` explains.
     """
-    known = [*Settings.__annotations__, "goal", "goals", "first"]
+    known = [*GivenSettings.__annotations__, "goal", "goals"]
     if unknown := [option for option in settings if option not in known]:
-        near = get_close_matches(unknown[0], known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        near = closest(unknown[0], known)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
         raise InvalidInputError(f"tune: no option {unknown[0]!r}; {hint}")
     if goals and (goal is not None or isinstance(goals, str)):
         raise InvalidInputError("tune: give one goal, or goals as a list with one for each number that is returned")
-    main, *others = goals or [goal or "minimize"]
-    experiment = Experiment(
-        space=space,
-        measure="returned",
-        goal=main,
-        further=tuple(Objective("returned", goal) for goal in others),
-        first=first,  # type: ignore[arg-type]  # checked and made into configurations there
-        **settings,
-    )
+    objectives = tuple(Objective("returned", one) for one in goals or [goal or "minimize"])
+    experiment = Experiment(space=space, objectives=objectives, **settings)  # type: ignore[arg-type]  # it checks them
     history = open_store(store)
+    experiment = with_earlier_best(experiment, history, history.experiment)
     name = check_name(name or getattr(measure, "__name__", "function"), "name")
     record = history.create(name, experiment.to_json(), time.time())
     return carry_on(history, record, experiment, _runner_of(measure, experiment), watch=lambda *_: None)[1]
 
 
 def resume(measure: Measured, number: int, *, store: str) -> Result:
-    """Go on with experiment `number` of `store`, which tuned this function and was stopped or killed."""
+    """Continue experiment `number` of `store`, which tuned this function and was stopped or killed."""
     history = open_store(store)
     record = history.experiment(number)
     experiment = resumable(record)
@@ -88,4 +64,4 @@ def resume(measure: Measured, number: int, *, store: str) -> Result:
 
 
 def _runner_of(measure: Measured, experiment: Experiment) -> FunctionRunner:
-    return FunctionRunner(measure, slots=experiment.workers)
+    return FunctionRunner(measure, slots=experiment.slots)

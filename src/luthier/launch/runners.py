@@ -6,7 +6,7 @@ from pathlib import Path
 from luthier.errors import InvalidInputError
 from luthier.runners.base import Runner
 from luthier.runners.command import Command, CommandRunner
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store import data_directory
 from luthier.trial import Config
@@ -24,7 +24,7 @@ def runner_of(experiment: Experiment) -> Runner:
         argv, environment = template.render(experiment.space, config)
         return Command(argv, environment, cwd=experiment.cwd)
 
-    return CommandRunner(render, data_directory() / "runs", slots=experiment.workers)
+    return CommandRunner(render, data_directory() / "runs", slots=experiment.slots)
 
 
 def _job_runner(experiment: Experiment, job: JobScript) -> Runner:
@@ -39,7 +39,7 @@ def _local(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
     def render(config: Config) -> Command:
         return Command(*job.render(experiment.space, config), experiment.cwd, job.is_timed_apart)
 
-    return CommandRunner(render, folder, slots=experiment.workers)
+    return CommandRunner(render, folder, slots=experiment.slots)
 
 
 def _psij(experiment: Experiment, job: JobScript, executor: str, folder: Path) -> Runner:
@@ -48,7 +48,7 @@ def _psij(experiment: Experiment, job: JobScript, executor: str, folder: Path) -
     def render(config: Config) -> Command:
         return Command(*job.render(experiment.space, config), experiment.cwd, job.is_timed_apart)
 
-    return PsijRunner(render, executor, folder, slots=experiment.workers, allocation=job.allocation)
+    return PsijRunner(render, executor, folder, slots=experiment.slots, allocation=job.allocation)
 
 
 def _slurm(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
@@ -58,4 +58,4 @@ def _slurm(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
         batch = job.batch(experiment.space, config)
         return replace(batch, options=(f"--chdir={experiment.cwd}", *batch.options))
 
-    return SlurmRunner(render, folder, slots=experiment.workers)
+    return SlurmRunner(render, folder, slots=experiment.slots)

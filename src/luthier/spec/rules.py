@@ -11,7 +11,7 @@ from luthier.policies.base import Prune, Resample, Stop
 from luthier.policies.prune import beyond_quantile, beyond_seconds, never
 from luthier.policies.resample import sedr, static
 from luthier.space import Space
-from luthier.spec.notation import parse_duration
+from luthier.spec.durations import parse_duration
 from luthier.texts import NUMBER, check_length, shown
 
 _RESAMPLES = f"{', '.join(RESAMPLES)}, static:RUNS, sedr:PERCENT% or sedr:WIDTH"
@@ -86,7 +86,7 @@ def stop_from(texts: Sequence[str], space: Space, *, maximize: bool) -> Stop:
     return stop.any_of(*(_all_from(text, space, maximize) for text in texts))
 
 
-def goes_by_time(text: str) -> bool:
+def compares_times(text: str) -> bool:
     """Whether a criterion takes the measured values for times."""
     return re.search(r"\bgain\b", text, re.IGNORECASE) is not None
 

@@ -1,5 +1,6 @@
 """Figures of one experiment, and of several side by side."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Response
@@ -121,6 +122,12 @@ async def get_figure(
     return await server.results.slowly(work)
 
 
+def _first_objective(record: Record) -> Mapping[str, object]:
+    objectives = record.settings.get("objectives")
+    first = objectives[0] if isinstance(objectives, Sequence) and objectives else None
+    return first if isinstance(first, Mapping) else {}
+
+
 @router.get("/compare", summary="Several experiments side by side")
 def compare_experiments(server: Server, who: Viewer, ids: Ids) -> list[Compared]:
     """In the order in which they were named."""
@@ -129,7 +136,8 @@ def compare_experiments(server: Server, who: Viewer, ids: Ids) -> list[Compared]
             {
                 **summary_of(record, who),
                 "best": (record.result or {}).get("best"),
-                **{name: record.settings.get(name) for name in ("measure", "goal", "optimizer")},
+                **_first_objective(record),
+                "optimizer": record.settings.get("optimizer"),
             }
         )
         for record in _named(server, who, ids)

@@ -14,7 +14,10 @@ from luthier.optimizers.registry import BUILT_IN, optimizer_names
 from luthier.policies import PRUNES, RESAMPLES
 from luthier.server.api.models import ERRORS, Told
 from luthier.server.context import Viewer
+from luthier.spec import setting_kinds
 from luthier.spec.experiment_file import Settings
+from luthier.spec.setting_kinds import Configs, RuleOrSeconds, Seconds, Text, Whole
+from luthier.spec.settings import Setting, all_settings
 from luthier.statistics.estimate import AUTO, ESTIMATORS
 
 router = APIRouter(tags=["drafts"], responses=ERRORS)
@@ -52,6 +55,20 @@ class Notation(Told):
     description: str
 
 
+class SettingTold(Told):
+    """A setting of an experiment, for a field of a form."""
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    """int, number, text or list."""
+    default: str
+    suggestions: list[str]
+    common: bool
+    """Whether the form shows it at once, not only among the details."""
+
+
 class OptimizerTold(Told):
     """A way to search."""
 
@@ -75,6 +92,17 @@ class Options(Told):
                     "prune": [],
                     "stop": [],
                     "runners": ["auto", "local"],
+                    "settings": [
+                        {
+                            "name": "budget",
+                            "label": "Budget",
+                            "help": "Number of runs in total.",
+                            "kind": "int",
+                            "default": "60",
+                            "suggestions": [],
+                            "common": True,
+                        }
+                    ],
                     "defaults": {"budget": 60},
                 }
             ]
@@ -88,6 +116,7 @@ class Options(Told):
     prune: list[Notation]
     stop: list[Notation]
     runners: list[str]
+    settings: list[SettingTold]
     defaults: dict[str, JsonValue]
 
 
@@ -101,15 +130,41 @@ def get_options(_: Viewer) -> Options:
 def _options() -> Options:
     plugins = entry_points(group=PLUGINS).names
     measures = {name: "" for name in (*MEASURES, *sorted(plugins)) if name != "returned"}
+    resamples = _notations({**dict.fromkeys(RESAMPLES, ""), **_RESAMPLES})
+    prunes = _notations({**dict.fromkeys(PRUNES, ""), **_PRUNES})
+    offered = {"estimator": [AUTO, *ESTIMATORS]} | {
+        name: [one.notation for one in notations] for name, notations in (("resample", resamples), ("prune", prunes))
+    }
     return Options(
         optimizers=[_optimizer(name) for name in optimizer_names()],
         measures=_notations({**measures, **{text: "" for word, text in _PATTERNS.items() if word in PATTERNS}}),
         estimators=[AUTO, *ESTIMATORS],
-        resample=_notations({**dict.fromkeys(RESAMPLES, ""), **_RESAMPLES}),
-        prune=_notations({**dict.fromkeys(PRUNES, ""), **_PRUNES}),
+        resample=resamples,
+        prune=prunes,
         stop=_notations(_STOPS),
         runners=["auto", "local", "slurm"],
+        settings=[
+            _setting(setting, offered.get(setting.name, [])) for setting in all_settings() if _has_field(setting)
+        ],
         defaults=Settings().model_dump(mode="json"),
+    )
+
+
+def _has_field(setting: Setting) -> bool:
+    """Whether a field of its own can hold the setting; the optimizer and its options have a part of the form."""
+    return setting.name != "optimizer" and not isinstance(setting.kind, setting_kinds.Options | Configs)
+
+
+def _setting(setting: Setting, suggestions: list[str]) -> SettingTold:
+    kinds = {Whole: "int", Seconds: "number", RuleOrSeconds: "number", Text: "text"}
+    return SettingTold(
+        name=setting.name,
+        label=setting.label,
+        help=setting.help,
+        kind=kinds.get(type(setting.kind), "list"),
+        default=setting.unset or ", ".join(setting.kind.words(setting.default)),
+        suggestions=suggestions,
+        common=setting.is_common,
     )
 
 

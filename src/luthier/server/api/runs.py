@@ -127,7 +127,7 @@ def get_log(
 
 
 def _best_first(result: Result) -> list[tuple[int, Trial]]:
-    sign = -1.0 if result.experiment.goal == "maximize" else 1.0
+    sign = result.experiment.objective.sign
 
     def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:
         guess = numbered[1].estimate

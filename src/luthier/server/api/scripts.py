@@ -4,7 +4,7 @@ import shlex
 from dataclasses import dataclass
 
 from luthier.errors import InvalidInputError
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript, interpreter
 from luthier.trial import Config
 

@@ -75,7 +75,7 @@ export function factsOf(detail) {
     [
       "Workers busy",
       detail.utilisation === null ? "–" : percent(Math.min(1, detail.utilisation), 3),
-      `${detail.settings.workers} at a time`,
+      `${detail.settings.slots} at a time`,
     ],
   ];
 }
