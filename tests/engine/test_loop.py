@@ -273,7 +273,7 @@ def test_a_second_worker_is_turned_away() -> None:
     store = open_store("memory:")
     record = store.create("test", Experiment(space=SPACE).to_json(), 0.0)
     claim(store, record)
-    with pytest.raises(InUseError, match="is being worked on by process"):
+    with pytest.raises(InUseError, match="is in use by process"):
         claim(store, store.experiment(record.id))
     with pytest.raises(InUseError, match="this very moment"):
         claim(store, record)

@@ -16,8 +16,9 @@ from luthier.policies.resample import Auto, Once
 from luthier.policies.stop import after_seconds, any_of
 from luthier.runners.base import Runner
 from luthier.spec.experiment import Experiment
-from luthier.store.base import Json, Record, Status, Store
+from luthier.store.base import Record, Status, Store
 from luthier.store.ownership import claim
+from luthier.trial import Json
 
 
 def carry_on(

@@ -1,19 +1,14 @@
 """Parameters as JSON."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 from luthier.errors import SpaceError
 from luthier.space.parameters import Choice, Integer, Parameter, Real
 from luthier.texts import shown
-
-Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
-"""What survives a round trip through JSON."""
+from luthier.trial import Json
 
 _NUMBER_KEYS = ("name", "low", "high", "step", "scale", "default", "unit")
 _CHOICE_KEYS = ("name", "values", "default", "ordered")
-
-
 _KINDS: Mapping[str, tuple[type[Parameter], Sequence[str]]] = {
     "integer": (Integer, _NUMBER_KEYS),
     "real": (Real, _NUMBER_KEYS),

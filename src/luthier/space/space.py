@@ -12,10 +12,10 @@ from luthier.space.constraints import parse_constraint
 from luthier.space.feasible import LARGEST_LISTING
 from luthier.space.parameters import Choice, Integer, Parameter, Real
 from luthier.space.region import Region
-from luthier.space.serial import Json, check_keys, parameter_from_json, parameter_to_json
+from luthier.space.serial import check_keys, parameter_from_json, parameter_to_json
 from luthier.space.syntax import suggest
 from luthier.texts import shown
-from luthier.trial import Config, Value
+from luthier.trial import Config, Json, Value
 
 _STRIDE = 0.1
 _FRUITLESS_ROUNDS = 12

@@ -1,4 +1,4 @@
-"""Where requests come from, and which proxies may say so for others."""
+"""The addresses of clients, and which proxies are trusted to report them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 from luthier.errors import InvalidInputError
 
-_PREFIX_OF_ONE_PARTY = 64  # whoever has one IPv6 address usually has 2**64 of them
+_PREFIX_OF_ONE_PARTY = 64  # a customer of a provider usually gets 2**64 IPv6 addresses
 
 
 def source_of(address: str) -> str:
-    """What stands for the party behind an address: an IPv4 address, or the /64 network of an IPv6 address."""
+    """The address under which a client is counted: an IPv4 address, or the /64 network of an IPv6 address."""
     found = _parsed(address)
     if found is None:
         return address
@@ -21,7 +21,7 @@ def source_of(address: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Proxies:
-    """The proxies in front of the server: only they are believed when they name the address of somebody else."""
+    """The trusted proxies in front of the server: only their X-Forwarded-For headers are used."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
 
@@ -44,12 +44,12 @@ class Proxies:
 
     @property
     def texts(self) -> list[str]:
-        """As uvicorn takes them: single addresses without a prefix length."""
+        """In the form that uvicorn expects: single addresses without a prefix length."""
         return [str(one.network_address if one.num_addresses == 1 else one) for one in self.networks]
 
 
 def _parsed(address: str) -> IPv4Address | IPv6Address | None:
-    """The address; an IPv4 address that is written as an IPv6 one is the former."""
+    """The parsed address; an IPv4 address written in IPv6 form becomes IPv4. None if it is invalid."""
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

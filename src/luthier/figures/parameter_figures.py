@@ -1,4 +1,4 @@
-"""Figures of the parameters: which matter, how the value follows them, what was tried."""
+"""Figures of the parameters: importance, effects, and the values that were tried."""
 
 import math
 from collections.abc import Sequence
@@ -9,14 +9,15 @@ import numpy as np
 from luthier.analysis.importance import importances, partial_dependence
 from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text
+from luthier.analysis.trials import best_first
 from luthier.errors import InvalidInputError
 from luthier.figures.figure import SHADES, Axis, Figure, Panel, Trace
-from luthier.figures.yardstick import Yardstick, thinned, winning_trial, yardstick
+from luthier.figures.scales import ValueScale, thinned, value_scale, winning_trial
 from luthier.space import Choice, Parameter
 from luthier.trial import Estimate, Trial, Value
 
 MOST_PANELS = 6
-"""Of more parameters than this, those that matter most are shown."""
+"""If there are more parameters, only the most important ones are shown."""
 
 _MOST_LINES = 250
 _MOST_TICKS = 8
@@ -26,7 +27,7 @@ _FIFTHS = ("best fifth", "second", "third", "fourth", "worst fifth")
 
 
 def importance(result: Result, _points: int) -> Figure | None:
-    """The share of all variation that each parameter has a part in, with its interval."""
+    """The share of the variance that each parameter explains, with its interval."""
     if len(result.experiment.space.names) < 2:
         return None
     found = importances(result)[::-1]
@@ -42,22 +43,22 @@ def importance(result: Result, _points: int) -> Figure | None:
         texts=[f"{one.parameter}: {one.share:.0%} ({one.low:.0%} to {one.high:.0%})" for one in found],
     )
     names = tuple((float(place), one.parameter) for place, one in enumerate(found))
-    return Figure("What matters", (Panel(Axis("share of all variation [%]"), Axis(ticks=names)),), (bars,))
+    return Figure("Parameter importance", (Panel(Axis("share of the variance [%]"), Axis(ticks=names)),), (bars,))
 
 
 def dependence(result: Result, _points: int) -> Figure | None:
-    """How the value follows each parameter while the others take all their values."""
+    """How the value depends on each parameter, averaged over the others."""
     names: tuple[str, ...] = result.experiment.space.names
     if len(names) > MOST_PANELS:
         names = tuple(one.parameter for one in importances(result)[:MOST_PANELS])
     try:
         curves = [partial_dependence(result, name) for name in names]
-    except InvalidInputError:  # too little was measured
+    except InvalidInputError:  # too few measurements
         return None
     known = [number for curve in curves for number in (*curve.low, *curve.high)]
     if not known or min(known) == max(known):
         return None
-    scale = yardstick(result.experiment, known)
+    scale = value_scale(result.experiment, known)
     parameters = {parameter.name: parameter for parameter in result.experiment.space.parameters}
     panels, traces = [], []
     for number, curve in enumerate(curves):
@@ -71,17 +72,17 @@ def dependence(result: Result, _points: int) -> Figure | None:
         ]
         traces.append(Trace(kind="band", role="search", x=x, low=low, high=high, panel=number))
         traces.append(Trace(kind="line", role="search", x=x, y=mean, texts=texts, panel=number))
-    return Figure("How the value follows each parameter", tuple(panels), tuple(traces))
+    return Figure("Effect of each parameter", tuple(panels), tuple(traces))
 
 
 def scatter(result: Result, points: int) -> Figure | None:
-    """The estimate of every configuration against the value of each parameter."""
-    known = _known(result)
+    """The estimates of all configurations against the value of each parameter."""
+    known = _estimated(result.trials)
     if len(known) < 2:
         return None
     parameters = result.experiment.space.parameters
     values = [guess.value for _, guess in known]
-    scale = yardstick(result.experiment, values)
+    scale = value_scale(result.experiment, values)
     shown = [known[at] for at in thinned(values, max(points // len(parameters), _FEWEST_A_PANEL))]
     winner = winning_trial(result)
     best = [pair for pair in known if pair[0] is winner]
@@ -89,25 +90,24 @@ def scatter(result: Result, points: int) -> Figure | None:
     for number, parameter in enumerate(parameters):
         upwards = scale.axis if number == 0 else Axis(scale=scale.scale)
         panels.append(Panel(_axis(parameter), upwards, parameter.name))
-        dots = Trace(kind="points", role="search", name="a configuration", faint=True, x=())
-        star = Trace(kind="points", role="best", name="the best", symbol="diamond", x=())
+        dots = Trace(kind="points", role="search", name="configuration", faint=True, x=())
+        star = Trace(kind="points", role="best", name="best", symbol="diamond", x=())
         for trace, pairs in ((dots, shown), (star, best)):
             if pairs:
                 placed = _against(parameter, pairs, scale)
                 x, y, texts = [one[0] for one in placed], [one[1] for one in placed], [one[2] for one in placed]
                 name = trace.name if number == 0 else ""
                 traces.append(replace(trace, name=name, x=x, y=y, texts=texts, panel=number))
-    return Figure("What was tried", tuple(panels), tuple(traces))
+    return Figure("Values tried", tuple(panels), tuple(traces))
 
 
 def parallel(result: Result, points: int) -> Figure | None:
-    """Every configuration as a line over all parameters to its value, better ones on top and in stronger colours."""
-    known = _known(result)
+    """All configurations as lines over the parameters to the value; better ones are drawn on top."""
+    known = _estimated([trial for _, trial in best_first(result.experiment, result.trials)])
     space = result.experiment.space
     if len(known) < 2 or len(space.names) < 2:
         return None
-    scale = yardstick(result.experiment, [guess.value for _, guess in known])
-    known.sort(key=lambda pair: pair[1].value, reverse=scale.goal == "maximize")
+    scale = value_scale(result.experiment, [guess.value for _, guess in known])
     most = min(points, _MOST_LINES, len(known))
     shown = [known[at * (len(known) - 1) // max(most - 1, 1)] for at in range(most)]
     heights = _heights(result, shown, scale)
@@ -128,17 +128,17 @@ def parallel(result: Result, points: int) -> Figure | None:
             traces.append(lines)
     traces.append(_labels(result, shown, scale))
     names = tuple(zip(places, (*space.names, scale.name), strict=True))
-    return Figure("Every configuration at once", (Panel(Axis(ticks=names), Axis(visible=False)),), tuple(traces))
+    return Figure("Parallel coordinates", (Panel(Axis(ticks=names), Axis(visible=False)),), tuple(traces))
 
 
-def _known(result: Result) -> list[tuple[Trial, Estimate]]:
-    return [(trial, trial.estimate) for trial in result.trials if trial.estimate is not None]
+def _estimated(trials: Sequence[Trial]) -> list[tuple[Trial, Estimate]]:
+    return [(trial, trial.estimate) for trial in trials if trial.estimate is not None]
 
 
 def _against(
-    parameter: Parameter, pairs: Sequence[tuple[Trial, Estimate]], scale: Yardstick
+    parameter: Parameter, pairs: Sequence[tuple[Trial, Estimate]], scale: ValueScale
 ) -> list[tuple[float, float, str]]:
-    """Where configurations stand against one parameter, with what is said of each."""
+    """The positions and texts of configurations against one parameter."""
     placed = []
     for trial, guess in pairs:
         value = trial.config[parameter.name]
@@ -147,8 +147,8 @@ def _against(
     return placed
 
 
-def _heights(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Yardstick) -> list[list[float]]:
-    """For each line how high it is on every axis, from 0 to 1; the best value is on top of the last one."""
+def _heights(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: ValueScale) -> list[list[float]]:
+    """The height of each line on every axis, from 0 to 1; on the last axis, the best value is at the top."""
     space = result.experiment.space
     unit = space.to_unit(space.codes([trial.config for trial, _ in shown])).tolist()
     ends = [_position(guess.value, scale) for _, guess in shown]
@@ -156,8 +156,8 @@ def _heights(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Yar
     return [[*row, (end - worst) / span] for row, end in zip(unit, ends, strict=True)]
 
 
-def _labels(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Yardstick) -> Trace:
-    """The values at the axes: all of a parameter that has few, else the ends."""
+def _labels(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: ValueScale) -> Trace:
+    """The labels of the axes: all values of a parameter with few values, else the first and the last."""
     placed = [
         (float(place), float(parameter.to_unit(np.array([parameter.code(value)]))[0]), parameter.format(value))
         for place, parameter in enumerate(result.experiment.space.parameters)
@@ -170,14 +170,14 @@ def _labels(result: Result, shown: Sequence[tuple[Trial, Estimate]], scale: Yard
 
 
 def _marked(parameter: Parameter) -> list[Value]:
-    """The values that get a text: all if they are few, else the first and the last."""
+    """The values with a label: all if there are few, else the first and the last."""
     if parameter.size is None:
         return [parameter.low, parameter.high]
     few = parameter.size <= _MOST_TICKS
     return [parameter.value(index) for index in (range(parameter.size) if few else (0, parameter.size - 1))]
 
 
-def _position(value: float, scale: Yardstick) -> float:
+def _position(value: float, scale: ValueScale) -> float:
     return math.log(value) if scale.scale == "log" else value
 
 
@@ -188,12 +188,12 @@ def _pair_text(result: Result, pair: tuple[Trial, Estimate]) -> str:
 
 
 def _place(parameter: Parameter, value: Value) -> float:
-    """Where a value stands on the parameter's axis: at the number it is, or in the order of a choice."""
+    """The position of a value on the parameter's axis: its number, or its index in a choice."""
     return parameter.code(value) if isinstance(parameter, Choice) else float(value)
 
 
 def _axis(parameter: Parameter) -> Axis:
-    """The parameter's own axis."""
+    """The axis of a parameter."""
     if isinstance(parameter, Choice):
         step = -(-parameter.size // _MOST_NAMES)
         return Axis(

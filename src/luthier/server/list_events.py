@@ -1,4 +1,4 @@
-"""Live changes of the list of experiments: one look at the store a second for however many people watch."""
+"""Live changes of the list of experiments: one query per second for any number of viewers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -7,45 +7,46 @@ from dataclasses import dataclass
 from starlette.concurrency import run_in_threadpool
 
 from luthier.errors import LuthierError, NotFoundError
-from luthier.server.access import Principal
+from luthier.server.authentication import Principal
 from luthier.server.streams import Listener, event
 from luthier.server.summaries import summary_of
-from luthier.store.base import Json, Record
-from luthier.store.server_store import Books
+from luthier.store.base import Record
+from luthier.store.server_store import ServerStore
+from luthier.trial import Json
 
 LOOK_EVERY_S = 1.0
 NEWEST = 200
-"""How many of the newest experiments are watched; older ones are while they wait for workers or are worked on."""
+"""How many of the newest experiments are watched; older ones are watched while they are queued or running."""
 
 _NOBODY = Principal("", "viewer", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """An experiment as it was when it was looked at last."""
+    """An experiment as it was at the last query."""
 
     record: Record
     summary: dict[str, Json]
 
 
-class Feed:
-    """Tells browsers which experiments are new, have changed or are gone, as server-sent events.
+class ListEvents:
+    """Sends browsers the new, changed and deleted experiments, as server-sent events.
 
-    `experiment` carries what a listing shows of one; `gone` the number of one that was deleted or is no longer shared.
+    `experiment` contains an experiment as in the list; `gone` the number of one that was deleted or is not shared now.
     """
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, server_store: ServerStore) -> None:
+        self._store = server_store
         self._known: dict[int, _Seen] = {}
         self._listeners: dict[Listener, Principal] = {}
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
     def close(self) -> None:
-        """End every stream; to be called in the server's own thread."""
+        """End every stream; must be called in the event loop of the server."""
         self._closed = True
         for listener in self._listeners:
-            listener.dismiss()
+            listener.close_stream()
 
     @property
     def listeners(self) -> int:
@@ -53,7 +54,7 @@ class Feed:
         return len(self._listeners)
 
     async def stream(self, who: Principal, may_go_on: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """What changes from now on; whatever is listed after the first part has come misses nothing."""
+        """The changes from now on; a list that is read after the first part has arrived misses nothing."""
         if self._closed:
             return
         listener = Listener()
@@ -78,7 +79,7 @@ class Feed:
                 try:
                     fresh, gone = await run_in_threadpool(self._look)
                 except LuthierError:
-                    continue  # the store is away for a moment
+                    continue  # the store is temporarily unavailable
                 before, self._known = self._known, fresh
                 for number, seen in fresh.items():
                     self._tell(before.get(number), seen)
@@ -86,19 +87,19 @@ class Feed:
                     self._tell_gone(before[number].record)
         finally:
             for listener in self._listeners:
-                listener.dismiss()
+                listener.close_stream()
 
     def _look(self) -> tuple[dict[int, _Seen], list[int]]:
-        """The experiments to watch as they are now, and the numbers of those that are no longer there."""
-        newest = self._books.desk.records(limit=NEWEST)
+        """The current state of the watched experiments, and the numbers of those that were deleted."""
+        newest = self._store.queue.records(limit=NEWEST)
         seen = {record.id: _seen(record) for record in newest}
         first = min(seen, default=0) if len(newest) == NEWEST else 0
         gone = [number for number in self._known if number >= first and number not in seen]
-        older = {record.id for record in self._books.desk.waiting() if record.id < first}
+        older = {record.id for record in self._store.queue.waiting() if record.id < first}
         older |= {number for number, known in self._known.items() if number < first and _is_active(known)}
         for number in older:
             try:
-                seen[number] = _seen(self._books.history.experiment(number))
+                seen[number] = _seen(self._store.history.experiment(number))
             except NotFoundError:
                 gone += [number] if number in self._known else []
         return seen, gone

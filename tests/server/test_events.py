@@ -10,10 +10,10 @@ import pytest
 from tests.server.conftest import Running, Starter
 
 from luthier.client import Event, events_in
-from luthier.server import feed, live, streams
-from luthier.server.live import Live
+from luthier.server import experiment_events, list_events, streams
+from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.streams import Listener
-from luthier.store.server_store import Books, Desk
+from luthier.store.server_store import Queue, ServerStore
 from luthier.trial import Completed
 
 PATIENCE_S = 120.0
@@ -72,8 +72,8 @@ class Watching:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Servers look at the store often, so that tests need not wait."""
-    monkeypatch.setattr(live, "LOOK_EVERY_S", 0.02)
-    monkeypatch.setattr(feed, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(experiment_events, "LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(list_events, "LOOK_EVERY_S", 0.02)
     monkeypatch.setattr(streams, "KEEP_ALIVE_S", 1.0)
 
 
@@ -89,7 +89,7 @@ def test_runs_are_told_as_they_come_and_go(server: Running) -> None:
 
 
 def test_whoever_comes_back_gets_what_was_missed(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "MOST_RUNS", 3)
+    monkeypatch.setattr(experiment_events, "MOST_RUNS", 3)
     number = server.launch()
     server.play(number, [Completed(float(i)) for i in range(10)], "stopped")
     path = f"/experiments/{number}/events"
@@ -136,7 +136,7 @@ def test_open_streams_do_not_hold_up_the_end(start_server: Starter) -> None:
     everything = Watching(server, "/events")
     for one in watching:
         one.next("status")
-    assert server.context.live.listeners == 3
+    assert server.context.experiment_events.listeners == 3
     server.stop()
     assert [one.rest() for one in (*watching, everything)] == [b"", b"", b"", b"\n"]
     for one in (*watching, everything):
@@ -148,12 +148,12 @@ def test_a_stream_ends_with_the_right_to_it(server: Running, monkeypatch: pytest
     server.add_user("root", "admin")
     ada, bob = server.add_user("ada", "user"), server.add_user("bob", "user")
     number = server.launch(token=ada)
-    server.context.operations.books.desk.share(number, shared=True)
+    server.context.operations.store.queue.share(number, shared=True)
     mine, theirs = (Watching(server, f"/experiments/{number}/events", token) for token in (ada, bob))
     everything = Watching(server, "/events", bob)
-    server.books.desk.share(number, shared=False)
+    server.store.queue.share(number, shared=False)
     assert [event.kind for event in theirs.events] == ["status"]
-    server.context.door.remove_user("bob")
+    server.context.authenticator.remove_user("bob")
     assert [event.kind for event in everything.events] in ([], ["gone"])
     mine.next("status")
     server.play(number, [Completed(1.0)])
@@ -168,14 +168,14 @@ def test_the_list_of_experiments_is_live(server: Running) -> None:
     mine, theirs = Watching(server, "/events", ada), Watching(server, "/events", bob)
     number = server.launch(token=ada)
     assert _told(mine.next("experiment"))["status"] == "queued"
-    server.books.desk.share(number, shared=True)
+    server.store.queue.share(number, shared=True)
     shared = _told(theirs.next("experiment"))
     assert (shared["id"], shared["mine"]) == (number, False)
     assert _told(mine.next("experiment"))["shared"] is True
     server.play(number, [Completed(1.0), Completed(2.0)])
     assert _until(mine, "finished")["runs"] == 2
     assert _until(theirs, "finished")["verdict"] == "played"
-    server.books.desk.share(number, shared=False)
+    server.store.queue.share(number, shared=False)
     assert theirs.next("gone").data == {"id": number}
     assert _told(mine.next("experiment"))["shared"] is False
     server.ask("DELETE", f"/api/v1/experiments/{number}", token=ada)
@@ -189,15 +189,15 @@ def test_the_list_of_experiments_is_live(server: Running) -> None:
 def test_old_experiments_are_watched_while_something_happens_to_them(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed, "NEWEST", 2)
+    monkeypatch.setattr(list_events, "NEWEST", 2)
     numbers = [server.launch() for _ in range(4)]
     watching = Watching(server, "/events")
     server.play(numbers[0], [Completed(1.0)])
     assert _until(watching, "finished")["id"] == numbers[0]
-    server.books.desk.delete(numbers[1], None)
+    server.store.queue.delete(numbers[1], None)
     assert watching.next("gone").data == {"id": numbers[1]}
-    server.books.desk.delete(numbers[0], None)  # nobody looks at it any more
-    server.books.desk.delete(numbers[3], None)
+    server.store.queue.delete(numbers[0], None)  # nobody looks at it any more
+    server.store.queue.delete(numbers[3], None)
     assert watching.next("gone").data == {"id": numbers[3]}
     watching.close()
 
@@ -215,27 +215,27 @@ def _until(watching: Watching, status: str) -> dict[str, object]:
 
 
 class Counting:
-    """A desk that counts how often it is asked for changes."""
+    """A queue that counts how often it is asked for changes."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
         self.asked = 0
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self._desk, name)
+        return getattr(self._queue, name)
 
     def changes(self, experiment_id: int) -> tuple[str, int, bool]:
         self.asked += 1
-        return self._desk.changes(experiment_id)
+        return self._queue.changes(experiment_id)
 
 
 def test_one_look_serves_all_listeners(server: Running) -> None:
     number = server.launch()
-    desk = Counting(server.books.desk)
-    books = Books(server.books.history, desk, server.books.accounts)  # type: ignore[arg-type]  # __getattr__ has the rest
+    queue = Counting(server.store.queue)
+    server_store = ServerStore(server.store.history, queue, server.store.accounts)  # type: ignore[arg-type]  # __getattr__ has the rest
     listeners = 40
 
-    async def listen(watched: Live) -> int:
+    async def listen(watched: ExperimentEvents) -> int:
         parts = watched.stream(number, None, lambda: True)
         assert b"queued" in await anext(parts)
         heard.append(1)
@@ -248,10 +248,10 @@ def test_one_look_serves_all_listeners(server: Running) -> None:
         return 0
 
     async def everybody() -> int:
-        watched = Live(books)
+        watched = ExperimentEvents(server_store)
         tasks = [asyncio.create_task(listen(watched)) for _ in range(listeners)]
         await everybody_is_there.wait()
-        desk.asked = 0
+        queue.asked = 0
         await asyncio.to_thread(server.play, number, [Completed(1.0)], None)
         told = await asyncio.gather(*tasks)
         assert watched.listeners == 0
@@ -260,7 +260,7 @@ def test_one_look_serves_all_listeners(server: Running) -> None:
     heard: list[int] = []
     everybody_is_there = asyncio.Event()
     assert asyncio.run(everybody()) == listeners
-    assert desk.asked < listeners
+    assert queue.asked < listeners
 
 
 def test_whoever_does_not_keep_up_is_sent_away() -> None:
@@ -273,7 +273,7 @@ def test_whoever_does_not_keep_up_is_sent_away() -> None:
     async def attentive() -> list[bytes]:
         listener = Listener()
         listener.tell(b"1")
-        listener.dismiss()
+        listener.close_stream()
         return [part async for part in listener.parts(lambda: True)]
 
     assert len(asyncio.run(slow())) < 100

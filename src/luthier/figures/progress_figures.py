@@ -1,4 +1,4 @@
-"""Figures of how an experiment went: run by run, trial by trial, and what the machine did meanwhile."""
+"""Figures of the progress of an experiment: its runs, its trials, and the drift of the machine."""
 
 import math
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text, outcome_text
 from luthier.arrays import FloatArray
 from luthier.figures.figure import Axis, Figure, Panel, Role, Trace
-from luthier.figures.yardstick import (
-    Yardstick,
-    clock,
+from luthier.figures.scales import (
+    ValueScale,
     measured,
     records,
     steps,
     thinned,
-    yardstick,
+    time_scale,
+    value_scale,
 )
 from luthier.statistics.drift import FEWEST_READINGS
 from luthier.statistics.estimate import median_of
-from luthier.trial import Completed, Run
+from luthier.trial import Completed, Run, outcome_name
 
 _GROUPS: dict[str, Role] = {"search": "search", "default": "default", "verification of the best": "verify"}
 _PROBLEMS: dict[str, Role] = {"failed": "failed", "timed out": "failed", "pruned": "pruned", "lost": "default"}
@@ -31,33 +31,33 @@ _MOST_MARKS = 200
 
 
 def trajectory(result: Result, points: int) -> Figure | None:
-    """Every run in the order of submission, and the best value so far."""
+    """All runs in order of submission, and the best value so far."""
     done = list(measured(result.runs))
     if not done:
         return None
     values = [value for _, value in done]
-    scale = yardstick(result.experiment, values)
+    scale = value_scale(result.experiment, values)
     last = float(result.runs[-1].number)
     best = records(values, scale.is_better)
     line = steps([float(done[at][0].number) for at in best], [scale.place(values[at]) for at in best], last)
     traces = [
         *_default_level(result, scale, float(result.runs[0].number), last),
         Trace(kind="line", role="best", name="best so far", x=line[0], y=line[1]),
-        *_measured_runs(result, scale, done, {done[at][0].number for at in best}, points),
+        *_completed_runs(result, scale, done, {done[at][0].number for at in best}, points),
         *_problems(result, scale, points),
     ]
-    return Figure("Every run", (Panel(Axis("run"), scale.axis),), tuple(traces))
+    return Figure("All runs", (Panel(Axis("run"), scale.axis),), tuple(traces))
 
 
 def trials(result: Result, points: int) -> Figure | None:
-    """The estimate of every configuration with its interval, and the best so far among those that never failed."""
+    """The estimates of all configurations with intervals, and the best so far among those that never failed."""
     known = [
         (number, trial, trial.estimate) for number, trial in enumerate(result.trials) if trial.estimate is not None
     ]
     if not known:
         return None
     values = [guess.value for _, _, guess in known]
-    scale, space = yardstick(result.experiment, values), result.experiment.space
+    scale, space = value_scale(result.experiment, values), result.experiment.space
     sure = [at for at, (_, trial, _) in enumerate(known) if is_reliable(trial)]
     leading = [sure[at] for at in records([values[at] for at in sure], scale.is_better)]
     best = [known[at] for at in leading]
@@ -79,7 +79,7 @@ def trials(result: Result, points: int) -> Figure | None:
         Trace(
             kind="points",
             role="search",
-            name="estimate, with its 95 % interval where it ran often enough",
+            name="estimate, with a 95 % interval if there were enough runs",
             x=[float(number) for number, _, _ in dots],
             y=[scale.place(guess.value) for _, _, guess in dots],
             low=scale.places([guess.low for _, _, guess in dots]),
@@ -91,85 +91,85 @@ def trials(result: Result, points: int) -> Figure | None:
             ],
         ),
     ]
-    return Figure("Every configuration", (Panel(Axis("trial"), scale.axis),), tuple(traces))
+    return Figure("All configurations", (Panel(Axis("trial"), scale.axis),), tuple(traces))
 
 
 def utilisation(result: Result, points: int) -> Figure | None:
-    """How many runs were under way at a time."""
+    """The number of active runs over time."""
     timed = [run for run in result.runs if run.started_at is not None and run.duration_s is not None]
     if len(timed) < 2:
         return None
-    dial = clock(timed)
-    first = np.array([dial.place(run.began_at) for run in timed])
-    last = np.array([dial.place(run.began_at + (run.duration_s or 0.0)) for run in timed])
+    scale = time_scale(timed)
+    first = np.array([scale.place(run.began_at) for run in timed])
+    last = np.array([scale.place(run.began_at + (run.duration_s or 0.0)) for run in timed])
     end = float(last.max())
     if not end > 0.0:
         return None
     slices = min(points, _MOST_SLICES, max(len(timed) // 2, 2))
-    heights = _at_once(first, last, np.linspace(0.0, end, slices + 1))
+    heights = _mean_active(first, last, np.linspace(0.0, end, slices + 1))
     workers = result.experiment.slots
     busy = min(math.fsum(heights) / slices / workers, 1.0)
     x, y = steps([number * end / slices for number in range(slices)], heights, end)
     traces = (
-        Trace(kind="line", role="default", name="workers", x=[0.0, end], y=[float(workers)] * 2, dashed=True),
+        Trace(kind="line", role="default", name="slots", x=[0.0, end], y=[float(workers)] * 2, dashed=True),
         Trace(kind="band", role="search", x=x, low=[0.0] * len(x), high=y),
-        Trace(kind="line", role="search", name="runs at once", x=x, y=y),
+        Trace(kind="line", role="search", name="parallel runs", x=x, y=y),
     )
     note = f"busy for {busy:.0%} of the time".replace("%", " %")
-    return Figure("Runs at once", (Panel(dial.axis, Axis("runs under way, on average")),), traces, note)
+    return Figure("Parallel runs", (Panel(scale.axis, Axis("active runs, on average")),), traces, note)
 
 
-def _at_once(first: FloatArray, last: FloatArray, edges: FloatArray) -> list[float]:
-    """How many of the spans of time, from `first` to `last`, there are at once: the mean between neighbouring edges."""
-    past = np.clip(edges[:, None], first, last).sum(axis=1)  # at each edge, the part of all spans that lies behind it
+def _mean_active(first: FloatArray, last: FloatArray, edges: FloatArray) -> list[float]:
+    """The mean number of active time spans, from `first` to `last`, between neighbouring edges."""
+    past = np.clip(edges[:, None], first, last).sum(axis=1)  # the total length of all spans before each edge
     return [float(height) for height in np.diff(past) / np.diff(edges)]
 
 
 def machine(result: Result, points: int) -> Figure | None:
-    """What the default took in the course of time, relative to the beginning."""
+    """The values of the default over time, relative to the beginning."""
     own = list(measured(run for run in result.runs if run.trial == 0))
     values = [value for _, value in own]
     if len(own) < FEWEST_READINGS or min(values) <= 0.0:
         return None
-    dial, level = clock(result.runs), level_of(result.runs)
+    times, level = time_scale(result.runs), level_of(result.runs)
     drift = level.drift
     usual = median_of([value / drift.factor(run.began_at - level.began_s) for run, value in own])
     first, last = min(run.began_at for run, _ in own), max(run.began_at for run, _ in own)
     turns = [first, *(level.began_s + at_s for at_s in drift.moments if level.began_s + at_s > first)]
     heights = [drift.factor(at_s - level.began_s) for at_s in turns]
     line = (
-        ([dial.place(at_s) for at_s in turns], heights)
+        ([times.place(at_s) for at_s in turns], heights)
         if drift.kind == "slope"
-        else steps([dial.place(at_s) for at_s in turns], heights, dial.place(last))
+        else steps([times.place(at_s) for at_s in turns], heights, times.place(last))
     )
     shown = [own[at] for at in thinned(values, points)]
-    scale = yardstick(result.experiment, values)
+    scale = value_scale(result.experiment, values)
     traces = (
         Trace(kind="line", role="best", name="level", x=line[0], y=line[1]),
         Trace(
             kind="points",
             role="default",
-            name="a run of the default",
-            x=[dial.place(run.began_at) for run, _ in shown],
+            name="run of the default",
+            x=[times.place(run.began_at) for run, _ in shown],
             y=[value / usual for _, value in shown],
             texts=[f"run {run.number}: {scale.text(value)}" for run, value in shown],
         ),
     )
     title = Axis(f"{scale.name} of the default, 1 at the beginning")
-    return Figure("The machine", (Panel(dial.axis, title),), traces, drift.sentence())
+    return Figure("Drift of the machine", (Panel(times.axis, title),), traces, drift.sentence())
 
 
-def _default_level(result: Result, scale: Yardstick, first: float, last: float) -> list[Trace]:
+def _default_level(result: Result, scale: ValueScale, first: float, last: float) -> list[Trace]:
     if result.default is None or result.default.estimate is None:
         return []
     height = scale.place(result.default.estimate.value)
-    return [Trace(kind="line", role="default", name="the default", x=[first, last], y=[height] * 2, dashed=True)]
+    return [Trace(kind="line", role="default", name="default", x=[first, last], y=[height] * 2, dashed=True)]
 
 
-def _measured_runs(
-    result: Result, scale: Yardstick, done: Sequence[tuple[Run, float]], always: set[int], points: int
+def _completed_runs(
+    result: Result, scale: ValueScale, done: Sequence[tuple[Run, float]], always: set[int], points: int
 ) -> list[Trace]:
-    """A trace for each group of completed runs, with those numbered in `always` whatever else is left out."""
+    """A trace for each group of completed runs; runs with numbers in `always` are never left out."""
     groups: dict[str, list[tuple[Run, float]]] = {name: [] for name in _GROUPS}
     for run, value in done:
         name = "default" if run.trial == 0 else "search" if run.purpose != "verify" else "verification of the best"
@@ -193,17 +193,17 @@ def _measured_runs(
     return traces
 
 
-def _problems(result: Result, scale: Yardstick, points: int) -> list[Trace]:
-    """The runs without a number: at their lower bound where one is known, else as marks at the edge."""
+def _problems(result: Result, scale: ValueScale, points: int) -> list[Trace]:
+    """The runs without a value: at their lower bound if it is known, else as marks at the edge."""
     groups: dict[tuple[str, bool], list[Run]] = {}
     for run in result.runs:
         if run.outcome is not None and not isinstance(run.outcome, Completed):
-            kind = outcome_text(run.outcome).partition(":")[0]
+            kind = outcome_name(run.outcome)
             groups.setdefault((kind, _bound(result, run) is not None), []).append(run)
     traces = []
     for (kind, bounded), runs in groups.items():
-        stretches = _stretches(runs, min(points, _MOST_MARKS))
-        first = [stretch[0] for stretch in stretches]
+        sections = _sections(runs, min(points, _MOST_MARKS))
+        first = [section[0] for section in sections]
         traces.append(
             Trace(
                 kind="points" if bounded else "marks",
@@ -211,7 +211,7 @@ def _problems(result: Result, scale: Yardstick, points: int) -> list[Trace]:
                 name=f"{kind}, at least this" if bounded else kind,
                 x=[float(run.number) for run in first],
                 y=scale.places([_bound(result, run) for run in first]) if bounded else (),
-                texts=[_run_text(result, *stretch) for stretch in stretches],
+                texts=[_run_text(result, *section) for section in sections],
                 symbol="triangle" if bounded else "cross",
             )
         )
@@ -219,19 +219,19 @@ def _problems(result: Result, scale: Yardstick, points: int) -> list[Trace]:
 
 
 def _bound(result: Result, run: Run) -> float | None:
-    """The lower bound of a run without a number; where higher is better, it is none."""
+    """The lower bound of a run without a value; None if higher is better, where it would not be a bound."""
     return None if result.experiment.objective.maximizes else getattr(run.outcome, "at_least", None)
 
 
-def _stretches(runs: Sequence[Run], points: int) -> list[list[Run]]:
-    """The runs one by one or, if there are more than `points`, in so many equally long stretches of numbers."""
+def _sections(runs: Sequence[Run], points: int) -> list[list[Run]]:
+    """The runs one by one; if there are more than `points`, in that many sections of equal length."""
     if len(runs) <= points:
         return [[run] for run in runs]
     first, span = runs[0].number, runs[-1].number - runs[0].number + 1
-    stretches: dict[int, list[Run]] = {}
+    sections: dict[int, list[Run]] = {}
     for run in runs:
-        stretches.setdefault((run.number - first) * points // span, []).append(run)
-    return list(stretches.values())
+        sections.setdefault((run.number - first) * points // span, []).append(run)
+    return list(sections.values())
 
 
 def _run_text(result: Result, run: Run, *more: Run) -> str:

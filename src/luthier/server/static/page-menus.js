@@ -1,8 +1,8 @@
-// What every page has: the theme button, menus that close, logging out, the key for the search.
+// Common to all pages: theme button, menus, logout, and the / key for the search field.
 
 import { remove } from "./api.js";
 import { $, fill, icon } from "./dom.js";
-import { attempt } from "./say.js";
+import { attempt } from "./messages.js";
 
 const toggle = $("#theme");
 

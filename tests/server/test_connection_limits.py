@@ -14,8 +14,8 @@ import pytest
 from tests.server.conftest import PASSWORD, Reply, Running, Starter
 
 from luthier.errors import InvalidInputError
-from luthier.server import access, login_limits
-from luthier.server.addresses import Proxies, source_of
+from luthier.server import authentication, login_limits
+from luthier.server.client_addresses import Proxies, source_of
 from luthier.server.connections import Limits
 
 API = "/api/v1"
@@ -58,7 +58,7 @@ def test_others_are_served_while_passwords_are_checked(server: Running, monkeypa
         go_on.wait(60)
         return False
 
-    monkeypatch.setattr(access, "is_password", slow)
+    monkeypatch.setattr(authentication, "is_password", slow)
     monkeypatch.setattr(login_limits, "FREE_PER_ADDRESS", 1000)
     replies: list[int] = []
     guesses = [
@@ -86,7 +86,7 @@ def test_an_address_is_taken_from_a_proxy_only_if_it_was_named(
 ) -> None:
     server = start_server()
     server.add_user("ada", "admin")
-    monkeypatch.setattr(server.context.door.limits, "_clock", lambda: 1e9)
+    monkeypatch.setattr(server.context.authenticator.limits, "_clock", lambda: 1e9)
     statuses = [log_in(server, "ada", "no", {"X-Forwarded-For": f"10.1.1.{n}"}).status for n in range(6)]
     assert statuses == [401] * 5 + [429]
     server.stop()
@@ -112,13 +112,13 @@ def test_failed_logins_are_in_the_audit_log_within_bounds(server: Running, monke
     monkeypatch.setattr(login_limits, "MOST_NOTED", 3)
     for name in ("ada", "a\x1b[31mb\u202e", "x" * 190, "bob", "carl", "dora"):
         assert log_in(server, name, "no").status == 401
-    server.context.door.limits._noted.clear()
+    server.context.authenticator.limits._noted.clear()
     log_in(server, "eve", "no")
     audit = server.ask("GET", f"{API}/audit", token=token).json
     entries = cast("dict[str, list[dict[str, object]]]", audit)["items"]
     told = [(entry["user"], entry["action"], entry["target"], entry["detail"]) for entry in entries]
     assert told == [
-        ("", "failed log-in", "user eve", "from 127.0.0.1; 3 more since the entry before"),
+        ("", "failed log-in", "user eve", "from 127.0.0.1; 3 more since the previous entry"),
         ("", "failed log-in", f"user {'x' * 64}", "from 127.0.0.1"),
         ("", "failed log-in", r"user a\x1b[31mb\u202e", "from 127.0.0.1"),
         ("", "failed log-in", "user ada", "from 127.0.0.1"),

@@ -1,4 +1,4 @@
-"""What experiments have found out so far, kept up to date without reading all runs again and again."""
+"""The results of experiments, updated from new runs only."""
 
 import asyncio
 import threading
@@ -13,17 +13,17 @@ from starlette.concurrency import run_in_threadpool
 from luthier.analysis.result import Result, conclude
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 from luthier.trial import Run
 
 FRESH_S = 1.0
-"""While runs come in, a result that is so young is given again: however many people look, it is made once a second.
+"""While an experiment runs, a result of this age is reused: it is computed at most once per second for all viewers.
 
-A long one is made less often, see `REST`.
+A result that takes long to compute is updated less often, see `REST`.
 """
 
 REST = 4.0
-"""While runs come in, what took long to work out rests for so many times as long before it is worked out again."""
+"""While an experiment runs, a value that took t seconds to compute is reused for this many times t."""
 
 _MOST_KEPT = 32
 _MOST_KINDS = 64
@@ -32,8 +32,8 @@ _MOST_SLOW = 4
 T = TypeVar("T")
 
 
-class _Kept(Generic[T]):
-    """The newest answer to one question, with the number of events that it knows of."""
+class _Cached(Generic[T]):
+    """The newest value of one kind, with the number of events that it includes."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -42,9 +42,9 @@ class _Kept(Generic[T]):
         self._at = self.took_s = 0.0
 
     def get(self, events: int, patience_s: float, work: Callable[[], tuple[int, T]]) -> tuple[int, T]:
-        """The answer that knows of so many events, or one that is at most `patience_s` old; worked out once for all.
+        """A value with at least `events` events, or one at most `patience_s` old; computed once for all callers.
 
-        With patience, whoever finds another one at work takes the older answer.
+        If another caller is computing it and `patience_s` is not 0, the older value is returned.
         """
         newest = self._good_enough(events, patience_s)
         if newest is not None:
@@ -70,69 +70,71 @@ class _Kept(Generic[T]):
 
 
 @dataclass(slots=True)
-class _Known:
+class _CachedExperiment:
     number: int
     uid: str
     experiment: Experiment
-    result: _Kept[Result]
+    result: _Cached[Result]
     runs: dict[int, Run] = field(default_factory=dict)
     events: int = 0
-    others: dict[str, _Kept[object]] = field(default_factory=dict)
+    others: dict[str, _Cached[object]] = field(default_factory=dict)
 
 
-class Results:
-    """The results of the experiments that were looked at last."""
+class ResultCache:
+    """The results of the experiments that were requested most recently."""
 
-    def __init__(self, books: Books, clock: Callable[[], float] = time.monotonic) -> None:
-        self._books = books
+    def __init__(self, server_store: ServerStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = server_store
         self._clock = clock
-        self._kept: OrderedDict[int, _Known] = OrderedDict()
+        self._experiments: OrderedDict[int, _CachedExperiment] = OrderedDict()
         self._lock = threading.Lock()
         self._slow = asyncio.Semaphore(_MOST_SLOW)
 
     def of(self, record: Record) -> Result:
-        """The result of an experiment: of all its runs, or of those up to `FRESH_S` ago while it is running."""
-        status, events, _ = self._books.desk.changes(record.id)
+        """The result of an experiment; while it is running, it may be up to `FRESH_S` old."""
+        status, events, _ = self._store.queue.changes(record.id)
         return self._result(self._known(record), status, events)[1]
 
-    def worked_out(self, record: Record, what: str, work: Callable[[Result], T]) -> tuple[int, T]:
-        """Something made of the result, and the number of events that it knows of.
+    def derived(self, record: Record, what: str, work: Callable[[Result], T]) -> tuple[int, T]:
+        """A value computed from the result, and the number of events that it includes.
 
-        `what` names it. While the experiment is running it may be older than the result, but not much.
+        `what` is its name in the cache. While the experiment is running, the value may be older than the result.
         """
-        status, events, _ = self._books.desk.changes(record.id)
+        status, events, _ = self._store.queue.changes(record.id)
         known = self._known(record)
         events, result = self._result(known, status, events)
         with self._lock:
             if what not in known.others and len(known.others) >= _MOST_KINDS:
                 known.others.clear()
-            kept = known.others.setdefault(what, _Kept(self._clock))
+            kept = known.others.setdefault(what, _Cached(self._clock))
         patience_s = REST * kept.took_s if status == "running" else 0.0
         return cast("tuple[int, T]", kept.get(events, patience_s, lambda: (events, work(result))))
 
-    async def slowly(self, work: Callable[[], T]) -> T:
-        """The answer of something that takes its time; few of them at a time, so that others need not wait."""
+    async def run_slow(self, work: Callable[[], T]) -> T:
+        """Run slow work in a thread, only a few at a time, so that other requests do not wait."""
         async with self._slow:
             return await run_in_threadpool(work)
 
-    def _known(self, record: Record) -> _Known:
+    def _known(self, record: Record) -> _CachedExperiment:
         with self._lock:
-            known = self._kept.get(record.id)
+            known = self._experiments.get(record.id)
             if known is None or known.uid != record.uid:
                 experiment = Experiment.from_json(record.settings)
-                known = self._kept[record.id] = _Known(record.id, record.uid, experiment, _Kept(self._clock))
-            self._kept.move_to_end(record.id)
-            while len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
+                known = self._experiments[record.id] = _CachedExperiment(
+                    record.id, record.uid, experiment, _Cached(self._clock)
+                )
+            self._experiments.move_to_end(record.id)
+            while len(self._experiments) > _MOST_KEPT:
+                self._experiments.popitem(last=False)
             return known
 
-    def _result(self, known: _Known, status: str, events: int) -> tuple[int, Result]:
+    def _result(self, known: _CachedExperiment, status: str, events: int) -> tuple[int, Result]:
         patience_s = max(FRESH_S, REST * known.result.took_s) if status == "running" else 0.0
         return known.result.get(events, patience_s, lambda: self._concluded(known))
 
-    def _concluded(self, known: _Known) -> tuple[int, Result]:
-        """The result of all runs; only those that are new or have ended since the last time are read."""
-        for run in self._books.history.runs(known.number, since=known.events):
+    def _concluded(self, known: _CachedExperiment) -> tuple[int, Result]:
+        """The result of all runs; only runs that started or ended since the last call are read."""
+        for run in self._store.history.runs(known.number, since=known.events):
             known.runs[run.number] = run
             known.events = max(known.events, run.submit_order + 1, (run.finish_order or 0) + 1)
         return known.events, conclude(known.experiment, [known.runs[number] for number in sorted(known.runs)])

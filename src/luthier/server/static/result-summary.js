@@ -1,10 +1,10 @@
-// What an experiment found: the verdict, the figures in short, the configuration to use.
+// The result of an experiment: verdict, key figures, and the configuration to use.
 
 import { codeBlock, copyButton, fill, h } from "./dom.js";
 import { config, count, duration, estimate, gain, measured, number, percent, value } from "./format.js";
-import { isGoingOn } from "./head.js";
+import { isActive } from "./experiment-header.js";
 
-/** What came out so far, in a sentence and in figures. */
+/** The result so far, as a sentence and as key figures. */
 export function showVerdict(element, detail) {
   const result = detail.result;
   const found = gain({ ...result.speedup, speedup: result.speedup?.value, improved: result.improved });
@@ -37,14 +37,14 @@ function headline({ result, settings: { objectives } }, found) {
     return lines(
       result.improved ? "yes" : "",
       found.text,
-      found.interval ? `${found.interval}, 95 % sure` : "not proven",
+      found.interval ? `${found.interval} (95 % confidence)` : "not significant",
     );
   if (objectives.length > 1 && result.front.length)
     return lines("yes", count(result.front.length), "on the Pareto front");
   const [first, best] = [result.default?.estimate?.value, result.best?.estimate?.value];
   if (!(first > 0 && best > 0)) return lines("guess", "–", "gain over the default");
   const ratio = objectives[0].goal === "maximize" ? best / first : first / best;
-  return lines("guess", `${number(ratio, 3)}×`, "by estimates, not verified");
+  return lines("guess", `${number(ratio, 3)}×`, "estimated, not verified");
 }
 
 function beforeAndAfter({ result, settings: { objectives } }) {
@@ -54,11 +54,11 @@ function beforeAndAfter({ result, settings: { objectives } }) {
   return h(
     "p",
     { class: "muted" },
-    `${measure}: ${estimate(first.estimate, measure)} by default, ${estimate(best.estimate, measure)} with the best`,
+    `${measure}: ${estimate(first.estimate, measure)} with the default, ${estimate(best.estimate, measure)} with the best configuration`,
   );
 }
 
-/** The figures in short: name, text, and what is said under it. */
+/** The key figures: name, value, and a remark. */
 export function factsOf(detail) {
   const noise = detail.result.noise;
   const { measure } = detail.settings.objectives[0];
@@ -71,29 +71,29 @@ export function factsOf(detail) {
       detail.explored === null ? "–" : percent(detail.explored, 3),
       detail.size === null ? "continuous" : `of ${count(detail.size)}`,
     ],
-    ["Noise", spread || "–", spread ? "run to run" : "nothing ran twice"],
+    ["Noise", spread || "–", spread ? "between runs" : "no repeated runs"],
     [
-      "Workers busy",
+      "Slots busy",
       detail.utilisation === null ? "–" : percent(Math.min(1, detail.utilisation), 3),
-      `${detail.settings.slots} at a time`,
+      `of ${detail.settings.slots}`,
     ],
   ];
 }
 
-/** The configuration to use, ready to be copied. */
+/** The configuration to use, with a copy button. */
 export function showUse(element, detail) {
   const { recommended, default: first, improved, command } = detail.result;
   const isOther = improved || detail.settings.objectives.length > 1;
-  element.hidden = !recommended || (!isOther && isGoingOn(detail));
+  element.hidden = !recommended || (!isOther && isActive(detail));
   if (element.hidden) return;
-  const title = isOther ? "Configuration to use" : "Stay with the default";
+  const title = isOther ? "Configuration to use" : "Keep the default";
   const why =
     detail.status === "finished"
-      ? "Nothing is proven to be better."
-      : "Nothing is proven to be better yet; the best one is verified at the end.";
+      ? "No configuration is significantly better."
+      : "No configuration is significantly better yet; the best one is verified at the end.";
   fill(
     element,
-    h("header", {}, h("h2", {}, title), h("p", {}, isOther ? "Changes against the default are marked." : why)),
+    h("header", {}, h("h2", {}, title), h("p", {}, isOther ? "Differences from the default are marked." : why)),
     h(
       "div",
       { class: "body stack" },

@@ -1,4 +1,4 @@
-"""Figures of what came out: the gain over the default, the Pareto front, the noise, several experiments compared."""
+"""Figures of results: gain over the default, Pareto front, noise, comparison of experiments."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,8 @@ from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimates_text
 from luthier.analysis.verification import duel_of
 from luthier.figures.figure import SERIES, Axis, Figure, Panel, Trace
-from luthier.figures.yardstick import (
-    Yardstick,
-    clock,
+from luthier.figures.scales import (
+    ValueScale,
     gain,
     gain_axis,
     gain_text,
@@ -19,14 +18,15 @@ from luthier.figures.yardstick import (
     records,
     steps,
     thinned,
+    time_scale,
+    value_scale,
     winning_trial,
-    yardstick,
 )
 from luthier.optimizers.front import values_of
 from luthier.statistics.estimate import deviation_of, mean_of
 from luthier.trial import Estimate, Trial
 
-NOT_VERIFIED = "not verified: by the estimates of the search, which may be luck"
+NOT_VERIFIED = "not verified: estimated from the search, may be due to chance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Row:
 
 
 def gains(result: Result, points: int) -> Figure | None:
-    """The gain over the default: by the search's estimates, by each pair of the verification, and by all of them."""
+    """The gain over the default: estimated from the search, for each pair of the verification, and verified."""
     if result.winner is None or result.experiment.has_front or not result.trials:
         return None
     comparison = result.comparison
@@ -59,10 +59,8 @@ def gains(result: Result, points: int) -> Figure | None:
         rows.append(_Row("verified", comparison.speedup, comparison.low, comparison.high))
     shown = [pairs[at] for at in thinned(pairs, points)]
     traces = [
-        Trace(
-            kind="line", role="default", name="the default", x=[-0.5, 1.5], y=[1.0 if ratio else 0.0] * 2, dashed=True
-        ),
-        Trace(kind="points", role="verify", name="a pair of the verification", x=[0.75] * len(shown), y=shown)
+        Trace(kind="line", role="default", name="default", x=[-0.5, 1.5], y=[1.0 if ratio else 0.0] * 2, dashed=True),
+        Trace(kind="points", role="verify", name="pair of the verification", x=[0.75] * len(shown), y=shown)
         if shown
         else None,
         *(_interval(row, float(place), ratio=ratio) for place, row in enumerate(rows)),
@@ -74,7 +72,7 @@ def gains(result: Result, points: int) -> Figure | None:
 
 
 def _estimated(result: Result, default: Estimate, winner: Estimate, *, ratio: bool) -> _Row:
-    """The gain by estimates alone; the farthest ends of both intervals bound it."""
+    """The gain computed from the estimates; its interval combines the extreme ends of both intervals."""
 
     def to(one: float, other: float) -> float:
         return gain(one, other, result.experiment.objective.goal, ratio=ratio)
@@ -87,17 +85,17 @@ def _estimated(result: Result, default: Estimate, winner: Estimate, *, ratio: bo
     ]
     whole = len(corners) == 4
     value = to(default.value, winner.value)
-    return _Row("by estimates", value, min(corners) if whole else None, max(corners) if whole else None)
+    return _Row("estimated", value, min(corners) if whole else None, max(corners) if whole else None)
 
 
 def _interval(row: _Row, place: float, *, ratio: bool) -> Trace:
-    span = "no interval is known"
+    span = "no interval"
     if row.low is not None and row.high is not None:
         span = f"{gain_text(row.low, ratio=ratio)} to {gain_text(row.high, ratio=ratio)}"
     return Trace(
         kind="points",
         role="best" if row.label == "verified" else "search",
-        name="verified, with its 95 % interval" if row.label == "verified" else "by estimates",
+        name="verified, with its 95 % interval" if row.label == "verified" else "estimated",
         x=[place],
         y=[row.value],
         low=[row.low],
@@ -108,21 +106,21 @@ def _interval(row: _Row, place: float, *, ratio: bool) -> Trace:
 
 
 def front(result: Result, points: int) -> Figure | None:
-    """Every configuration in two objectives at a time, with the Pareto front."""
+    """All configurations in every pair of objectives, with the Pareto front."""
     count = len(result.experiment.objectives)
     if count < 2:
         return None
     known = [(trial, values) for trial in result.trials if (values := values_of(trial)) is not None]
     if not known:
         return None
-    scales = [yardstick(result.experiment, [values[at] for _, values in known], at) for at in range(count)]
+    scales = [value_scale(result.experiment, [values[at] for _, values in known], at) for at in range(count)]
     pairs = list(combinations(range(count), 2))
     shown = {at for column in range(count) for at in thinned([values[column] for _, values in known], points)}
     rest = [known[at][0] for at in sorted(shown)]
     looks = (
-        (Trace(kind="points", role="search", name="a configuration", faint=True, x=()), rest),
+        (Trace(kind="points", role="search", name="configuration", faint=True, x=()), rest),
         (Trace(kind="points", role="best", name="on the Pareto front", symbol="diamond", x=()), result.front),
-        (Trace(kind="points", role="default", name="the default", symbol="triangle", x=()), result.trials[:1]),
+        (Trace(kind="points", role="default", name="default", symbol="triangle", x=()), result.trials[:1]),
     )
     traces = [
         _placed(result, trace, trials, (scales[pair[0]], scales[pair[1]]), pair, panel)
@@ -132,18 +130,18 @@ def front(result: Result, points: int) -> Figure | None:
     if count == 2:
         traces.insert(1, _edge(result, scales[0], scales[1]))
     panels = tuple(Panel(scales[first].axis, scales[second].axis) for first, second in pairs)
-    return Figure("The Pareto front", panels, tuple(traces))
+    return Figure("Pareto front", panels, tuple(traces))
 
 
 def _placed(
     result: Result,
     look: Trace,
     trials: Sequence[Trial],
-    ends: tuple[Yardstick, Yardstick],
+    ends: tuple[ValueScale, ValueScale],
     pair: tuple[int, int],
     panel: int,
 ) -> Trace:
-    """A trace that looks like `look` with these trials in two of the objectives."""
+    """A trace in the style of `look` with the values of these trials in two objectives."""
     inside = [(trial, values) for trial in trials if (values := values_of(trial)) is not None]
     return replace(
         look,
@@ -155,8 +153,8 @@ def _placed(
     )
 
 
-def _edge(result: Result, across: Yardstick, upwards: Yardstick) -> Trace:
-    """The edge of what is beaten by the front: between two members, the worse of both in either objective."""
+def _edge(result: Result, across: ValueScale, upwards: ValueScale) -> Trace:
+    """The border of the region that the front dominates: between two members, the worse value in each objective."""
     members = sorted(values for trial in result.front if (values := values_of(trial)) is not None)
     corners = list(members[:1])
     for before, after in pairwise(members):
@@ -179,9 +177,11 @@ def noise(result: Result, points: int) -> Figure | None:
     if len(repeated) < 2:
         return None
     pooled = result.noise
-    scale = yardstick(result.experiment, [mean for _, mean, _ in repeated])
+    scale = value_scale(result.experiment, [mean for _, mean, _ in repeated])
     unit = f" [{scale.unit}]" * bool(scale.unit)
-    upwards = Axis("deviation from run to run [%]" if pooled.relative else f"deviation from run to run{unit}")
+    upwards = Axis(
+        "standard deviation between runs [%]" if pooled.relative else f"standard deviation between runs{unit}"
+    )
 
     def height(mean: float, deviation: float) -> float:
         return 100.0 * deviation / abs(mean) if pooled.relative else scale.place(deviation)
@@ -197,16 +197,16 @@ def noise(result: Result, points: int) -> Figure | None:
     ]
     y = [heights[at] for at in shown]
     traces = (
-        Trace(kind="line", role="default", name="all together", x=[min(x), max(x)], y=[level] * 2, dashed=True),
-        Trace(kind="points", role="search", name="a configuration that ran more than once", x=x, y=y, texts=texts),
+        Trace(kind="line", role="default", name="pooled", x=[min(x), max(x)], y=[level] * 2, dashed=True),
+        Trace(kind="points", role="search", name="configuration with several runs", x=x, y=y, texts=texts),
     )
     return Figure("Noise", (Panel(scale.axis, upwards),), traces)
 
 
 def compared(results: Mapping[str, Result]) -> Figure | None:
-    """The best gain so far of several experiments by name, each over its own default, by runs and by time.
+    """The best gain so far of several named experiments, each relative to its own default, by runs and by time.
 
-    Those without a number for the default, or anything else, are left out.
+    Experiments without a value for the default are left out.
     """
     useful = {name: result for name, result in results.items() if _has_gain(result)}
     if not useful:
@@ -221,8 +221,8 @@ def compared(results: Mapping[str, Result]) -> Figure | None:
             shown = name if panel == 0 else ""
             traces.append(Trace(kind="line", role=role, name=shown, x=x, y=y, dashed=dashed, panel=panel))
     upwards = gain_axis(ratio=ratio)
-    panels = (Panel(Axis("runs"), upwards), Panel(Axis("time since the first run began [s]"), upwards))
-    return Figure("Best so far", panels, tuple(traces), "by single runs: what is not verified may be luck")
+    panels = (Panel(Axis("runs"), upwards), Panel(Axis("time since the start of the first run [s]"), upwards))
+    return Figure("Best so far", panels, tuple(traces), "from single runs, not verified: may be due to chance")
 
 
 def _has_gain(result: Result) -> bool:
@@ -230,14 +230,14 @@ def _has_gain(result: Result) -> bool:
 
 
 def _gains_so_far(result: Result, *, ratio: bool) -> tuple[list[float], list[float], Sequence[float]]:
-    """Where the best gain so far changes, by runs and by time, with where it all ends; and what it is from then on."""
+    """The positions at which the best gain so far changes, by runs and by time, with the end; and the gains there."""
     done = list(measured(result.runs))
     values = [value for _, value in done]
-    scale = yardstick(result.experiment, values)
+    scale = value_scale(result.experiment, values)
     estimate = None if result.default is None else result.default.estimate
     level = math.nan if estimate is None else estimate.value
     best = records(values, scale.is_better)
-    began = clock(result.runs).began_s
+    began = time_scale(result.runs).began_s
     ends = [run.began_at + (run.duration_s or 0.0) - began for run, _ in done]
     by_runs = [*(float(done[at][0].number + 1) for at in best), float(len(result.runs))]
     by_time = [*(ends[at] for at in best), max(ends)]

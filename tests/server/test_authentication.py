@@ -14,17 +14,17 @@ from tests.server.conftest import EXPERIMENT, PASSWORD, Running, Starter, server
 from tests.server.described import API, example_of, operations, part_of
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.server import access, login_limits, passwords
-from luthier.server.access import (
+from luthier.server import authentication, login_limits, passwords
+from luthier.server.app import ServerAddress
+from luthier.server.authentication import (
     INVITATION_S,
     LOCAL,
     SESSION_S,
     AccessError,
-    Doorkeeper,
+    Authenticator,
 )
-from luthier.server.app import Place
 from luthier.server.login_limits import FREE_PER_ADDRESS, TooManyError
-from luthier.store import open_books
+from luthier.store import open_server_store
 from luthier.store.server_store import Accounts
 from luthier.store.sql import SqlStore
 
@@ -54,166 +54,179 @@ def clock() -> Clock:
 
 @pytest.fixture
 def accounts(tmp_path: Path) -> Iterator[Accounts]:
-    books = open_books(f"sqlite:///{tmp_path / 'x.db'}")
-    yield books.accounts
-    assert isinstance(books.history, SqlStore)
-    books.history.dispose()
+    server_store = open_server_store(f"sqlite:///{tmp_path / 'x.db'}")
+    yield server_store.accounts
+    assert isinstance(server_store.history, SqlStore)
+    server_store.history.dispose()
 
 
 @pytest.fixture
-def door(accounts: Accounts, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Doorkeeper:
+def authenticator(accounts: Accounts, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Authenticator:
     """A doorkeeper whose hashes are cheap, because tests make many of them."""
     monkeypatch.setattr(passwords, "_hasher", cheap_hasher)
-    return Doorkeeper(accounts, clock, clock)
+    return Authenticator(accounts, clock, clock)
 
 
-def test_an_invitation_lets_in_once_and_for_a_day(door: Doorkeeper, clock: Clock) -> None:
-    invitation = door.invite(LOCAL)
-    session = door.enter(invitation)
+def test_an_invitation_lets_in_once_and_for_a_day(authenticator: Authenticator, clock: Clock) -> None:
+    invitation = authenticator.invite(LOCAL)
+    session = authenticator.enter(invitation)
     assert session is not None
-    assert door.enter(invitation) is None
-    who = door.recognise(session, "session")
+    assert authenticator.enter(invitation) is None
+    who = authenticator.recognise(session, "session")
     assert who is not None
     assert (who.name, who.role) == (LOCAL, "admin")
-    assert door.recognise(session, "token") is None
-    late = door.invite(LOCAL)
+    assert authenticator.recognise(session, "token") is None
+    late = authenticator.invite(LOCAL)
     clock.now += INVITATION_S
-    assert door.enter(late) is None
+    assert authenticator.enter(late) is None
     clock.now += SESSION_S
-    assert door.recognise(session, "session") is None
+    assert authenticator.recognise(session, "session") is None
 
 
-def test_the_local_user_is_gone_as_soon_as_there_are_accounts(door: Doorkeeper) -> None:
-    session, invitation = door.open_session(LOCAL), door.invite(LOCAL)
-    door.add_user("ada", "admin", PASSWORD)
-    assert door.recognise(session, "session") is None
-    assert door.enter(invitation) is None
+def test_the_local_user_is_gone_as_soon_as_there_are_accounts(authenticator: Authenticator) -> None:
+    session, invitation = authenticator.open_session(LOCAL), authenticator.invite(LOCAL)
+    authenticator.add_user("ada", "admin", PASSWORD)
+    assert authenticator.recognise(session, "session") is None
+    assert authenticator.enter(invitation) is None
     with pytest.raises(InvalidInputError):
-        door.add_user(LOCAL, "admin", PASSWORD)
+        authenticator.add_user(LOCAL, "admin", PASSWORD)
 
 
-def test_wrong_passwords_have_to_wait_longer_every_time(door: Doorkeeper, clock: Clock) -> None:
-    door.add_user("ada", "admin", PASSWORD)
-    fail(door, "ada", "here", times=5)
+def test_wrong_passwords_have_to_wait_longer_every_time(authenticator: Authenticator, clock: Clock) -> None:
+    authenticator.add_user("ada", "admin", PASSWORD)
+    fail(authenticator, "ada", "here", times=5)
     for wait in (1, 2, 4, 8):
         with pytest.raises(TooManyError) as refused:
-            door.log_in("ada", PASSWORD, "here")
+            log_in(authenticator, "ada", PASSWORD, "here")
         assert refused.value.after_s == pytest.approx(wait)
         clock.now += wait
-        fail(door, "ada", "here")
+        fail(authenticator, "ada", "here")
     clock.now += 1000
-    assert door.log_in("ada", PASSWORD, "here")
-    fail(door, "ada", "here")
+    assert log_in(authenticator, "ada", PASSWORD, "here")
+    fail(authenticator, "ada", "here")
 
 
-def fail(door: Doorkeeper, name: str, address: str, *, times: int = 1) -> None:
+def log_in(authenticator: Authenticator, name: str, password: str, address: str, device: str = "") -> str:
+    return authenticator.finish_login(authenticator.begin_login(name, address, device), name, password)
+
+
+def fail(authenticator: Authenticator, name: str, address: str, *, times: int = 1) -> None:
     for _ in range(times):
         with pytest.raises(AccessError, match="wrong name or password"):
-            door.log_in(name, "wrong", address)
+            log_in(authenticator, name, "wrong", address)
 
 
-def test_nobody_is_locked_out_by_others_who_try_their_name(door: Doorkeeper) -> None:
-    door.add_user("ada", "admin", PASSWORD)
+def test_nobody_is_locked_out_by_others_who_try_their_name(authenticator: Authenticator) -> None:
+    authenticator.add_user("ada", "admin", PASSWORD)
     for number in range(30):
-        fail(door, "ada", f"10.0.0.{number}", times=5)
-    assert door.log_in("ada", PASSWORD, "10.0.1.1")
+        fail(authenticator, "ada", f"10.0.0.{number}", times=5)
+    assert log_in(authenticator, "ada", PASSWORD, "10.0.1.1")
 
 
-def test_a_browser_that_was_let_in_before_is_not_locked_out_from_its_own_address(door: Doorkeeper) -> None:
-    door.add_user("ada", "admin", PASSWORD)
-    door.log_in("ada", PASSWORD, "here")
-    device = door.device_of("ada")
+def test_a_browser_that_was_let_in_before_is_not_locked_out_from_its_own_address(authenticator: Authenticator) -> None:
+    authenticator.add_user("ada", "admin", PASSWORD)
+    log_in(authenticator, "ada", PASSWORD, "here")
+    device = authenticator.device_of("ada")
     assert device is not None
-    fail(door, "ada", "here", times=5)
+    fail(authenticator, "ada", "here", times=5)
     for forged in ("", "x", device[:-1], "\ud800"):
         with pytest.raises(TooManyError):
-            door.log_in("ada", PASSWORD, "here", forged)
-    assert door.log_in("ada", PASSWORD, "here", device)
+            log_in(authenticator, "ada", PASSWORD, "here", forged)
+    assert log_in(authenticator, "ada", PASSWORD, "here", device)
     for _ in range(5):
         with pytest.raises(AccessError):
-            door.log_in("ada", "wrong", "here", device)
+            log_in(authenticator, "ada", "wrong", "here", device)
     with pytest.raises(TooManyError):  # a stolen one does not help to guess
-        door.log_in("ada", PASSWORD, "here", device)
-    door.add_user("ada", "admin", "another long one")
-    assert door.device_of("ada") != device
-    assert door.device_of("bob") is None
+        log_in(authenticator, "ada", PASSWORD, "here", device)
+    authenticator.add_user("ada", "admin", "another long one")
+    assert authenticator.device_of("ada") != device
+    assert authenticator.device_of("bob") is None
 
 
-def test_one_address_cannot_try_many_names(door: Doorkeeper) -> None:
-    door.add_user("ada", "admin", PASSWORD)
-    door.add_user("eve", "user", PASSWORD)
+def test_one_address_cannot_try_many_names(authenticator: Authenticator) -> None:
+    authenticator.add_user("ada", "admin", PASSWORD)
+    authenticator.add_user("eve", "user", PASSWORD)
     for number in range(FREE_PER_ADDRESS):
-        fail(door, f"user {number}", "2001:db8::1")
+        fail(authenticator, f"user {number}", "2001:db8::1")
         if number < FREE_PER_ADDRESS - 1:
-            door.log_in("eve", PASSWORD, "2001:db8::1")  # an account of one's own does not wipe the slate clean
+            log_in(
+                authenticator, "eve", PASSWORD, "2001:db8::1"
+            )  # an account of one's own does not wipe the slate clean
     for address in ("2001:db8::1", "2001:db8::2:2"):
         with pytest.raises(TooManyError):
-            door.log_in("f", "wrong", address)
-    assert door.log_in("ada", PASSWORD, "2001:db8:0:1::1")
+            log_in(authenticator, "f", "wrong", address)
+    assert log_in(authenticator, "ada", PASSWORD, "2001:db8:0:1::1")
 
 
-def test_what_is_remembered_of_failures_is_bounded(door: Doorkeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_of_failures_is_bounded(
+    authenticator: Authenticator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(login_limits, "_MOST_REMEMBERED", 10)
     for number in range(30):
         with pytest.raises(AccessError):
-            door.log_in(f"user {number}", "wrong", f"address {number}")
-    assert len(door.limits._failures) == 10
+            log_in(authenticator, f"user {number}", "wrong", f"address {number}")
+    assert len(authenticator.limits._failures) == 10
 
 
-def test_somebody_stays_an_administrator(door: Doorkeeper) -> None:
-    with pytest.raises(InvalidInputError, match="somebody has to be an administrator"):
-        door.add_user("ada", "user", PASSWORD)
-    door.add_user("ada", "admin", PASSWORD)
-    door.add_user("bob", "admin", PASSWORD)
-    door.add_user("ada", "viewer", None)
+def test_somebody_stays_an_administrator(authenticator: Authenticator) -> None:
+    with pytest.raises(InvalidInputError, match="the server needs an administrator"):
+        authenticator.add_user("ada", "user", PASSWORD)
+    authenticator.add_user("ada", "admin", PASSWORD)
+    authenticator.add_user("bob", "admin", PASSWORD)
+    authenticator.add_user("ada", "viewer", None)
     for attempt in (
-        lambda: door.add_user("bob", "user", None),
-        lambda: door.add_user("bob", "admin", None, disabled=True),
-        lambda: door.remove_user("bob"),
+        lambda: authenticator.add_user("bob", "user", None),
+        lambda: authenticator.add_user("bob", "admin", None, disabled=True),
+        lambda: authenticator.remove_user("bob"),
     ):
-        with pytest.raises(InvalidInputError, match="somebody has to be an administrator"):
+        with pytest.raises(InvalidInputError, match="the server needs an administrator"):
             attempt()
-    door.remove_user("ada")
-    door.remove_user("bob")
-    assert not door.has_accounts
+    authenticator.remove_user("ada")
+    authenticator.remove_user("bob")
+    assert not authenticator.has_accounts
 
 
-def test_a_disabled_account_stays_so_until_it_is_enabled(door: Doorkeeper) -> None:
-    door.add_user("ada", "admin", PASSWORD)
-    door.add_user("bob", "user", PASSWORD)
-    session, (token, _) = door.open_session("bob"), door.issue_token("bob", "x", None)
-    door.add_user("bob", "viewer", None, disabled=True)
-    door.add_user("bob", "user", None)
-    assert door.recognise(session, "session") is None
-    assert door.recognise(token, "token") is None
+def test_a_disabled_account_stays_so_until_it_is_enabled(authenticator: Authenticator) -> None:
+    authenticator.add_user("ada", "admin", PASSWORD)
+    authenticator.add_user("bob", "user", PASSWORD)
+    session, (token, _) = authenticator.open_session("bob"), authenticator.issue_token("bob", "x", None)
+    authenticator.add_user("bob", "viewer", None, disabled=True)
+    authenticator.add_user("bob", "user", None)
+    assert authenticator.recognise(session, "session") is None
+    assert authenticator.recognise(token, "token") is None
     with pytest.raises(AccessError):
-        door.log_in("bob", PASSWORD, "here")
-    door.add_user("bob", "user", None, disabled=False)
-    assert door.recognise(session, "session") is not None
+        log_in(authenticator, "bob", PASSWORD, "here")
+    authenticator.add_user("bob", "user", None, disabled=False)
+    assert authenticator.recognise(session, "session") is not None
 
 
-def test_a_new_password_ends_sessions_and_keeps_tokens(door: Doorkeeper) -> None:
-    door.add_user("ada", "admin", PASSWORD)
-    mine, other = door.open_session("ada"), door.open_session("ada")
-    token, _ = door.issue_token("ada", "x", 10.0)
-    who = door.recognise(mine, "session")
+def test_a_new_password_ends_sessions_and_keeps_tokens(authenticator: Authenticator) -> None:
+    authenticator.add_user("ada", "admin", PASSWORD)
+    mine, other = authenticator.open_session("ada"), authenticator.open_session("ada")
+    token, _ = authenticator.issue_token("ada", "x", 10.0)
+    who = authenticator.recognise(mine, "session")
     assert who is not None
     with pytest.raises(AccessError):
-        door.change_password(who, "wrong", "another long one", "here")
+        authenticator.change_password(who, "wrong", "another long one", "here")
     with pytest.raises(InvalidInputError, match="10 to 1000 characters"):
-        door.change_password(who, PASSWORD, "short", "here")
-    door.change_password(who, PASSWORD, "another long one", "here")
-    assert door.recognise(mine, "session") == who
-    assert door.recognise(other, "session") is None
-    assert door.recognise(token, "token") is not None
-    door.add_user("ada", "admin", PASSWORD)
-    assert door.recognise(mine, "session") is None
-    assert door.recognise(token, "token") is not None
+        authenticator.change_password(who, PASSWORD, "short", "here")
+    authenticator.change_password(who, PASSWORD, "another long one", "here")
+    assert authenticator.recognise(mine, "session") == who
+    assert authenticator.recognise(other, "session") is None
+    assert authenticator.recognise(token, "token") is not None
+    authenticator.add_user("ada", "admin", PASSWORD)
+    assert authenticator.recognise(mine, "session") is None
+    assert authenticator.recognise(token, "token") is not None
 
 
-def test_secrets_cannot_be_read_from_the_store(door: Doorkeeper, tmp_path: Path) -> None:
-    door.add_user("ada", "admin", PASSWORD)
-    secrets = [door.open_session("ada"), door.issue_token("ada", "x", None)[0], door.invite("ada"), PASSWORD]
+def test_secrets_cannot_be_read_from_the_store(authenticator: Authenticator, tmp_path: Path) -> None:
+    authenticator.add_user("ada", "admin", PASSWORD)
+    secrets = [
+        authenticator.open_session("ada"),
+        authenticator.issue_token("ada", "x", None)[0],
+        authenticator.invite("ada"),
+        PASSWORD,
+    ]
     stored = b"".join(path.read_bytes() for path in tmp_path.glob("x.db*"))
     assert b"ada" in stored
     for secret in secrets:
@@ -226,7 +239,7 @@ def test_any_name_and_password_works_or_is_refused(name: str, password: str) -> 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(passwords, "_hasher", cheap_hasher)
         with suppress(InvalidInputError):
-            access._check_name(name)
+            authentication._check_name(name)
             assert name.isprintable()
             assert not set(name) & set("/\\?#%")
         with suppress(InvalidInputError):
@@ -251,7 +264,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 
 def token_of(server: Running, name: str) -> str:
-    return server.context.door.issue_token(name, "test", None)[0]
+    return server.context.authenticator.issue_token(name, "test", None)[0]
 
 
 def test_every_operation_is_described_with_an_example(people: Running) -> None:
@@ -281,8 +294,8 @@ def test_every_operation_needs_a_pass(people: Running) -> None:
         if operation.name not in FOR_EVERYBODY:
             assert operation.ask(people, "nonsense") == 401
             assert operation.ask(people, None, {"Cookie": f"{people.context.cookie}=nonsense"}) == 401
-            assert operation.ask(people, people.context.door.invite("root")) == 401
-            assert operation.ask(people, people.context.door.open_session("root")) == 401
+            assert operation.ask(people, people.context.authenticator.invite("root")) == 401
+            assert operation.ask(people, people.context.authenticator.open_session("root")) == 401
 
 
 def test_every_operation_knows_its_role(people: Running) -> None:
@@ -299,7 +312,7 @@ def test_every_operation_knows_its_role(people: Running) -> None:
 
 
 def test_other_peoples_experiments_are_not_there(people: Running) -> None:
-    before = people.books.history.experiment(1)
+    before = people.store.history.experiment(1)
     for name in ("bob", "vic"):
         token = token_of(people, name)
         for operation in operations(people):
@@ -310,7 +323,7 @@ def test_other_peoples_experiments_are_not_there(people: Running) -> None:
         assert people.ask("GET", f"{API}/compare/figures/best?ids=1", token=token).status == 404
         assert b"first try" not in people.ask("GET", f"{API}/experiments", token=token).body
         assert b"first try" not in people.ask("GET", f"{API}/components", token=token).body
-    assert people.books.history.experiment(1) == before
+    assert people.store.history.experiment(1) == before
 
 
 def test_sessions_need_their_own_csrf_text_for_every_change(people: Running) -> None:
@@ -362,7 +375,7 @@ def test_logging_in_and_out(server: Running) -> None:
 
 def test_too_many_logins_are_told_when_to_come_back(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     server.add_user("ada", "admin")
-    monkeypatch.setattr(server.context.door.limits, "_clock", lambda: 1e9)
+    monkeypatch.setattr(server.context.authenticator.limits, "_clock", lambda: 1e9)
     login, headers = {"name": "ada", "password": "no"}, {"X-Luthier-CSRF": "1"}
     statuses = [server.ask("POST", f"{API}/session", login, token=None, headers=headers) for _ in range(6)]
     assert [reply.status for reply in statuses] == [401] * 5 + [429]
@@ -370,7 +383,7 @@ def test_too_many_logins_are_told_when_to_come_back(server: Running, monkeypatch
 
 
 def test_cookies_are_for_https_alone_where_there_is_https(start_server: Starter) -> None:
-    server = start_server(place=lambda port: Place(port, is_https=True))
+    server = start_server(place=lambda port: ServerAddress(port, is_https=True))
     server.add_user("ada", "admin")
     login = {"name": "ada", "password": PASSWORD}
     reply = server.ask("POST", f"{API}/session", login, token=None, headers={"X-Luthier-CSRF": "1"})
@@ -407,11 +420,11 @@ def test_users_are_changed_and_removed_at_once(server: Running) -> None:
     assert server.ask("DELETE", f"{API}/users/root", token=root).status == 422
     assert server.ask("DELETE", f"{API}/users/bob", token=root).status == 204
     with pytest.raises(NotFoundError):
-        server.books.accounts.user("bob")
+        server.store.accounts.user("bob")
     assert server.ask("POST", f"{API}/users/bob/invitation", token=root).status == 404
     invited = server.ask("POST", f"{API}/users/root/invitation", token=root)
     link = cast("dict[str, str]", invited.json)["url"]
-    assert server.context.door.enter(link.partition("token=")[2]) is not None
+    assert server.context.authenticator.enter(link.partition("token=")[2]) is not None
 
 
 def test_own_password(server: Running) -> None:
@@ -420,4 +433,4 @@ def test_own_password(server: Running) -> None:
     changed = {"old": PASSWORD, "new": "another long one"}
     assert server.ask("PUT", f"{API}/me/password", {**changed, "old": "no"}, token=token).status == 401
     assert server.ask("PUT", f"{API}/me/password", changed, token=token).status == 204
-    assert server.context.door.log_in("ada", "another long one", "here")
+    assert log_in(server.context.authenticator, "ada", "another long one", "here")

@@ -1,7 +1,7 @@
-"""Figures as what plotly.js takes: data and layout.
+"""Figures as data and layout for plotly.js.
 
-Colours are named by their role, as in `role:best` or `role:best/0.2` (a fifth of its strength). `figures.js` puts those
-of the page in their place, so that one figure serves light, dark and paper.
+Colours are given by role, as in `role:best` or `role:best/0.2` (20 % opacity). `figures.js` replaces them by the
+colours of the page, so that one figure works on light and dark pages and on paper.
 """
 
 import math
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError
 from luthier.figures.figure import Axis, Figure, Panel, Trace, columns_of
-from luthier.store.base import Json
+from luthier.trial import Json
 
 _SYMBOLS = {"dot": "circle", "diamond": "diamond", "cross": "x-thin-open", "triangle": "triangle-up"}
 _ROW_HEIGHT, _FIRST_ROW = 240, 360
@@ -20,7 +20,7 @@ _EDGE = 0.015
 
 
 def to_plotly(figure: Figure) -> dict[str, Json]:
-    """The figure as `{data, layout}`; all texts are safe to show."""
+    """The figure as `{data, layout}`; all texts are escaped."""
     several, named = len(figure.panels) > 1, any(trace.name for trace in figure.traces)
     columns = columns_of(figure)
     rows = -(-len(figure.panels) // columns)
@@ -40,7 +40,7 @@ def to_plotly(figure: Figure) -> dict[str, Json]:
     }
     if several:
         layout["grid"] = {"rows": rows, "columns": columns, "pattern": "independent", "ygap": 0.32, "xgap": 0.16}
-    headings = [_heading(number, panel) for number, panel in enumerate(figure.panels) if panel.title]
+    headings = [_panel_title(number, panel) for number, panel in enumerate(figure.panels) if panel.title]
     labels = [label for trace in figure.traces if trace.kind == "labels" for label in _labels(trace)]
     layout["annotations"] = headings + labels
     for number, panel in enumerate(figure.panels):
@@ -54,13 +54,13 @@ def to_plotly(figure: Figure) -> dict[str, Json]:
 
 
 def plotly_js() -> Path:
-    """The file plotly.js out of the installed package plotly."""
+    """The file plotly.js of the installed package plotly."""
     found = find_spec("plotly")
     folders = found.submodule_search_locations if found is not None else None
     for folder in folders or ():
         if (script := Path(folder, "package_data", "plotly.min.js")).is_file():
             return script
-    raise InvalidInputError("figures on pages need plotly: pip install 'luthier[serve]'")
+    raise InvalidInputError("figures on web pages need plotly: pip install 'luthier[serve]'")
 
 
 def _suffix(number: int) -> str:
@@ -68,7 +68,7 @@ def _suffix(number: int) -> str:
     return "" if number == 0 else str(number + 1)
 
 
-def _heading(number: int, panel: Panel) -> Json:
+def _panel_title(number: int, panel: Panel) -> Json:
     axis = _suffix(number)
     return {
         "text": _safe(panel.title),
@@ -181,7 +181,7 @@ _LOOKS = {"points": _points, "marks": _marks, "line": _line, "band": _band, "bar
 
 
 def _error(name: str, trace: Trace, middles: Sequence[float | None]) -> dict[str, Json]:
-    """Bars from the middles to the ends of their intervals, where there are any."""
+    """Error bars from the middles to the ends of their intervals, if there are any."""
     if all(low is None for low in trace.low):
         return {}
 
@@ -195,11 +195,11 @@ def _error(name: str, trace: Trace, middles: Sequence[float | None]) -> dict[str
 
 
 def _numbers(values: Sequence[float | None]) -> list[float | None]:
-    """Numbers JSON can hold; what is beyond them is left out."""
+    """The values as JSON numbers; infinite ones become null."""
     return [value if value is not None and math.isfinite(value) else None for value in values]
 
 
 def _safe(text: str) -> str:
-    """The text as plotly.js shows it, which takes some tags for formatting."""
+    """The escaped text: plotly.js interprets some HTML tags."""
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return escaped.replace("\n", "<br>")

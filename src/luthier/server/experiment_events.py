@@ -1,4 +1,4 @@
-"""Live changes of one experiment: one look at the store for however many people watch."""
+"""Live changes of one experiment: one query for any number of viewers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,20 +9,19 @@ from starlette.concurrency import run_in_threadpool
 from luthier.analysis.serial import run_json
 from luthier.errors import LuthierError, NotFoundError
 from luthier.server.streams import Listener, event
-from luthier.store.base import Json
-from luthier.store.server_store import Books
-from luthier.trial import Run
+from luthier.store.server_store import ServerStore
+from luthier.trial import Json, Run
 
 LOOK_EVERY_S = 0.1
 MOST_RUNS = 500
-"""How many runs one event carries at most; whoever is further behind gets several."""
+"""The maximum number of runs in one event; more runs are sent as several events."""
 
 
 @dataclass(eq=False, slots=True)
 class _Watched:
-    """An experiment that somebody watches: how far it has been told, and to whom."""
+    """An experiment with viewers: the number of events sent so far, and the listeners."""
 
-    told: int
+    sent: int
     state: dict[str, Json]
     listeners: set[Listener] = field(default_factory=set)
     task: "asyncio.Task[None] | None" = None
@@ -33,25 +32,25 @@ class _Watched:
                 listener.tell(part)
 
 
-class Live:
-    """Tells browsers what happens to the experiments they watch, as server-sent events.
+class ExperimentEvents:
+    """Sends browsers the changes of the experiments they watch, as server-sent events.
 
-    `runs` carries runs that began or ended, with the number of events so far as its id; a run may be told twice.
-    `status` says where the experiment stands; `gone` that it was deleted. Whoever comes back with the last id gets what
-    was missed.
+    `runs` contains runs that started or ended, with the number of events so far as its id; a run may be sent twice.
+    `status` contains the status of the experiment; `gone` means that it was deleted. A client that reconnects with the
+    last id gets the events it missed.
     """
 
-    def __init__(self, books: Books) -> None:
-        self._books = books
+    def __init__(self, server_store: ServerStore) -> None:
+        self._store = server_store
         self._watched: dict[int, _Watched] = {}
         self._closed = False
 
     def close(self) -> None:
-        """End every stream, so that the server can shut down; to be called in the server's own thread."""
+        """End every stream, so that the server can stop; must be called in the event loop of the server."""
         self._closed = True
         for watched in self._watched.values():
             for listener in watched.listeners:
-                listener.dismiss()
+                listener.close_stream()
 
     @property
     def listeners(self) -> int:
@@ -63,7 +62,7 @@ class Live:
     ) -> AsyncIterator[bytes]:
         """The events of one experiment, from event `since` on or from now on, until the listener or the server ends."""
         try:
-            status, events, stopping = await run_in_threadpool(self._books.desk.changes, experiment_id)
+            status, events, stopping = await run_in_threadpool(self._store.queue.changes, experiment_id)
         except NotFoundError:
             yield event("gone", {})
             return
@@ -78,7 +77,7 @@ class Live:
         try:
             yield event("status", watched.state, events if since is None else None)
             if since is not None and since != events:
-                missed_from = since if since < events else 0  # a number from the future is of another store
+                missed_from = since if since < events else 0  # a larger number comes from another store
                 for part in await run_in_threadpool(self._missed, experiment_id, missed_from):
                     yield part
             async for part in listener.parts(may_go_on):
@@ -104,16 +103,16 @@ class Live:
                     watched.tell([event("gone", {})])
                     return
                 except LuthierError:
-                    continue  # the store is away for a moment
+                    continue  # the store is temporarily unavailable
         finally:
             for listener in watched.listeners:
-                listener.dismiss()
+                listener.close_stream()
 
     async def _look(self, experiment_id: int, watched: _Watched) -> None:
-        status, events, stopping = await run_in_threadpool(self._books.desk.changes, experiment_id)
-        if events > watched.told:
-            parts = await run_in_threadpool(self._missed, experiment_id, watched.told)
-            watched.told = events
+        status, events, stopping = await run_in_threadpool(self._store.queue.changes, experiment_id)
+        if events > watched.sent:
+            parts = await run_in_threadpool(self._missed, experiment_id, watched.sent)
+            watched.sent = events
             watched.tell(parts)
         state = _state(status, stopping=stopping)
         if state != watched.state:
@@ -121,21 +120,21 @@ class Live:
             watched.tell([event("status", state)])
 
     def _missed(self, experiment_id: int, since: int) -> list[bytes]:
-        """The runs since an event, in events of bounded size; only the last one has the newest id."""
-        runs = self._books.history.runs(experiment_id, since=since)
+        """The runs since an event, in events of limited size; only the last one has the newest id."""
+        runs = self._store.history.runs(experiment_id, since=since)
         newest = max((max(run.submit_order, run.finish_order or 0) + 1 for run in runs), default=since)
         parts = []
         for first in range(0, len(runs), MOST_RUNS):
-            listed = [told_run(run) for run in runs[first : first + MOST_RUNS]]
+            listed = [public_run(run) for run in runs[first : first + MOST_RUNS]]
             parts.append(event("runs", listed, newest if first + MOST_RUNS >= len(runs) else since))
         return parts
 
 
-def told_run(run: Run) -> dict[str, Json]:
-    """One run as people outside see it: where its output is kept on this machine is nobody's business."""
-    told = run_json(run)
-    has_log = told.pop("logs") is not None
-    return {**told, "has_log": has_log}
+def public_run(run: Run) -> dict[str, Json]:
+    """One run as clients see it, without the path of its log files on the server."""
+    public = run_json(run)
+    has_log = public.pop("logs") is not None
+    return {**public, "has_log": has_log}
 
 
 def _state(status: str, *, stopping: bool) -> dict[str, Json]:

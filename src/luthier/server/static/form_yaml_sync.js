@@ -1,31 +1,31 @@
-// One document, two views of it: a form and a text. Whatever a person types in is theirs: only the other view is ever
-// written to, after a pause or when it is looked at. A text keeps its comments until the form is used.
+// One document in two views, a form and a YAML text. The view that the user edits is never overwritten: only the other
+// view is updated, after a pause or when it is shown. The text keeps its comments until the form is used.
 
 import { post } from "./api.js";
-import { $, paused } from "./dom.js";
-import { attempt } from "./say.js";
+import { $, debounced } from "./dom.js";
+import { attempt } from "./messages.js";
 
 const PAUSE_MS = 450;
 
-export class TwoViews {
-  /** `form` has `read()` and `show(document)`; `check(text)` looks at a text; `checked(answer)` shows what came out. */
+export class FormYamlSync {
+  /** `form` has `read()` and `show(document)`; `check(text)` checks a text; `checked(answer)` shows the result. */
   constructor({ form, formElement, editor, editorElement, check, checked }) {
     Object.assign(this, { form, formElement, editor, editorElement, check, checked });
-    this.typedIn = "form";
-    this.typed = 0;
+    this.editedView = "form";
+    this.edits = 0;
     this.upToDate = false;
     this.answer = null;
     this.answeredAt = -1;
-    this.later = paused(() => attempt(() => this.settle()), PAUSE_MS);
+    this.later = debounced(() => attempt(() => this.settle()), PAUSE_MS);
     formElement.addEventListener("input", () => this.note("form"));
     formElement.addEventListener("change", () => this.note("form"));
     formElement.addEventListener("submit", (event) => event.preventDefault());
     editor.area.addEventListener("input", () => this.note("yaml"));
     for (const name of ["form", "yaml"])
-      $(`#tab-${name}`).addEventListener("click", () => attempt(() => this.look(name)));
+      $(`#tab-${name}`).addEventListener("click", () => attempt(() => this.showView(name)));
     $("[role=tablist]").addEventListener("keydown", (event) => {
       if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-      attempt(() => this.look(this.shown === "form" ? "yaml" : "form"));
+      attempt(() => this.showView(this.shown === "form" ? "yaml" : "form"));
     });
   }
 
@@ -33,58 +33,58 @@ export class TwoViews {
     return this.formElement.hidden ? "yaml" : "form";
   }
 
-  /** Begin with a text. */
+  /** Start with a text. */
   async begin(text, view = "form") {
     this.editor.value = text;
-    this.typedIn = "yaml";
+    this.editedView = "yaml";
     this.upToDate = false;
-    await this.look(view);
+    await this.showView(view);
     await this.settle();
   }
 
   note(view) {
-    this.typedIn = view;
-    this.typed += 1;
+    this.editedView = view;
+    this.edits += 1;
     this.upToDate = false;
     this.later();
   }
 
   /** The document as a text, with everything typed so far. */
   async text() {
-    while (this.typedIn === "form" && !this.upToDate) await this.writeText();
+    while (this.editedView === "form" && !this.upToDate) await this.writeText();
     return this.editor.value;
   }
 
   async settle() {
-    const at = this.typed;
+    const at = this.edits;
     const text = await this.text();
-    if (at !== this.typed) return;
+    if (at !== this.edits) return;
     const answer = await this.check(text);
-    if (at !== this.typed) return;
+    if (at !== this.edits) return;
     [this.answer, this.answeredAt] = [answer, at];
     this.checked(answer);
   }
 
   async writeText() {
-    const at = this.typed;
+    const at = this.edits;
     const { yaml } = await post("/experiments/yaml", { document: this.form.read() });
-    if (at !== this.typed) return;
+    if (at !== this.edits) return;
     this.editor.value = yaml;
     this.upToDate = true;
   }
 
   async readText() {
-    const at = this.typed;
+    const at = this.edits;
     const { document } = await post("/experiments/document", { yaml: this.editor.value });
-    if (at !== this.typed) return;
+    if (at !== this.edits) return;
     await this.form.show(document);
     this.upToDate = true;
   }
 
-  /** Show one of the views; a text that is not YAML keeps the form away. */
-  async look(view) {
+  /** Show one of the views; while the text is not valid YAML, the form cannot be shown. */
+  async showView(view) {
     if (view === "yaml") await this.text();
-    else if (this.typedIn === "yaml" && !this.upToDate) await this.readText();
+    else if (this.editedView === "yaml" && !this.upToDate) await this.readText();
     this.formElement.hidden = view !== "form";
     this.editorElement.hidden = view !== "yaml";
     for (const name of ["form", "yaml"]) {
@@ -93,12 +93,12 @@ export class TwoViews {
       tab.tabIndex = name === view ? 0 : -1;
     }
     if (document.activeElement?.closest("[role=tablist]")) $(`#tab-${view}`).focus();
-    if (this.answeredAt === this.typed) this.checked(this.answer); // it is said in other words there
+    if (this.answeredAt === this.edits) this.checked(this.answer); // the message differs between the views
   }
 }
 
-/** What a message of the server says, and of which place of the document: `x.yaml:3: experiment.budget: ...`. */
-export function placed(message) {
+/** Split an error of the server, such as `x.yaml:3: experiment.budget: ...`, into a path in the document and a text. */
+export function splitLocation(message) {
   const plain = message.replace(/^[^\s:]+\.yaml(:\d+)?: /, "");
   const found = /^([\w.-]+): (.+)$/s.exec(plain);
   return found ? { path: found[1], text: found[2], plain } : { path: "", text: plain, plain };

@@ -1,12 +1,12 @@
-// Messages to people: short ones in the corner, and questions.
+// Messages for the user: short notifications in the corner, confirmation dialogs, and status lines.
 
 import { h, icon } from "./dom.js";
 
-const shelf = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
-document.body.append(shelf);
+const toasts = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
+document.body.append(toasts);
 
-/** Say something in the corner for a while; trouble stays longer. */
-export function say(text, { bad = false } = {}) {
+/** Show a notification in the corner for a few seconds; errors stay longer. */
+export function showMessage(text, { bad = false } = {}) {
   const close = h("button", { type: "button", "aria-label": "Close" }, icon("close"));
   const toast = h(
     "div",
@@ -16,23 +16,23 @@ export function say(text, { bad = false } = {}) {
     close,
   );
   close.addEventListener("click", () => toast.remove());
-  shelf.append(toast);
+  toasts.append(toast);
   setTimeout(() => toast.remove(), bad ? 12000 : 4000);
 }
 
-/** Do something; what goes wrong is said, and null comes back. */
+/** Call a function; on an error, show its message and return null. */
 export async function attempt(act) {
   try {
     return await act();
   } catch (error) {
     if (error.name === "AbortError") return null;
-    say(error.message, { bad: true });
+    showMessage(error.message, { bad: true });
     return null;
   }
 }
 
-/** Ask before something that cannot be undone. */
-export function ask(title, text, yes) {
+/** Ask for confirmation before an action that cannot be undone. */
+export function confirmDialog(title, text, yes) {
   return new Promise((answer) => {
     const dialog = h(
       "dialog",
@@ -55,8 +55,8 @@ export function ask(title, text, yes) {
   });
 }
 
-/** A line of text inside a page: trouble, a remark, or that all is well. */
-export function line(text, kind = "") {
+/** A line of text inside a page: an error, a note, or a success. */
+export function statusLine(text, kind = "") {
   const signs = { good: "check", calm: "edit" };
   return h("div", { class: `line-problem ${kind}` }, icon(signs[kind] ?? "warning"), h("span", {}, text));
 }

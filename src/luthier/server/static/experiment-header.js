@@ -1,17 +1,17 @@
-// The head of an experiment's page: its name, where it stands, and the buttons.
+// The header of an experiment page: name, status, and buttons.
 
 import { patch, post, remove } from "./api.js";
 import { fill, h, icon, mayLaunch } from "./dom.js";
 import { ago, count, moment } from "./format.js";
-import { ask, attempt, say } from "./say.js";
+import { confirmDialog, attempt, showMessage } from "./messages.js";
 
-/** Whether something is still to come of it by itself. */
-export function isGoingOn(detail) {
+/** Whether the experiment is running or waiting for a worker. */
+export function isActive(detail) {
   return detail.status === "running" || detail.status === "queued";
 }
 
-/** The name, where it stands, and what can be done about it; `reload` is called after something was. */
-export function showHead(element, detail, reload) {
+/** Show name, status and buttons; `reload` is called after each action. */
+export function showHeader(element, detail, reload) {
   fill(
     element,
     h(
@@ -27,9 +27,9 @@ export function showHead(element, detail, reload) {
       h(
         "p",
         { class: "small" },
-        `${detail.author || "command line"} · begun `,
+        `${detail.author || "command line"} · created `,
         h("time", { title: moment(detail.created_at) }, ago(detail.created_at)),
-        detail.shared ? " · shared with everybody" : "",
+        detail.shared ? " · shared with all users" : "",
       ),
     ),
     h("div", { class: "actions" }, buttons(detail, reload)),
@@ -43,7 +43,7 @@ function statusText(detail) {
 function buttons(detail, reload) {
   const path = `/experiments/${detail.id}`;
   const mine = detail.may_change;
-  const on = isGoingOn(detail);
+  const on = isActive(detail);
   const then = (act) => () => act(path, detail).then(reload);
   return [
     mine && on && !detail.stop_requested && button("stop", "Stop", then(stop)),
@@ -64,7 +64,7 @@ function buttons(detail, reload) {
       ),
     ),
     mine && button(detail.shared ? "lock" : "share", detail.shared ? "Unshare" : "Share", then(share)),
-    mine && button("trash", "Delete", () => erase(path, detail, on), "danger"),
+    mine && button("trash", "Delete", () => deleteExperiment(path, detail, on), "danger"),
   ];
 }
 
@@ -85,17 +85,17 @@ function button(sign, text, act, kind = "") {
 
 async function stop(path) {
   await post(`${path}/stop`);
-  say("It will stop: what is running finishes, nothing new begins.");
+  showMessage("Stopping: active runs finish, no new runs start.");
 }
 
 async function kill(path) {
   await post(`${path}/stop?now=true`);
-  say("It stops now: what is running is killed.");
+  showMessage("Stopping now: active runs are killed.");
 }
 
 async function resume(path) {
   await post(`${path}/resume`);
-  say("It goes on as soon as a worker is free.");
+  showMessage("It continues as soon as a worker is free.");
 }
 
 async function clone(path) {
@@ -107,11 +107,11 @@ async function share(path, detail) {
   await patch(path, { shared: !detail.shared });
 }
 
-async function erase(path, detail, on) {
-  const sure = await ask(
+async function deleteExperiment(path, detail, on) {
+  const sure = await confirmDialog(
     `Delete ${detail.name}?`,
-    (on ? "It is running: it is stopped first, and what is running is killed. " : "") +
-      `Experiment ${detail.id} and its ${count(detail.runs)} runs are deleted for good.`,
+    (on ? "It is still running. It will be stopped first, and its active runs will be killed. " : "") +
+      `Experiment ${detail.id} and its ${count(detail.runs)} runs will be deleted permanently.`,
     "Delete",
   );
   if (!sure) return;

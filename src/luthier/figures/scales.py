@@ -1,4 +1,4 @@
-"""How values, times and long histories are put on an axis."""
+"""Conversion of values, times and long histories to positions on an axis."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ _WIDE = 20.0  # values that differ by more than this factor need a logarithmic a
 
 
 @dataclass(frozen=True, slots=True)
-class Yardstick:
+class ValueScale:
     """How the values of one objective are drawn: divided by the size of `unit`."""
 
     name: str
@@ -35,11 +35,11 @@ class Yardstick:
         return Axis(f"{self.name}{unit}, {'higher' if self.goal == 'maximize' else 'lower'} is better", self.scale)
 
     def place(self, value: float) -> float:
-        """Where a value stands on the axis."""
+        """The position of a value on the axis."""
         return value / self.size
 
     def places(self, values: Sequence[float | None]) -> list[float | None]:
-        """Where values stand on the axis; None stays None."""
+        """The positions of values on the axis; None stays None."""
         return [None if value is None else value / self.size for value in values]
 
     def text(self, value: float) -> str:
@@ -51,45 +51,45 @@ class Yardstick:
         return value > other if self.goal == "maximize" else value < other
 
     def best(self, values: Sequence[float]) -> float:
-        """The best of values."""
+        """The best value."""
         return max(values) if self.goal == "maximize" else min(values)
 
 
-def yardstick(experiment: Experiment, values: Sequence[float], position: int = 0) -> Yardstick:
-    """The yardstick of the objective at `position` for values such as these."""
+def value_scale(experiment: Experiment, values: Sequence[float], position: int = 0) -> ValueScale:
+    """The scale of the objective at `position`, suited to these values."""
     objective = experiment.objectives[position]
     unit = value_text(max(map(abs, values), default=1.0), objective.measure).partition(" ")[2]
     wide = bool(values) and min(values) > 0.0 and max(values) / min(values) > _WIDE
     name = measure_names(experiment)[position]
     scale: Literal["linear", "log"] = "log" if wide else "linear"
-    return Yardstick(name, objective.measure, objective.goal, unit, _UNITS.get(unit, 1.0), scale)
+    return ValueScale(name, objective.measure, objective.goal, unit, _UNITS.get(unit, 1.0), scale)
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
-    """Times since the first run began, in a unit that suits their span."""
+class TimeScale:
+    """Times since the start of the first run, in a suitable unit."""
 
     began_s: float
     size_s: float
     unit: str
 
     def place(self, at_s: float) -> float:
-        """Where a moment stands on the axis."""
+        """The position of a time on the axis."""
         return (at_s - self.began_s) / self.size_s
 
     @property
     def axis(self) -> Axis:
-        """The axis for moments."""
-        return Axis(f"time since the first run began [{self.unit}]")
+        """The axis for times."""
+        return Axis(f"time since the start of the first run [{self.unit}]")
 
 
-def clock(runs: Sequence[Run]) -> Clock:
-    """The clock of these runs; there must be one of them at least."""
+def time_scale(runs: Sequence[Run]) -> TimeScale:
+    """The time scale of these runs, at least one."""
     began, ended = min(run.began_at for run in runs), max(run.began_at + (run.duration_s or 0.0) for run in runs)
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if ended - began > 3.0 * size:
-            return Clock(began, size, unit)
-    return Clock(began, 1.0, "s")
+            return TimeScale(began, size, unit)
+    return TimeScale(began, 1.0, "s")
 
 
 def measured(runs: Iterable[Run]) -> Iterator[tuple[Run, float]]:
@@ -98,10 +98,13 @@ def measured(runs: Iterable[Run]) -> Iterator[tuple[Run, float]]:
 
 
 def winning_trial(result: Result) -> Trial | None:
-    """The best configuration as the search saw it, without the runs of the verification."""
+    """The best configuration with its estimate from the search, without the runs of the verification."""
     if result.winner is None:
         return None
-    config, known = result.winner.config, hash(result.winner.config)  # comparing ten thousand mappings takes long
+    config, known = (
+        result.winner.config,
+        hash(result.winner.config),
+    )  # compare hashes first: comparing thousands of mappings is slow
     return next((trial for trial in result.trials if hash(trial.config) == known and trial.config == config), None)
 
 
@@ -115,16 +118,16 @@ def records(values: Sequence[float], is_better: Callable[[float, float], bool]) 
 
 
 def steps(x: Sequence[float], y: Sequence[float], end: float) -> tuple[list[float], list[float]]:
-    """The corners of a line that keeps its height until the next place, and the last height until `end`."""
+    """The corners of a step line that keeps its height until the next x, and the last height until `end`."""
     corners = [place for place in x for _ in (0, 1)]
     return [*corners[1:], end][: len(corners)], [height for height in y for _ in (0, 1)]
 
 
 def thinned(values: Sequence[float], points: int) -> list[int]:
-    """The positions of at most `points` values, or of all if there are no more.
+    """The positions of at most `points` values.
 
-    Of each of equally long stretches, the lowest and the highest are kept and, so that what is common looks common, two
-    more, whatever they are. The lowest and the highest of all are always among them.
+    The values are divided into equal sections. Of each section, the lowest, the highest and two fixed ones are kept, so
+    that frequent values stay visible.
     """
     count = len(values)
     if count <= points:
@@ -139,7 +142,7 @@ def thinned(values: Sequence[float], points: int) -> list[int]:
 
 
 def gain(default: float, value: float, goal: Goal, *, ratio: bool) -> float:
-    """How many times better than the default a value is; without `ratio`, by how much of the default's size."""
+    """The ratio of improvement over the default; without `ratio`, the difference relative to the default."""
     if ratio:
         over, under = (value, default) if goal == "maximize" else (default, value)
         return over / under if under else math.inf
@@ -148,9 +151,9 @@ def gain(default: float, value: float, goal: Goal, *, ratio: bool) -> float:
 
 def gain_axis(*, ratio: bool) -> Axis:
     """The axis for gains."""
-    return Axis("times better than the default" if ratio else "better by this part of the default's value")
+    return Axis("times better than the default" if ratio else "better by this fraction of the default's value")
 
 
 def gain_text(number: float, *, ratio: bool) -> str:
-    """A gain as the verdict writes it."""
+    """A gain in the same format as in the verdict."""
     return f"{number:.3g}x" if ratio else f"{number:+.1%}"

@@ -1,12 +1,12 @@
-"""Answers in JSON."""
+"""Responses in JSON."""
 
 from fastapi.responses import JSONResponse
 
 from luthier.analysis.plain import json_text
 
 
-class Answer(JSONResponse):
-    """JSON that is always valid, whatever was measured or printed."""
+class SafeJsonResponse(JSONResponse):
+    """A JSON response that is always valid: no NaN, no lone surrogates."""
 
     def render(self, content: object) -> bytes:
         """The bytes to send."""
