@@ -207,7 +207,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("components: {known: {bs: {min: 8, max: 3}}}", "components.known.bs: low 8 is above high 3; swap them"),
         ("components: {known: {bs: {min: 0, max: 8, step: 2, step_type: multiplicative}}}", "cannot begin at 0"),
         ("components: {known: {bs: {min: 1, max: 8, step: 1, step_type: multiplicative}}}", "needs a step above 1"),
-        ("components: {known: {bs: {min: 1, max: 8, step: 0}}}", "components.known.bs: step 0 leads nowhere"),
+        ("components: {known: {bs: {min: 1, max: 8, step: 0}}}", "components.known.bs: step 0 must be above 0"),
         ("components: {known: {bs: {min: 1, max: 8, step: 0.5}}}", "step 0.5 is not an integer"),
         ("components: {known: {bs: [1, 1]}}", "1 and 1 are the same value; remove one"),
         ("components: {known: {bs: [1, a]}}", "'a' is not of type int"),

@@ -1,4 +1,4 @@
-"""One process working on one stored experiment: claim it, replay it, carry it on, let it go."""
+"""One process working on one stored experiment: claim it, replay it, continue it, release it."""
 
 import math
 import time
@@ -44,7 +44,7 @@ def carry_on(
             machinery = Machinery(runner, measure, experiment.prune_rule, clock, timer)
             finished = Loop(plan, machinery, ledger, watch=watch).run(interrupts)
         except InUseError:
-            raise  # another process works on it by now
+            raise  # another process works on it now
         except BaseException as error:
             with suppress(LuthierError):
                 status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -80,7 +80,7 @@ def summary(result: Result, ending: str | None) -> Mapping[str, Json]:
 
 
 def _finite(number: float | None) -> float | None:
-    """A number JSON can hold; a ratio of extreme values may be beyond it."""
+    """A number that JSON can hold, or None: a ratio of extreme values may be infinite."""
     return number if number is not None and math.isfinite(number) else None
 
 

@@ -9,6 +9,7 @@ from luthier.analysis.machine_drift import level_of
 from luthier.analysis.recommendation import is_reliable
 from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text, outcome_text
+from luthier.arrays import FloatArray
 from luthier.figures.figure import Axis, Figure, Panel, Role, Trace
 from luthier.figures.scales import (
     ValueScale,
@@ -19,7 +20,6 @@ from luthier.figures.scales import (
     time_scale,
     value_scale,
 )
-from luthier.learn.kernels import FloatArray
 from luthier.statistics.drift import FEWEST_READINGS
 from luthier.statistics.estimate import median_of
 from luthier.trial import Completed, Run, outcome_name
