@@ -78,7 +78,7 @@ def tune(folder: Path, jobs: int) -> None:
         return Batch(WORK, {"LOG": str(folder / "log"), "WORK": str(config["work"])})
 
     runner = SlurmRunner(render, folder / "runs", experiment.slots, ask_every_s=0.5, settle_s=2.0)
-    carry_on(store, record, experiment, runner, watch=lambda *_: None)
+    carry_on(store, record, experiment, runner)
 
 
 class Survival:

@@ -236,7 +236,10 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("experiment:\n  first: {bs: 2}\ncomponents: {known: {}}", "e.yaml:2: experiment.first"),
         ("experiment:\n  timeout: x\ncomponents: {known: {}}", "e.yaml:2: experiment.timeout: 'x' is not a duration"),
         ("experiment:\n  prune: 5 x\ncomponents: {known: {}}", "e.yaml:2: experiment.prune: '5 x' is not a duration"),
-        ("experiment:\n  runner: pbs\ncomponents: {known: {}}", "runner: 'pbs' is not what is expected here: 'auto'"),
+        (
+            "experiment:\n  runner: pbs\ncomponents: {known: {}}",
+            "runner: unknown runner 'pbs'; known: local, slurm, psij",
+        ),
         ("experiment:\n  application: no.sh\ncomponents: {known: {}}", "application: 'no.sh': No such file"),
         ("experiment: {application: a, script: b}\ncomponents: {known: {}}", "script: there is an application as well"),
         ("definitions: no.yaml\ncomponents: {known: {}}", "definitions: no.yaml: no such file"),

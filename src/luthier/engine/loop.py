@@ -83,7 +83,7 @@ class Loop:
     def _fill_slots(self) -> None:
         """Submit until every slot is taken or the plan has no more orders."""
         while not self._draining:
-            orders = self._plan.orders(self._machinery.runner.slots - len(self._plan.running), self.elapsed_s)
+            orders = self._plan.orders(self._plan.experiment.slots - len(self._plan.running), self.elapsed_s)
             if not orders:
                 return
             for order in orders:
@@ -161,14 +161,10 @@ class Loop:
                 self._cancel([run], Pruned(reason))
 
     def _going_s(self, run: Run) -> float | None:
-        """How long a run has been going; None while it waits in a queue.
-
-        Where jobs wait before they start, the runner has a function `started_at` from a key to the time, or None.
-        """
+        """How long a run has been going; None while it waits in a queue."""
         now, submitted = self._machinery.timer(), self._submitted[run.number]
         if run.number not in self._started:
-            started_at = getattr(self._machinery.runner, "started_at", None)
-            began = started_at(self._key(run)) if callable(started_at) else self._machinery.clock() - (now - submitted)
+            began = self._machinery.runner.started_at(self._key(run))
             if began is None:
                 return None
             # How long ago by the clock, as far as that can be: the clock may have been set since.

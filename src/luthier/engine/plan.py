@@ -10,7 +10,6 @@ from luthier.analysis.verification import MOST_PAIRS, duel_of, goes_first, is_se
 from luthier.engine.known_trials import KnownTrials
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import Progress, Resample, Stop
-from luthier.policies.resample import Auto
 from luthier.spec.experiment import Experiment
 from luthier.trial import Config, Lost, Purpose, Run, Trial
 
@@ -46,10 +45,10 @@ class Plan:
         self._resample = resample
         self._runs: list[Run] = []
         self._steps: list[int] = []
+        self._costs_s: list[float | None] = []
         self._known = KnownTrials(experiment)
         self._running: dict[int, Run] = {}
         self._again: list[int] = []
-        self._events = 0
         self._winner: int | None = None
 
     @property
@@ -65,7 +64,7 @@ class Plan:
     @property
     def events(self) -> int:
         """How many submissions and endings there have been."""
-        return self._events
+        return 2 * len(self._runs) - len(self._running)
 
     @property
     def trials(self) -> Sequence[Trial]:
@@ -93,6 +92,8 @@ class Plan:
             initial=initial_draws(self.experiment.budget),
             budget=self.experiment.budget - 2 * self.experiment.reserved_pairs,
             elapsed_s=elapsed_s,
+            costs_s=[*self._costs_s, *(None for _ in planned)] if planned else self._costs_s,
+            objectives=len(self.experiment.objectives),
         )
 
     def orders(self, free: int, elapsed_s: float) -> list[Order]:
@@ -101,10 +102,9 @@ class Plan:
         There are fewer when a run has to end first. An empty list while nothing runs means that the experiment is done.
         """
         orders = self._search_orders(free, elapsed_s) if self.ending is None else []
-        if orders or self.ending is None or free < 1:
-            return orders
-        order = self._next_of_verification()
-        return [] if order is None else [order]
+        if not orders and self.ending is not None and free > 0:
+            return self._verification_orders()
+        return orders
 
     def submitted(self, run: Run) -> None:
         """Note that an order is being carried out."""
@@ -117,8 +117,8 @@ class Plan:
             self._again.remove(run.trial)
         self._runs.append(run)
         self._steps.append(run.trial)
+        self._costs_s.append(None)
         self._running[run.number] = run
-        self._events += 1
 
     def finished(self, run: Run) -> None:
         """Note how a run ended."""
@@ -126,7 +126,7 @@ class Plan:
             raise ValueError(f"run {run.number} has not ended")
         del self._running[run.number]
         self._runs[run.number] = run
-        self._events += 1
+        self._costs_s[run.number] = run.duration_s
         if run.purpose != "verify":
             self._learn(run)
 
@@ -169,7 +169,7 @@ class Plan:
         return spent or _hopeless(progress, len(self._running)) or self._stop(progress)
 
     def _contender(self, progress: Progress, planned: Sequence[Order]) -> int | None:
-        if not isinstance(self._resample, Auto):
+        if not self._resample.uses_spare_runs or self.experiment.has_front:
             return None
         running = [run.trial for run in self._running.values()]
         return contender(progress, [*running, *(order.trial for order in planned)])
@@ -183,15 +183,15 @@ class Plan:
         busy = dict.fromkeys([*(run.config for run in self._running.values()), *(order.config for order in planned)])
         return first + list(self._optimizer.ask(count - len(first), [*busy, *first]) if len(first) < count else [])
 
-    def _next_of_verification(self) -> Order | None:
+    def _verification_orders(self) -> list[Order]:
         """One run at a time, so that the two do not disturb each other; a Pareto front has no winner to verify."""
         if self._running or self.experiment.has_front:
-            return None
-        winner = self._choose_winner()
-        if not winner or self._known.trials[0].estimate is None:
-            return None
-        number = _next_to_verify(self.experiment, self._runs, self._known.trials[winner].config, winner)
-        return None if number is None else Order("verify", self._known.trials[number].config, number)
+            return []
+        winner, trials = self._choose_winner(), self._known.trials
+        if not winner or trials[0].estimate is None:
+            return []
+        number = _next_to_verify(self.experiment, self._runs, trials[winner].config, winner)
+        return [] if number is None else [Order("verify", trials[number].config, number)]
 
     def _choose_winner(self) -> int | None:
         """The trial with the best expected value, chosen when no run of the search is left."""

@@ -1,17 +1,16 @@
 """The values that forms offer, taken from the registries."""
 
 import inspect
-from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, JsonValue
 
-from luthier.measures.registry import MEASURES, PATTERNS, PLUGINS
-from luthier.optimizers.registry import BUILT_IN, optimizer_names
-from luthier.policies import PRUNES, RESAMPLES
+from luthier.measures.registry import MEASURES, PATTERNS
+from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
+from luthier.policies import PRUNES, RESAMPLES, STOPS
+from luthier.runners.registry import AUTO as AUTO_RUNNER
+from luthier.runners.registry import RUNNERS
 from luthier.server.api.models import ERRORS, ResponseModel
 from luthier.server.context import Viewer
 from luthier.spec import setting_kinds
@@ -128,10 +127,9 @@ def get_options(_: Viewer) -> Options:
 
 @cache
 def _options() -> Options:
-    plugins = entry_points(group=PLUGINS).names
-    measures = {name: "" for name in (*MEASURES, *sorted(plugins)) if name != "returned"}
-    resamples = _notations({**dict.fromkeys(RESAMPLES, ""), **_RESAMPLES})
-    prunes = _notations({**dict.fromkeys(PRUNES, ""), **_PRUNES})
+    measures = {name: "" for name in MEASURES.names() if name != "returned"}
+    resamples = _notations({**dict.fromkeys(RESAMPLES.names(), ""), **_RESAMPLES})
+    prunes = _notations({**dict.fromkeys(PRUNES.names(), ""), **_PRUNES})
     offered = {"estimator": [AUTO, *ESTIMATORS]} | {
         name: [one.notation for one in notations] for name, notations in (("resample", resamples), ("prune", prunes))
     }
@@ -141,8 +139,8 @@ def _options() -> Options:
         estimators=[AUTO, *ESTIMATORS],
         resample=resamples,
         prune=prunes,
-        stop=_notations(_STOPS),
-        runners=["auto", "local", "slurm"],
+        stop=_notations({**_STOPS, **dict.fromkeys(STOPS.names(), "")}),
+        runners=[AUTO_RUNNER, *RUNNERS.names()],
         settings=[
             _setting(setting, offered.get(setting.name, [])) for setting in all_settings() if _has_field(setting)
         ],
@@ -173,12 +171,7 @@ def _notations(described: dict[str, str]) -> list[Notation]:
 
 
 def _optimizer(name: str) -> OptimizerResponse:
-    factory: Callable[..., object]
-    if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        factory = getattr(import_module(module), attribute)
-    else:
-        factory = next(iter(entry_points(group="luthier.optimizers", name=name))).load()
+    factory = OPTIMIZERS.get(name)
     options = {
         option: None if parameter.default is inspect.Parameter.empty else parameter.default
         for option, parameter in inspect.signature(factory).parameters.items()
