@@ -302,7 +302,7 @@ def test_a_second_worker_is_turned_away() -> None:
     claim(store, record)
     with pytest.raises(InUseError, match="is in use by process"):
         claim(store, store.experiment(record.id))
-    with pytest.raises(InUseError, match="this very moment"):
+    with pytest.raises(InUseError, match="was just claimed"):
         claim(store, record)
 
 

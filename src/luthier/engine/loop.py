@@ -91,7 +91,7 @@ class Loop:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds this experiment has been worked on, earlier sittings included."""
+        """Seconds this experiment has been worked on, including the time of earlier processes."""
         return self._machinery.timer() - self._began
 
     def _listen(self, interrupts: Interrupts) -> None:
@@ -198,5 +198,5 @@ class Loop:
 
 
 def _time_spent(plan: Plan) -> float:
-    """What earlier sittings took: the runs' own time, shared by the workers."""
+    """The time that earlier processes worked on it: the time of all runs, divided by the slots."""
     return sum(run.duration_s or 0.0 for run in plan.runs) / plan.experiment.slots

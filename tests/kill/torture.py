@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from benchmarks.kill import processes
-from benchmarks.kill.audit import Breach, Evidence, Finding, Kill, Kind, audit
-from benchmarks.kill.launches import Launches
-from benchmarks.kill.processes import Victim
-from benchmarks.kill.site import Site, Started
+from tests.kill import processes
+from tests.kill.audit import Breach, Evidence, Finding, Kill, Kind, audit
+from tests.kill.launches import Launches
+from tests.kill.processes import Victim
+from tests.kill.site import Site, Started
+
 from luthier.runners.job_folder import JobFolder
 from luthier.trial import Completed, Run
 

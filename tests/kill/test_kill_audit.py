@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from benchmarks.kill.audit import Breach, Evidence, Kill, audit
+from tests.kill.audit import Breach, Evidence, Kill, audit
 
 from luthier.store.base import Record
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Run, TimedOut

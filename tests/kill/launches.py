@@ -8,7 +8,8 @@ import urllib.request
 from collections.abc import Callable
 from queue import Empty, Queue
 
-from benchmarks.kill.site import Site
+from tests.kill.site import Site
+
 from luthier import Client
 from luthier.errors import UnavailableError
 

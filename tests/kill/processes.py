@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.kill.audit import Kill, Kind
+from tests.kill.audit import Kill, Kind
+
 from luthier.runners.job_folder import JobFolder
 
 MARK = "KILL_BENCHMARK_SITE"

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.kill.processes import MARK, commands
+from tests.kill.processes import MARK, commands
+
 from luthier.store import open_store
 from luthier.store.base import Record, Store
 

@@ -1,4 +1,11 @@
-"""Each kind of process alone, then all of them together; a table in the end."""
+"""Kill luthier's processes with SIGKILL at random moments, and check that no run is lost, doubled or invented.
+
+    python -m benchmarks.kill [--kills 200] [--seed 0] [--only tuner,worker,server,supervisor,program]
+
+A server, a worker and a tuner on the command line share one store. Killed are these three, the tuners that server and
+worker start, the supervisors of runs, and the tuned program itself. The program leaves a trace of every execution, and
+in the end the store is compared with that trace, run by run.
+"""
 
 import argparse
 import shutil
@@ -10,9 +17,8 @@ from typing import cast
 
 from rich.console import Console
 from rich.table import Table
-
-from benchmarks.kill.audit import BREACHES, Kind
-from benchmarks.kill.torture import KINDS, Report, Torture
+from tests.kill.audit import BREACHES, Kind
+from tests.kill.torture import KINDS, Report, Torture
 
 _ALL_TOGETHER = "all together"
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from benchmarks.kill.torture import KINDS, Torture
+from tests.kill.torture import KINDS, Torture
 
 KILLS = 15
 
