@@ -26,7 +26,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 import luthier as lt
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.store import open_server_store
 from luthier.store.base import Origin, Owner
 from luthier.store.ownership import claim
@@ -85,7 +86,7 @@ def feeder_of(store: str) -> Feeder:
     """A running experiment with 10,000 trials behind it."""
     space = lt.Space(*(lt.Integer(name, 1, 100) for name in "abcd"), lt.Choice("e", ["x", "y", "z"]))
     server_store = open_server_store(store)
-    settings = Experiment(space=space, measure="returned", budget=2 * TRIALS, verify_pairs=0).to_json()
+    settings = Experiment(space=space, objectives=(Objective("returned"),), budget=2 * TRIALS, verify_pairs=0).to_json()
     record = server_store.history.create("watched", settings, time.time(), Origin("local"))
     feeder = Feeder(server_store, record.id, claim(server_store.history, record), space)
     for _ in range(TRIALS):

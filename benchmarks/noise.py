@@ -20,7 +20,8 @@ from benchmarks.noisy_systems import Machine, System, known_systems
 from luthier.analysis.recommendation import best_of, winner_of
 from luthier.engine.session import carry_on
 from luthier.runners.replay import Answer, Answers, ReplayRunner
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.store import open_store
 from luthier.trial import Completed, Config, Trial
 
@@ -89,8 +90,7 @@ def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
     answers = _true_values(machine) if how.knows else machine.answers
     experiment = Experiment(
         space=system.space,
-        measure="returned",
-        goal="maximize" if system.maximize else "minimize",
+        objectives=(Objective("returned", "maximize" if system.maximize else "minimize"),),
         optimizer=optimizer,
         options={} if optimizer == "auto" else {"initial": 10},
         seed=seed,
@@ -102,7 +102,8 @@ def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
     )
     store = open_store("memory:")
     record = store.create(system.name, experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, ReplayRunner(answers), watch=lambda *_: None)
+    runner = ReplayRunner(answers)
+    _, result = carry_on(store, record, experiment, runner, virtual_clock=runner.clock)
     trials = result.trials if not system.maximize else [_turned(trial) for trial in result.trials]
     lowest, winner = best_of(trials), winner_of(system.space, trials, result.estimator)
     if lowest is None or winner is None:

@@ -151,7 +151,7 @@ def test_nothing_is_begun_where_nothing_can_be_carried_over(shell: Shell) -> Non
     foreign = shell("tune", "-p", "z=1..9", "-n", "3", "--after", "1", "--", "echo", "{z}")
     assert foreign.returncode == 2
     assert foreign.stderr == (
-        "luthier: --after 1: none of its best configurations can be tried here, apart from the default; "
+        "luthier: after: none of the best configurations of experiment 1 can be tried here, apart from the default; "
         "look at them with: luthier show 1\n"
     )
     assert len(json.loads(shell("list", "--json").stdout)) == 1
@@ -357,7 +357,7 @@ BAD = [
     (["tune", "-p", "x=1,2,3", "-n", "2", "-o", "gp", "--set", "kernal=rbf", "--", "true", "{x}"], "kernel"),
     (["tune", "-p", "x=1,2,3", "-n", "2", "-o", "gp", "--set", "kernel=round", "--", "true", "{x}"], "round"),
     (["tune", "-p", "x=1,2,3", "-n", "2", "-o", "gp", "--set", "design=odd", "--", "true", "{x}"], "odd"),
-    (["tune", "-p", "x=1,2", "-o", "gp", "--set", "kernel", "--", "true", "{x}"], "--set kernel"),
+    (["tune", "-p", "x=1,2", "-o", "gp", "--set", "kernel", "--", "true", "{x}"], "--set: 'kernel': write NAME=VALUE"),
     (["tune", "-p", "x=1,2", "-n", "0", "--", "true", "{x}"], "budget"),
     (["tune", "-p", "x=1,2", "-n", "many", "--", "true", "{x}"], "many"),
     (["tune", "-p", "x=1,2", "--timeout", "soon", "--", "true", "{x}"], "soon"),

@@ -5,21 +5,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
+from tests.replayed import replayed
 
 from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
 from luthier.engine.loop import Loop, Machinery
-from luthier.engine.session import carry_on, plan_of
+from luthier.engine.plan import Plan
+from luthier.engine.session import plan_of
 from luthier.errors import InUseError, UnavailableError
 from luthier.measures.registry import measures_from
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
-from luthier.spec import Experiment, prune_from
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
+from luthier.spec.rules import prune_from
 from luthier.store import open_store
 from luthier.store.base import Record, Store
 from luthier.store.ownership import claim, this_process
-from luthier.trial import Completed, Config, Execution, Job, Lost, Pruned, TimedOut
+from luthier.trial import Completed, Config, Execution, Failed, Job, Lost, Pruned, TimedOut
 
 SPACE = Space(Integer("x", 1, 40, default=40))
 Answers = Callable[[Config, int, float], Answer]
@@ -32,13 +36,13 @@ def steady(config: Config, repeat: int, now_s: float) -> Answer:
 def work(experiment: Experiment, answers: Answers = steady, store: Store | None = None) -> tuple[Store, Record, Result]:
     store = store or open_store("memory:")
     record = store.create("test", experiment.to_json(), 0.0)
-    runner = ReplayRunner(answers, slots=experiment.workers)
-    record, result = carry_on(store, record, experiment, runner, watch=lambda *_: None)
+    runner = ReplayRunner(answers, slots=experiment.slots)
+    record, result = replayed(store, record, experiment, runner)
     return store, record, result
 
 
 def test_an_experiment_ends_with_everything_in_the_store() -> None:
-    store, record, result = work(Experiment(space=SPACE, budget=30, measure="returned"))
+    store, record, result = work(Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),)))
     assert record.status == "finished"
     assert record.owner is None
     assert tuple(store.runs(record.id)) == result.runs
@@ -49,13 +53,40 @@ def test_an_experiment_ends_with_everything_in_the_store() -> None:
     assert sorted(order for order in orders if order is not None) == list(range(2 * len(result.runs)))
 
 
-def test_workers_overlap_and_the_time_is_shared() -> None:
+def test_slots_overlap_and_the_time_is_shared() -> None:
     longest = {}
-    for workers in (1, 4):
-        experiment = Experiment(space=SPACE, budget=24, measure="returned", workers=workers, verify_pairs=0)
+    for slots in (1, 4):
+        experiment = Experiment(
+            space=SPACE, budget=24, objectives=(Objective("returned"),), slots=slots, verify_pairs=0
+        )
         _, _, result = work(experiment)
-        longest[workers] = max((run.started_at or 0.0) + (run.duration_s or 0.0) for run in result.runs)
+        longest[slots] = max((run.started_at or 0.0) + (run.duration_s or 0.0) for run in result.runs)
     assert longest[4] < longest[1] / 2
+
+
+def test_rules_know_what_each_run_cost() -> None:
+    """Seconds of runs that have ended, failed ones too; None while a run is under way."""
+    experiment = Experiment(
+        space=SPACE, budget=12, objectives=(Objective("returned"),), slots=3, verify_pairs=0, resample="once"
+    )
+    store = open_store("memory:")
+    record = store.create("test", experiment.to_json(), 0.0)
+    seen: list[tuple[list[float | None], list[float | None], float]] = []
+
+    def watch(plan: Plan, draining: bool) -> None:
+        progress = plan.progress(0.0)
+        assert len(progress.costs_s) == len(progress.steps)
+        seen.append((list(progress.costs_s), [run.duration_s for run in plan.runs], progress.cost_s))
+
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        answer = steady(config, repeat, now_s)
+        return Answer(answer.duration_s, Failed("odd")) if int(config["x"]) % 2 else answer
+
+    _, result = replayed(store, record, experiment, ReplayRunner(answers, slots=3), watch)
+    assert all(costs == durations for costs, durations, _ in seen)
+    assert any(None in costs for costs, _, _ in seen)
+    assert any(isinstance(run.outcome, Failed) for run in result.runs)
+    assert seen[-1][2] == pytest.approx(result.cost_s)
 
 
 def test_a_run_beyond_the_default_is_pruned_with_its_bound() -> None:
@@ -129,9 +160,11 @@ class Queue(ReplayRunner):
 
 def test_time_in_the_queue_is_no_run_time() -> None:
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=20, measure="returned", prune=30.0, optimizer="random", verify_pairs=0)
+    experiment = Experiment(
+        space=SPACE, budget=20, objectives=(Objective("returned"),), prune=30.0, optimizer="random", verify_pairs=0
+    )
     record = store.create("test", experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, Queue(steady), watch=lambda *_: None)
+    _, result = replayed(store, record, experiment, Queue(steady))
     assert {type(run.outcome) for run in result.runs} == {Completed, Pruned}
     for run in result.runs[1:]:
         assert isinstance(run.outcome, Pruned) == (int(run.config["x"]) > 30)
@@ -154,7 +187,7 @@ def test_the_time_a_run_takes_to_die_is_no_bound() -> None:
     store = open_store("memory:")
     experiment = Experiment(space=SPACE, budget=20, prune=30.0, optimizer="random", verify_pairs=0)
     record = store.create("test", experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, Stubborn(steady), watch=lambda *_: None)
+    _, result = replayed(store, record, experiment, Stubborn(steady))
     bounds = [run.outcome.at_least for run in result.runs if isinstance(run.outcome, Pruned)]
     assert bounds
     assert all(bound is not None and 30.0 < bound < 31.0 for bound in bounds)
@@ -183,7 +216,7 @@ def test_a_run_that_hangs_is_timed_out() -> None:
 
 def test_the_time_limit_ends_the_search() -> None:
     _, record, result = work(
-        Experiment(space=SPACE, budget=1000, time_limit_s=100.0, verify_pairs=0, measure="returned")
+        Experiment(space=SPACE, budget=1000, time_limit_s=100.0, verify_pairs=0, objectives=(Objective("returned"),))
     )
     spent = sum(run.duration_s or 0.0 for run in result.runs[:-1])
     assert spent < 100.0
@@ -192,7 +225,7 @@ def test_the_time_limit_ends_the_search() -> None:
 
 def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None:
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=30, measure="returned", workers=2, seed=4)
+    experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),), slots=2, seed=4)
     record = store.create("test", experiment.to_json(), 0.0)
 
     def answers(config: Config, repeat: int, now_s: float) -> Answer:
@@ -201,19 +234,21 @@ def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None
         return steady(config, repeat, now_s)
 
     runner = ReplayRunner(answers, slots=2)
-    stopped, before = carry_on(store, record, experiment, runner, watch=lambda *_: None)
+    stopped, before = replayed(store, record, experiment, runner)
     assert stopped.status == "stopped"
     assert not stopped.stop_requested
     assert all(run.outcome is not None for run in before.runs)
     assert len(before.runs) < 30
-    finished, after = carry_on(store, stopped, experiment, runner, watch=lambda *_: None)
+    finished, after = replayed(store, stopped, experiment, runner)
     assert finished.status == "finished"
     assert after.runs[: len(before.runs)] == before.runs
 
 
 def test_a_request_to_stop_takes_waiting_jobs_out_of_the_queue() -> None:
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=12, measure="returned", optimizer="random", verify_pairs=0)
+    experiment = Experiment(
+        space=SPACE, budget=12, objectives=(Objective("returned"),), optimizer="random", verify_pairs=0
+    )
     record = store.create("test", experiment.to_json(), 0.0)
 
     def answers(config: Config, repeat: int, now_s: float) -> Answer:
@@ -222,13 +257,13 @@ def test_a_request_to_stop_takes_waiting_jobs_out_of_the_queue() -> None:
         return steady(config, repeat, now_s)
 
     queue = Queue(answers)
-    stopped, before = carry_on(store, record, experiment, queue, watch=lambda *_: None)
+    stopped, before = replayed(store, record, experiment, queue)
     assert stopped.status == "stopped"
     last = before.runs[-1]
     assert last.outcome == Lost("stopped before it began")
     assert last.duration_s is not None
     assert last.duration_s < Queue.wait_s
-    finished, after = carry_on(store, stopped, experiment, queue, watch=lambda *_: None)
+    finished, after = replayed(store, stopped, experiment, queue)
     assert finished.status == "finished"
     assert any(run.config == last.config and isinstance(run.outcome, Completed) for run in after.runs)
 
@@ -240,7 +275,7 @@ class CrashError(Exception):
 
 @pytest.mark.parametrize("at", range(1, 60, 4))
 def test_whatever_kills_the_process_resume_makes_the_same_history(at: int) -> None:
-    experiment = Experiment(space=SPACE, budget=30, measure="returned", seed=2)
+    experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),), seed=2)
     _, _, undisturbed = work(experiment)
     store = open_store("memory:")
     record = store.create("test", experiment.to_json(), 0.0)
@@ -254,8 +289,8 @@ def test_whatever_kills_the_process_resume_makes_the_same_history(at: int) -> No
             raise CrashError
 
     with pytest.raises(CrashError):
-        carry_on(store, record, experiment, runner, watch=watch)
-    _, result = carry_on(store, store.experiment(record.id), experiment, runner, watch=lambda *_: None)
+        replayed(store, record, experiment, runner, watch=watch)
+    _, result = replayed(store, store.experiment(record.id), experiment, runner)
     assert [(run.config, run.outcome, run.purpose) for run in result.runs] == [
         (run.config, run.outcome, run.purpose) for run in undisturbed.runs
     ]
@@ -267,7 +302,7 @@ def test_a_second_worker_is_turned_away() -> None:
     claim(store, record)
     with pytest.raises(InUseError, match="is in use by process"):
         claim(store, store.experiment(record.id))
-    with pytest.raises(InUseError, match="this very moment"):
+    with pytest.raises(InUseError, match="was just claimed"):
         claim(store, record)
 
 
@@ -289,15 +324,15 @@ def test_a_runner_that_cannot_start_ends_the_experiment_but_loses_nothing() -> N
             super().submit(job)
 
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=30, measure="returned")
+    experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),))
     record = store.create("test", experiment.to_json(), 0.0)
     runner = FullDisk(steady)
     with pytest.raises(UnavailableError):
-        carry_on(store, record, experiment, runner, watch=lambda *_: None)
+        replayed(store, record, experiment, runner)
     failed = store.experiment(record.id)
     assert failed.status == "failed"
     runner.full = False
-    _, result = carry_on(store, failed, experiment, runner, watch=lambda *_: None)
+    _, result = replayed(store, failed, experiment, runner)
     assert [run.number for run in result.runs] == list(range(len(result.runs)))
     assert all(isinstance(run.outcome, Completed) for run in result.runs)
 
@@ -309,7 +344,7 @@ def test_a_lost_run_is_tried_again() -> None:
         seen[config] = seen.get(config, 0) + 1
         return Answer(1.0, Lost("gone")) if seen[config] == 1 and config["x"] == 40 else steady(config, repeat, now_s)
 
-    _, _, result = work(Experiment(space=SPACE, budget=20, measure="returned"), answers)
+    _, _, result = work(Experiment(space=SPACE, budget=20, objectives=(Objective("returned"),)), answers)
     assert [run.trial for run in result.runs[:2]] == [0, 0]
     assert isinstance(result.runs[1].outcome, Completed)
 
@@ -318,14 +353,14 @@ def test_values_of_extreme_ratio_can_be_stored() -> None:
     def answers(config: Config, repeat: int, now_s: float) -> Answer:
         return Answer(1.0, 1e300 if config["x"] == 40 else 1e-300 * (1 + repeat))
 
-    _, record, result = work(Experiment(space=SPACE, budget=20, measure="returned"), answers)
+    _, record, result = work(Experiment(space=SPACE, budget=20, objectives=(Objective("returned"),)), answers)
     assert record.status == "finished"
     assert result.best.config != SPACE.default
 
 
 def test_a_request_to_kill_ends_what_is_running() -> None:
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=30, measure="returned", workers=2, seed=4)
+    experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),), slots=2, seed=4)
     record = store.create("test", experiment.to_json(), 0.0)
 
     def answers(config: Config, repeat: int, now_s: float) -> Answer:
@@ -335,7 +370,7 @@ def test_a_request_to_kill_ends_what_is_running() -> None:
         return steady(config, repeat, now_s)
 
     runner = ReplayRunner(answers, slots=2)
-    stopped, before = carry_on(store, record, experiment, runner, watch=lambda *_: None)
+    stopped, before = replayed(store, record, experiment, runner)
     assert stopped.status == "stopped"
     assert stopped.stop_requested is None
     killed = [run for run in before.runs if isinstance(run.outcome, Lost)]

@@ -19,7 +19,8 @@ from luthier.figures import DARK, FIGURES, LIGHT, Figure, compared, draw, to_plo
 from luthier.figures.figure import Role, Trace
 from luthier.figures.scales import thinned
 from luthier.space import Choice, Integer, Real, Space
-from luthier.spec import Experiment, Goal, Objective
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Goal, Objective
 from luthier.trial import Completed, Config, Failed, Json, Lost, Outcome, Pruned, Purpose, Run, TimedOut
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & $x$ 'q' \"p\" 100%{y}"
@@ -53,7 +54,7 @@ def run(number: int, trial: int, outcome: Outcome | None, purpose: Purpose = "se
 
 def searched(outcomes: Sequence[Outcome | None], goal: Goal = "minimize", measure: str = "json:x") -> Result:
     """A search in which every run is of another configuration; the first is the default."""
-    experiment = Experiment(space=SPACE, measure=measure, goal=goal, budget=20_000)
+    experiment = Experiment(space=SPACE, objectives=(Objective(measure, goal),), budget=20_000)
     return conclude(experiment, [run(number, number, outcome) for number, outcome in enumerate(outcomes)])
 
 
@@ -65,13 +66,13 @@ def verified(goal: Goal = "minimize") -> Result:
     for pair in range(6):
         plan += [(0, default * (1.0 + 0.01 * pair), "verify"), (1, best * (1.02 - 0.01 * pair), "verify")]
     runs = [run(number, trial, Completed(value), purpose) for number, (trial, value, purpose) in enumerate(plan)]
-    return conclude(Experiment(space=SPACE, measure="json:x", goal=goal), runs)
+    return conclude(Experiment(space=SPACE, objectives=(Objective("json:x", goal),)), runs)
 
 
 def several(goals: Sequence[Goal], values: Sequence[tuple[float, ...]]) -> Result:
     first, *others = goals
     further = tuple(Objective(f"json:{number}", goal) for number, goal in enumerate(others))
-    experiment = Experiment(space=SPACE, measure="json:x", goal=first, further=further)
+    experiment = Experiment(space=SPACE, objectives=(Objective("json:x", first), *further))
     return conclude(experiment, [run(at, at, Completed(one, tuple(rest))) for at, (one, *rest) in enumerate(values)])
 
 
@@ -98,7 +99,7 @@ RESULTS = {
     "two": several(("minimize", "maximize"), [(3.0, 1.0), (2.0, 5.0), (1.0, 0.5), (4.0, 9.0)]),
     "three": several(("minimize", "minimize", "maximize"), [(3.0, 1.0, 2.0), (2.0, 5.0, 2.0), (1.0, 9.0, 7.0)]),
     "unreliable": conclude(
-        Experiment(space=SPACE, measure="json:x"),
+        Experiment(space=SPACE, objectives=(Objective("json:x"),)),
         [run(0, 0, Failed("no")), run(1, 1, Completed(2.0)), run(2, 1, Failed("no")), run(3, 0, Completed(1.0))],
     ),
     "nothing": searched([]),
@@ -313,7 +314,7 @@ def test_values_are_drawn_in_the_unit_they_are_told_in() -> None:
 def test_a_single_parameter_needs_no_figure_of_what_matters() -> None:
     space = Space(Integer("threads", 1, 1000))
     runs = [replace(one, config=Config({"threads": one.number + 1})) for one in MIXED.runs]
-    result = conclude(Experiment(space=space, measure="json:x"), runs)
+    result = conclude(Experiment(space=space, objectives=(Objective("json:x"),)), runs)
     assert FIGURES["importance"](result) is None
     assert FIGURES["parallel"](result) is None
 
@@ -339,7 +340,7 @@ def test_noise_is_the_deviation_of_repeats() -> None:
 def test_a_machine_that_grew_slower_shows_as_a_step() -> None:
     levels = [1.0] * 10 + [2.0] * 10
     runs = [run(at, 0, Completed(level * (1.0 + 0.001 * (at % 3)))) for at, level in enumerate(levels)]
-    figure = built("machine", conclude(Experiment(space=SPACE, measure="json:x"), runs))
+    figure = built("machine", conclude(Experiment(space=SPACE, objectives=(Objective("json:x"),)), runs))
     line = named(figure, "level")
     assert [round(y or 0.0, 1) for y in line.y] == [1.0, 1.0, 2.0, 2.0]
     assert 9.0 < line.x[1] < 10.0

@@ -11,7 +11,8 @@ import pytest
 
 from luthier.launch.worker import Worker
 from luthier.space import Integer, Space
-from luthier.spec import Experiment, Template
+from luthier.spec.experiment import Experiment
+from luthier.spec.template import Template
 from luthier.store import open_server_store
 from luthier.store.base import Origin, Owner, Record
 from luthier.store.server_store import ServerStore

@@ -14,8 +14,8 @@ from tests.server.conftest import EXPERIMENT, Reply, Running, Starter
 
 from luthier.launch.declared import library
 from luthier.server.middleware import MOST_BYTES
-from luthier.spec import prune_from, resample_from
 from luthier.spec.library import component_text
+from luthier.spec.rules import prune_from, resample_from
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Failed
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from luthier.space import Space
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.trial import Completed, Config, Estimate, Outcome, Trial, outcome_name
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -47,7 +47,7 @@ def estimates_text(trial: Trial, experiment: Experiment) -> list[str]:
     """The estimates of every objective, or how the last run ended."""
     if trial.estimate is None:
         last = trial.outcomes[-1] if trial.outcomes else None
-        return [outcome_text(last, experiment.measure), *("" for _ in experiment.further)]
+        return [outcome_text(last, experiment.objective.measure), *("" for _ in experiment.objectives[1:])]
     guesses = zip((trial.estimate, *trial.others), experiment.objectives, strict=True)
     return [estimate_text(guess, objective.measure) for guess, objective in guesses]
 

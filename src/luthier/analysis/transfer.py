@@ -20,13 +20,13 @@ def best_configs(result: Result, count: int = HANDED_ON) -> list[Config]:
 
     Of a Pareto front: the recommended one, then both ends and the middle.
     """
-    if result.experiment.further:
+    if result.experiment.has_front:
         front = result.front
         ranked: Sequence[Trial] = [front[0], front[-1], front[len(front) // 2]] if front else []
     else:
         known = [trial for _, trial in best_first(result.experiment, result.trials) if trial.estimate is not None]
         ranked = [trial for trial in known if is_reliable(trial)]
-    if result.winner is not None and (result.improved or result.experiment.further):
+    if result.winner is not None and (result.improved or result.experiment.has_front):
         ranked = [result.winner, *ranked]
     return list(dict.fromkeys(trial.config for trial in ranked))[:count]
 

@@ -41,7 +41,7 @@ class _Row:
 
 def gains(result: Result, points: int) -> Figure | None:
     """The gain over the default: estimated from the search, for each pair of the verification, and verified."""
-    if result.winner is None or result.experiment.further or not result.trials:
+    if result.winner is None or result.experiment.has_front or not result.trials:
         return None
     comparison = result.comparison
     found = winning_trial(result)
@@ -55,7 +55,7 @@ def gains(result: Result, points: int) -> Figure | None:
         verified = [run for run in result.runs if run.purpose == "verify"]
         duel = duel_of(verified, result.trials[0].config, result.winner.config)
         sides = zip(duel.default_values, duel.winner_values, strict=False)
-        pairs = [gain(before, after, result.experiment.goal, ratio=ratio) for before, after in sides]
+        pairs = [gain(before, after, result.experiment.objective.goal, ratio=ratio) for before, after in sides]
         rows.append(_Row("verified", comparison.speedup, comparison.low, comparison.high))
     shown = [pairs[at] for at in thinned(pairs, points)]
     traces = [
@@ -75,7 +75,7 @@ def _estimated(result: Result, default: Estimate, winner: Estimate, *, ratio: bo
     """The gain computed from the estimates; its interval combines the extreme ends of both intervals."""
 
     def to(one: float, other: float) -> float:
-        return gain(one, other, result.experiment.goal, ratio=ratio)
+        return gain(one, other, result.experiment.objective.goal, ratio=ratio)
 
     corners = [
         to(one, other)

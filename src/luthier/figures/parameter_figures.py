@@ -183,7 +183,7 @@ def _position(value: float, scale: ValueScale) -> float:
 
 def _pair_text(result: Result, pair: tuple[Trial, Estimate]) -> str:
     trial, guess = pair
-    said = estimate_text(guess, result.experiment.measure)
+    said = estimate_text(guess, result.experiment.objective.measure)
     return f"{said}\n{config_text(trial.config, result.experiment.space)}"
 
 

@@ -9,6 +9,7 @@ from luthier.analysis.machine_drift import level_of
 from luthier.analysis.recommendation import is_reliable
 from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text, outcome_text
+from luthier.arrays import FloatArray
 from luthier.figures.figure import Axis, Figure, Panel, Role, Trace
 from luthier.figures.scales import (
     ValueScale,
@@ -19,7 +20,6 @@ from luthier.figures.scales import (
     time_scale,
     value_scale,
 )
-from luthier.learn.kernels import FloatArray
 from luthier.statistics.drift import FEWEST_READINGS
 from luthier.statistics.estimate import median_of
 from luthier.trial import Completed, Run, outcome_name
@@ -107,7 +107,7 @@ def utilisation(result: Result, points: int) -> Figure | None:
         return None
     slices = min(points, _MOST_SLICES, max(len(timed) // 2, 2))
     heights = _mean_active(first, last, np.linspace(0.0, end, slices + 1))
-    workers = result.experiment.workers
+    workers = result.experiment.slots
     busy = min(math.fsum(heights) / slices / workers, 1.0)
     x, y = steps([number * end / slices for number in range(slices)], heights, end)
     traces = (
@@ -163,7 +163,9 @@ def _default_level(result: Result, scale: ValueScale, first: float, last: float)
     if result.default is None or result.default.estimate is None:
         return []
     height = scale.place(result.default.estimate.value)
-    return [Trace(kind="line", role="default", name="default", x=[first, last], y=[height] * 2, dashed=True)]
+    return [
+        Trace(kind="line", role="default", name="estimate of the default", x=[first, last], y=[height] * 2, dashed=True)
+    ]
 
 
 def _completed_runs(
@@ -220,7 +222,7 @@ def _problems(result: Result, scale: ValueScale, points: int) -> list[Trace]:
 
 def _bound(result: Result, run: Run) -> float | None:
     """The lower bound of a run without a value; None if higher is better, where it would not be a bound."""
-    return None if result.experiment.goal == "maximize" else getattr(run.outcome, "at_least", None)
+    return None if result.experiment.objective.maximizes else getattr(run.outcome, "at_least", None)
 
 
 def _sections(runs: Sequence[Run], points: int) -> list[list[Run]]:

@@ -8,7 +8,8 @@ from typing import Literal
 from luthier.analysis.result import Result
 from luthier.analysis.text import measure_names, value_text
 from luthier.figures.figure import Axis
-from luthier.spec import Experiment, Goal
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Goal
 from luthier.trial import Completed, Run, Trial
 
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")

@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
+from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError, UnavailableError
 from luthier.runners.job_folder import last_line
+from luthier.runners.registry import runner_kind
 from luthier.store import data_directory
 from luthier.store.base import Record
 from luthier.store.ownership import DEAD_AFTER_S, claim, is_alive
@@ -116,7 +117,7 @@ class Worker:
         if record.uid not in self._places:
             command = self.store.history.experiment(record.id).settings.get("command")
             where = command.get("where", "local") if isinstance(command, dict) else "local"
-            self._places[record.uid] = "local" if where == "local" else "batch"
+            self._places[record.uid] = "local" if _is_local(str(where)) else "batch"
         return self._places[record.uid]
 
     def _start(self, record: Record, child: _Child) -> None:
@@ -150,6 +151,14 @@ class Worker:
         with suppress(InUseError, NotFoundError):
             owner = claim(self.store.history, record)
             self.store.history.close(record.id, owner, "failed", {"ending": reason, "verdict": reason})
+
+
+def _is_local(where: str) -> bool:
+    """Whether runs are made on this machine; assumed if the runner is unknown here, as its plug-in was removed."""
+    try:
+        return runner_kind(where).is_local
+    except InvalidInputError:
+        return True
 
 
 def _log_of(record: Record) -> Path:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from luthier.analysis.result import Result
+from luthier.analysis.settings import settings_texts
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, SCRIPT, Figure, plotly_js, to_plotly
 from luthier.report import facts
@@ -36,6 +37,7 @@ def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -
         result=result,
         facts=facts,
         status=status_text(record),
+        settings=settings_texts(result),
         settings_json=visible_json(json.dumps(result.experiment.to_json(), indent=1, ensure_ascii=False)),
         drawings=FIGURES,
         figures=figures,

@@ -10,7 +10,7 @@ from luthier.analysis.plain import plain
 from luthier.analysis.serial import run_json
 from luthier.analysis.text import measure_names
 from luthier.errors import InvalidInputError, UnavailableError
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.trial import Completed, Run
 
 FORMATS = ("csv", "json", "parquet")
@@ -77,8 +77,8 @@ def flat(experiment: Experiment, run: Run) -> dict[str, object]:
     row = run_json(run)
     for nested in ("config", "metrics", "others"):
         row.pop(nested)
-    if experiment.further:
-        others = run.outcome.others if isinstance(run.outcome, Completed) else [None] * len(experiment.further)
+    if experiment.has_front:
+        others = run.outcome.others if isinstance(run.outcome, Completed) else [None] * len(experiment.objectives[1:])
         row |= zip((f"value.{name}" for name in measure_names(experiment)[1:]), others, strict=True)
     parameters = {f"param.{name}": run.config[name] for name in experiment.space.names}
     row |= parameters | {f"metric.{name}": value for name, value in sorted(run.metrics.items())}

@@ -213,7 +213,7 @@ def _require_packages() -> None:
 
 
 def _run_timeout(text: str) -> float | None:
-    from luthier.spec import parse_duration
+    from luthier.spec.durations import parse_duration
 
     return None if text == "0" else parse_duration(text)
 

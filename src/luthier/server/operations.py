@@ -8,6 +8,7 @@ from pathlib import Path
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.launch.declared import declared_by
 from luthier.launch.files import discard_files
+from luthier.launch.start import with_earlier_best
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
 from luthier.spec.experiment_file import Declared
@@ -69,7 +70,9 @@ class Operations:
         """Queue the experiment that a text describes; also return whether it is new: not if the key was used."""
         who.require("user")
         found = self.check(text)
-        return self._launched(who, found.name, found.experiment.to_json(), Origin(who.name, text, key), detail)
+        history = self.store.history
+        experiment = with_earlier_best(found.experiment, history, lambda number: self.visible(who, number))
+        return self._launched(who, found.name, experiment.to_json(), Origin(who.name, text, key), detail)
 
     def clone(self, who: Principal, experiment_id: int, text: str | None = None) -> Record:
         """Queue an experiment with the settings of another one, or with those of a text."""

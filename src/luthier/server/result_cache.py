@@ -11,7 +11,7 @@ from typing import Generic, TypeVar, cast
 from starlette.concurrency import run_in_threadpool
 
 from luthier.analysis.result import Result, conclude
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.store.server_store import ServerStore
 from luthier.trial import Run

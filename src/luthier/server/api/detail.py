@@ -6,12 +6,13 @@ from pydantic import JsonValue
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.serial import record_json, result_json
+from luthier.analysis.settings import settings_texts
 from luthier.figures import FIGURES
 from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, exact_size, example
 from luthier.server.context import Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment, settings_json
 from luthier.spec.script import JobScript
 from luthier.store.base import Record
 from luthier.trial import Json
@@ -30,6 +31,7 @@ class Detail(Summary):
             "events": 40,
             "result": {"verdict": "1.31x faster than the default (1.28 to 1.34)"},
             "settings": {"budget": 20, "optimizer": "auto"},
+            "settings_texts": [["Search", [["Budget", "20"], ["Optimizer", "auto"]]]],
             "parameters": [{"kind": "integer", "name": "bs", "low": 512, "high": 65536}],
             "constraints": [],
             "size": 8,
@@ -48,6 +50,8 @@ class Detail(Summary):
     result: dict[str, JsonValue]
     """The same as the output of `luthier show --json`."""
     settings: dict[str, JsonValue]
+    settings_texts: list[tuple[str, list[tuple[str, str]]]]
+    """The settings as the page shows them, by topic."""
     parameters: list[dict[str, JsonValue]]
     constraints: list[str]
     size: int | None
@@ -93,6 +97,7 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
     size = exact_size(experiment.space.size)
     return result_json(record, result), {
         "settings": _settings(experiment),
+        "settings_texts": settings_texts(result),
         "parameters": [parameter_to_json(parameter) for parameter in experiment.space.parameters],
         "constraints": list(experiment.space.constraints),
         "size": size,
@@ -104,26 +109,10 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
     }
 
 
-def _settings(experiment: Experiment) -> dict[str, Json]:
+def _settings(experiment: Experiment) -> dict[str, object]:
     job = experiment.command
-    return {
-        "objectives": [{"measure": one.measure, "goal": one.goal} for one in experiment.objectives],
-        "optimizer": experiment.optimizer,
-        "options": dict(experiment.options),
-        "seed": experiment.seed,
-        "budget": experiment.budget,
-        "workers": experiment.workers,
-        "runner": job.where if isinstance(job, JobScript) else "local",
-        "resample": experiment.resample,
-        "estimator": experiment.estimator,
-        "prune": experiment.prune,
-        "stop": list(experiment.stop),
-        "timeout_s": experiment.timeout_s,
-        "time_limit_s": experiment.time_limit_s,
-        "sentinels": experiment.sentinels,
-        "verify": experiment.reserved_pairs,
-        "first": [dict(config) for config in experiment.first],
-    }
+    where = job.where if isinstance(job, JobScript) else "local"
+    return {**settings_json(experiment), "runner": where, "verify": experiment.reserved_pairs}
 
 
 def _utilisation(result: Result) -> float | None:
@@ -136,5 +125,5 @@ def _utilisation(result: Result) -> float | None:
     if not spans:
         return None
     begin, end = min(start for start, _ in spans), max(start + length for start, length in spans)
-    whole = (end - begin) * result.experiment.workers
+    whole = (end - begin) * result.experiment.slots
     return min(sum(length for _, length in spans) / whole, 1.0) if whole > 0 else None

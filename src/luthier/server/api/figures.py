@@ -1,5 +1,6 @@
 """Figures of one experiment, and of several experiments compared."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Response
@@ -118,6 +119,12 @@ async def get_figure(
     return await server.results.run_slow(work)
 
 
+def _first_objective(record: Record) -> Mapping[str, object]:
+    objectives = record.settings.get("objectives")
+    first = objectives[0] if isinstance(objectives, Sequence) and objectives else None
+    return first if isinstance(first, Mapping) else {}
+
+
 @router.get("/compare", summary="Compare experiments")
 def compare_experiments(server: Server, who: Viewer, ids: Ids) -> list[ComparedExperiment]:
     """In the order of `ids`."""
@@ -126,7 +133,8 @@ def compare_experiments(server: Server, who: Viewer, ids: Ids) -> list[ComparedE
             {
                 **summary_of(record, who),
                 "best": (record.result or {}).get("best"),
-                **{name: record.settings.get(name) for name in ("measure", "goal", "optimizer")},
+                **_first_objective(record),
+                "optimizer": record.settings.get("optimizer"),
             }
         )
         for record in _named(server, who, ids)

@@ -75,7 +75,7 @@ export function factsOf(detail) {
     [
       "Slots busy",
       detail.utilisation === null ? "–" : percent(Math.min(1, detail.utilisation), 3),
-      `of ${detail.settings.workers}`,
+      `of ${detail.settings.slots}`,
     ],
   ];
 }
