@@ -1,4 +1,4 @@
-"""One process working on one stored experiment: claim it, replay it, carry it on, let it go."""
+"""One process working on one stored experiment: claim it, replay its history, continue it, release it."""
 
 import math
 import time
@@ -13,7 +13,7 @@ from luthier.engine.plan import Plan
 from luthier.errors import InUseError, InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
-from luthier.policies.stop import after_seconds, any_of
+from luthier.policies.stop import AfterSeconds, any_of
 from luthier.runners.base import Runner
 from luthier.spec import Experiment, prune_from, resample_from, stop_from
 from luthier.store.base import Json, Record, Status, Store
@@ -43,7 +43,7 @@ def carry_on(
             machinery = Machinery(runner, measure, prune_from(experiment.prune), clock, timer)
             finished = Loop(plan, machinery, ledger, watch=watch).run(interrupts)
         except InUseError:
-            raise  # another process works on it by now
+            raise  # another process has claimed it
         except BaseException as error:
             with suppress(LuthierError):
                 status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -79,7 +79,7 @@ def summary(result: Result, ending: str | None) -> Mapping[str, Json]:
 
 
 def _finite(number: float | None) -> float | None:
-    """A number JSON can hold; a ratio of extreme values may be beyond it."""
+    """A number JSON can hold; a ratio of extreme values may be infinite."""
     return number if number is not None and math.isfinite(number) else None
 
 
@@ -93,5 +93,5 @@ def plan_of(experiment: Experiment) -> Plan:
     """The plan of a new experiment, with the search and the rules it asks for."""
     stop = stop_from(experiment.stop, experiment.space, maximize=experiment.goal == "maximize")
     if experiment.time_limit_s is not None:
-        stop = any_of(after_seconds(experiment.time_limit_s), stop)
+        stop = any_of(AfterSeconds(experiment.time_limit_s), stop)
     return Plan(experiment, optimizer_of(experiment), stop=stop, resample=resample_from(experiment.resample))
