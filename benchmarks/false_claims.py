@@ -14,7 +14,8 @@ import numpy as np
 from luthier.engine.session import carry_on
 from luthier.runners.replay import Answer, Answers, ReplayRunner
 from luthier.space import Choice, Integer, Space
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.store import open_store
 from luthier.trial import Config
 from testbeds.noise import NOISES, fingerprint
@@ -37,7 +38,9 @@ def machine(noise: str, seed: int) -> Answers:
 
 def states_an_improvement(noise: str, seed: int, optimizer: str, budget: int) -> bool:
     """Tune the machine once."""
-    experiment = Experiment(space=SPACE, measure="returned", optimizer=optimizer, seed=seed, budget=budget)
+    experiment = Experiment(
+        space=SPACE, objectives=(Objective("returned"),), optimizer=optimizer, seed=seed, budget=budget
+    )
     store = open_store("memory:")
     record = store.create(noise, experiment.to_json(), 0.0)
     runner = ReplayRunner(machine(noise, seed))

@@ -20,7 +20,8 @@ from benchmarks.noisy_systems import Machine, System, known_systems
 from luthier.analysis.recommendation import best_of, winner_of
 from luthier.engine.session import carry_on
 from luthier.runners.replay import Answer, Answers, ReplayRunner
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.store import open_store
 from luthier.trial import Completed, Config, Trial
 
@@ -89,8 +90,7 @@ def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
     answers = _true_values(machine) if how.knows else machine.answers
     experiment = Experiment(
         space=system.space,
-        measure="returned",
-        goal="maximize" if system.maximize else "minimize",
+        objectives=(Objective("returned", "maximize" if system.maximize else "minimize"),),
         optimizer=optimizer,
         options={} if optimizer == "auto" else {"initial": 10},
         seed=seed,

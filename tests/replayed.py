@@ -4,7 +4,7 @@ from luthier.analysis.result import Result
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on
 from luthier.runners.replay import ReplayRunner
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.store.base import Record, Store
 
 

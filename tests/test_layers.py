@@ -9,6 +9,7 @@ import luthier
 ROOT = Path(luthier.__file__).parent
 
 LEVELS = {
+    "arrays": 0,
     "errors": 0,
     "plugins": 0,
     "texts": 0,

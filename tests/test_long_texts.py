@@ -18,11 +18,13 @@ from luthier.measures.output import number_in, quote_last_line, whole_number
 from luthier.measures.registry import measure_from
 from luthier.optimizers.registry import make_optimizer
 from luthier.space import Choice, Integer, Space, parse_quantity
-from luthier.spec import parse_duration, parse_parameter, parse_value, prune_from, resample_from, stop_from
 from luthier.spec.component import components_in
 from luthier.spec.config_files import FORMATS, Format, edited
-from luthier.spec.rules import goes_by_time
+from luthier.spec.durations import parse_duration
+from luthier.spec.notation import parse_parameter
+from luthier.spec.rules import compares_times, prune_from, resample_from, stop_from
 from luthier.spec.template import Template, fill, placeholders
+from luthier.spec.values import parse_value
 from luthier.spec.yaml_lines import parse_document, parse_plain
 from luthier.texts import check_name, check_nesting, closest, shown, visible, visible_json, visible_lines
 from luthier.trial import Execution
@@ -60,7 +62,7 @@ PARSERS: dict[str, Parser] = {
     "prune constants": lambda text: prune_from(f"default:factor={text}"),
     "stop": lambda text: stop_from([text], SPACE, maximize=False),
     "stop at a target": lambda text: stop_from([f"target {text}"], SPACE, maximize=False),
-    "stop by time": goes_by_time,
+    "stop by time": compares_times,
     "optimizer": lambda text: make_optimizer(text, SPACE, seed=0, budget=9),
     "measure": measure_from,
     "regex pattern": lambda text: measure_from(f"regex:{text}"),

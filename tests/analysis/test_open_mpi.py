@@ -168,20 +168,20 @@ def test_the_switch_is_missed(off: dict[str, str]) -> None:
 @pytest.mark.parametrize("text", ["7", "-1", "rings", ""])
 def test_an_unknown_algorithm_is_named(text: str) -> None:
     [line] = ignored_settings({**ON, f"{PREFIX}allreduce_algorithm": text})
-    assert f"allreduce_algorithm={text} is passed over" in line
+    assert f"allreduce_algorithm={text} is ignored" in line
     assert "give 0 to 6" in line
 
 
 def test_what_is_wrong_with_the_rules_file(tmp_path: Path) -> None:
     path = tmp_path / "rules"
     [line] = ignored_settings({**ON, RULES_FILE: str(path)}, reads_rules=True)
-    assert line == f"{RULES_FILE}={path} is passed over: No such file or directory"
+    assert line == f"{RULES_FILE}={path} is ignored: No such file or directory"
     path.write_text("1\n2\n")
     [line] = ignored_settings({**ON, RULES_FILE: str(path)}, reads_rules=True)
     assert f"{path} is not obeyed: rules file, line 2: it ends" in line
     path.write_text(rules_text([Rule("allreduce", 4, 0, 1), Rule("bcast", 4, 0, 1)]))
     [line] = ignored_settings({**ON, **RING, RULES_FILE: str(path)}, reads_rules=True)
-    assert line == f"{PREFIX}allreduce_algorithm=4 is passed over where {path} has a rule for allreduce"
+    assert line == f"{PREFIX}allreduce_algorithm=4 is ignored where {path} has a rule for allreduce"
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/", "a\0b"])

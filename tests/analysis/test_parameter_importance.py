@@ -10,7 +10,8 @@ from luthier.analysis.importance import importances, partial_dependence
 from luthier.analysis.result import Result, conclude
 from luthier.errors import InvalidInputError
 from luthier.space import Choice, Integer, Real, Space
-from luthier.spec import Experiment, Goal
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Goal, Objective
 from luthier.trial import Completed, Config, Failed, Outcome, Run
 
 SPACE = Space(
@@ -34,7 +35,7 @@ def result_of(
         Run(i, i, "search" if i else "default", c, 0.0, 2 * i, 2 * i + 1, 0.0, 1.0, answer(c))
         for i, c in enumerate(configs)
     ]
-    return conclude(Experiment(space=space, goal=goal), runs)
+    return conclude(Experiment(space=space, objectives=(Objective("wall", goal),)), runs)
 
 
 def timed(config: Config) -> Outcome:

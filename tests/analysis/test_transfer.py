@@ -13,7 +13,8 @@ import luthier as lt
 from luthier.analysis.result import Result, conclude
 from luthier.analysis.transfer import best_configs, carried_over
 from luthier.space import Choice, Integer, Parameter, Real, Space
-from luthier.spec import Experiment, Goal, Objective
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Goal, Objective
 from luthier.trial import Completed, Config, Failed, Outcome, Purpose, Run, Value
 
 # A busy machine is slow to draw spaces, which says nothing about what is tested.
@@ -170,7 +171,7 @@ def concluded(
     for luck in () if verified is None else (0.0, 0.01, 0.02):
         add("verify", outcomes[0][0], Completed(90.0 + luck))
         add("verify", verified or 0, Completed(20.0 + luck))
-    return conclude(Experiment(space=SPACE, measure="a", goal=goal), runs)
+    return conclude(Experiment(space=SPACE, objectives=(Objective("a", goal),)), runs)
 
 
 def test_the_best_are_handed_on_best_first() -> None:
@@ -187,7 +188,7 @@ def test_a_proven_winner_comes_before_a_lucky_run() -> None:
 
 
 def test_a_front_hands_on_its_compromise_its_ends_and_its_middle() -> None:
-    experiment = Experiment(space=SPACE, measure="a", further=(Objective("b"),))
+    experiment = Experiment(space=SPACE, objectives=(Objective("a"), Objective("b")))
     values = [(5.0, 5.0), (1.0, 9.0), (2.0, 7.0), (3.0, 4.0), (6.0, 3.0), (9.0, 1.0), (9.0, 9.0)]
     runs = [
         Run(i, i, "search", Config({"x": i}), 0.0, 2 * i, 2 * i + 1, outcome=Completed(a, (b,)))

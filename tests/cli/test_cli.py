@@ -151,7 +151,7 @@ def test_nothing_is_begun_where_nothing_can_be_carried_over(shell: Shell) -> Non
     foreign = shell("tune", "-p", "z=1..9", "-n", "3", "--after", "1", "--", "echo", "{z}")
     assert foreign.returncode == 2
     assert foreign.stderr == (
-        "luthier: --after 1: none of its best configurations can be tried here, apart from the default; "
+        "luthier: after: none of the best configurations of experiment 1 can be tried here, apart from the default; "
         "look at them with: luthier show 1\n"
     )
     assert len(json.loads(shell("list", "--json").stdout)) == 1
@@ -216,7 +216,7 @@ def test_outcomes_are_kept_as_what_they_are(shell: Shell) -> None:
     assert by_how["ok"]["outcome"] == "completed"
     assert by_how["bad"]["reason"] == "exit code 3: why"
     assert by_how["bad"]["value"] is None
-    assert by_how["hang"]["outcome"] == "timedout"
+    assert by_how["hang"]["outcome"] == "timed out"
     assert by_how["hang"]["at_least"] >= 0.3
 
 
@@ -322,7 +322,7 @@ def test_stop_from_elsewhere_and_two_resumes(shell: Shell) -> None:
     wait_for(shell.home / "log", process, 2)
     second = shell("resume", "1")
     assert second.returncode == 2
-    assert "experiment 1 is being worked on by process" in second.stderr
+    assert "experiment 1 is in use by process" in second.stderr
     assert shell("stop", "1").returncode == 0
     process.communicate(timeout=60)
     assert json.loads(shell("list", "--json").stdout)[0]["status"] == "stopped"
@@ -357,7 +357,7 @@ BAD = [
     (["tune", "-p", "x=1,2,3", "-n", "2", "-o", "gp", "--set", "kernal=rbf", "--", "true", "{x}"], "kernel"),
     (["tune", "-p", "x=1,2,3", "-n", "2", "-o", "gp", "--set", "kernel=round", "--", "true", "{x}"], "round"),
     (["tune", "-p", "x=1,2,3", "-n", "2", "-o", "gp", "--set", "design=odd", "--", "true", "{x}"], "odd"),
-    (["tune", "-p", "x=1,2", "-o", "gp", "--set", "kernel", "--", "true", "{x}"], "--set kernel"),
+    (["tune", "-p", "x=1,2", "-o", "gp", "--set", "kernel", "--", "true", "{x}"], "--set: 'kernel': write NAME=VALUE"),
     (["tune", "-p", "x=1,2", "-n", "0", "--", "true", "{x}"], "budget"),
     (["tune", "-p", "x=1,2", "-n", "many", "--", "true", "{x}"], "many"),
     (["tune", "-p", "x=1,2", "--timeout", "soon", "--", "true", "{x}"], "soon"),

@@ -120,7 +120,7 @@ def test_configurations_to_try_first_from_the_file_and_from_an_earlier_experimen
     assert levels(user, 2)[:4] == [9, 8, *sorted(set(levels(user, 1)) - {3})[:2]]
     before = user("list", "--json")
     other = EXPERIMENT.replace("level", "depth")
-    assert "none of its best configurations" in user("run", user.write("o.yaml", other), "--after", "1", code=2)
+    assert "none of the best configurations" in user("run", user.write("o.yaml", other), "--after", "1", code=2)
     assert user("list", "--json") == before
 
 
@@ -217,7 +217,10 @@ def test_render_shows_the_script_and_the_command_line(user: User) -> None:
     [
         (["run", "none.yaml"], "none.yaml: no such file"),
         (["run", "e.yaml", "--set", "budget"], "--set budget: write KEY=VALUE"),
-        (["run", "e.yaml", "--set", "budget=x"], "--set budget=x: experiment.budget: 'x' is not what is expected"),
+        (
+            ["run", "e.yaml", "--set", "budget=x"],
+            "--set budget=x: experiment.budget: 'x' is not a whole number of at least 1",
+        ),
         (["run", "e.yaml", "--set", "optimizer=gpp"], "--set optimizer=gpp: experiment.optimizer: unknown optimizer"),
         (
             ["run", "e.yaml", "--set", "measure=walll"],

@@ -10,7 +10,7 @@ from tests.slurm.cluster import Cluster
 from luthier.__main__ import main
 from luthier.launch.declared import declared_in
 from luthier.runners.psij import Allocation
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 
 EXPERIMENT = """\
@@ -23,7 +23,7 @@ experiment:
     echo "$TEXT|$SLURM_NNODES|level=$LEVEL"
   optimizer: exhaustive
   budget: 3
-  workers: 2
+  slots: 2
 definitions:
   knob:
     header: sleep 0.3

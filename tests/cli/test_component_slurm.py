@@ -50,7 +50,7 @@ def test_shamans_files_on_slurm(
         Path(name).write_text(text)
     commands = [
         ["shaman", "install", "c.yaml"],
-        ["run", "e.yaml", "--set", "application=app.sbatch", "--set", "budget=3", "--set", "workers=2", "--json"],
+        ["run", "e.yaml", "--set", "application=app.sbatch", "--set", "budget=3", "--set", "slots=2", "--json"],
         ["export", "1", "--format", "json"],
     ]
     for words in commands:

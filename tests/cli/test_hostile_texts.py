@@ -14,7 +14,9 @@ import pytest
 
 from luthier.cli.progress import LivePanel, PlainLines
 from luthier.space import Choice, Integer, Space
-from luthier.spec import Experiment, Template
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
+from luthier.spec.template import Template
 from luthier.store import open_store
 from luthier.store.base import Owner
 from luthier.trial import Completed, Config, Failed, Outcome, Purpose, Run
@@ -22,7 +24,9 @@ from luthier.trial import Completed, Config, Failed, Outcome, Purpose, Run
 EVIL = "\x1b]0;owned\x07\x1b[31m\r\n\x9b2J\u202eevil"
 HALF = "\ud800"
 SPACE = Space(Integer("x", 1, 9), Choice("mode", ["plain", f"{EVIL}\udcff"]))
-EXPERIMENT = Experiment(space=SPACE, command=Template(("prog", "{x}", "{mode}")), measure=f"regex:{EVIL}(.*)")
+EXPERIMENT = Experiment(
+    space=SPACE, command=Template(("prog", "{x}", "{mode}")), objectives=(Objective(f"regex:{EVIL}(.*)"),)
+)
 COMMANDS = [
     ("list",), ("list", "--json"), ("show", "1"), ("show", "1", "--all"), ("show", "1", "--json"), ("show", "7"),
     ("export", "1"), ("export", "1", "-f", "json"), ("apply", "1", "--best"), ("apply", "1", "--best", "--env"),

@@ -9,9 +9,9 @@ import pytest
 
 import luthier as lt
 from luthier.cli import app as cli
-from luthier.cli import arguments
 from luthier.space import Integer, Space
-from luthier.spec import prune_from, resample_from, stop_from
+from luthier.spec.experiment import Experiment
+from luthier.spec.rules import prune_from, resample_from, stop_from
 from luthier.statistics.estimate import AUTO, ESTIMATORS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "noise.md").read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ def first_column(option: str) -> list[str]:
 def test_every_rule_on_the_page_is_understood() -> None:
     assert set(first_column("--estimator")) == {AUTO, *ESTIMATORS}
     assert [resample_from(text) for text in first_column("--resample")]
-    assert [prune_from(arguments.prune_from(text)) for text in first_column("--prune")]
+    assert [Experiment(space=SPACE, prune=text) for text in first_column("--prune")]
     criteria = [text for text in first_column("--stop") if not text.endswith("...")]
     assert len(criteria) >= 10
     assert [stop_from([text], SPACE, maximize=False) for text in criteria]

@@ -14,7 +14,8 @@ from luthier.engine.ledger import Ledger
 from luthier.errors import InUseError, StoreAwayError, StoreError
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.store import open_store
 from luthier.store.base import Owner, Store
 from luthier.store.memory import MemoryStore
@@ -23,7 +24,7 @@ from luthier.store.samples import OTHER, a_run
 from luthier.store.sql import SqlStore
 from luthier.trial import Config, Run
 
-EXPERIMENT = Experiment(space=Space(Integer("x", 1, 9)), budget=8, measure="returned", verify_pairs=0)
+EXPERIMENT = Experiment(space=Space(Integer("x", 1, 9)), budget=8, objectives=(Objective("returned"),), verify_pairs=0)
 
 
 def steady(config: Config, repeat: int, now_s: float) -> Answer:

@@ -17,7 +17,9 @@ from luthier.errors import InUseError, UnavailableError
 from luthier.measures.registry import measures_from
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
-from luthier.spec import Experiment, prune_from
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
+from luthier.spec.rules import prune_from
 from luthier.store import open_store
 from luthier.store.base import Record, Store
 from luthier.store.ownership import claim, this_process
@@ -34,13 +36,13 @@ def steady(config: Config, repeat: int, now_s: float) -> Answer:
 def work(experiment: Experiment, answers: Answers = steady, store: Store | None = None) -> tuple[Store, Record, Result]:
     store = store or open_store("memory:")
     record = store.create("test", experiment.to_json(), 0.0)
-    runner = ReplayRunner(answers, slots=experiment.workers)
+    runner = ReplayRunner(answers, slots=experiment.slots)
     record, result = replayed(store, record, experiment, runner)
     return store, record, result
 
 
 def test_an_experiment_ends_with_everything_in_the_store() -> None:
-    store, record, result = work(Experiment(space=SPACE, budget=30, measure="returned"))
+    store, record, result = work(Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),)))
     assert record.status == "finished"
     assert record.owner is None
     assert tuple(store.runs(record.id)) == result.runs
@@ -51,18 +53,22 @@ def test_an_experiment_ends_with_everything_in_the_store() -> None:
     assert sorted(order for order in orders if order is not None) == list(range(2 * len(result.runs)))
 
 
-def test_workers_overlap_and_the_time_is_shared() -> None:
+def test_slots_overlap_and_the_time_is_shared() -> None:
     longest = {}
-    for workers in (1, 4):
-        experiment = Experiment(space=SPACE, budget=24, measure="returned", workers=workers, verify_pairs=0)
+    for slots in (1, 4):
+        experiment = Experiment(
+            space=SPACE, budget=24, objectives=(Objective("returned"),), slots=slots, verify_pairs=0
+        )
         _, _, result = work(experiment)
-        longest[workers] = max((run.started_at or 0.0) + (run.duration_s or 0.0) for run in result.runs)
+        longest[slots] = max((run.started_at or 0.0) + (run.duration_s or 0.0) for run in result.runs)
     assert longest[4] < longest[1] / 2
 
 
 def test_rules_know_what_each_run_cost() -> None:
     """Seconds of runs that have ended, failed ones too; None while a run is under way."""
-    experiment = Experiment(space=SPACE, budget=12, measure="returned", workers=3, verify_pairs=0, resample="once")
+    experiment = Experiment(
+        space=SPACE, budget=12, objectives=(Objective("returned"),), slots=3, verify_pairs=0, resample="once"
+    )
     store = open_store("memory:")
     record = store.create("test", experiment.to_json(), 0.0)
     seen: list[tuple[list[float | None], list[float | None], float]] = []
@@ -154,7 +160,9 @@ class Queue(ReplayRunner):
 
 def test_time_in_the_queue_is_no_run_time() -> None:
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=20, measure="returned", prune=30.0, optimizer="random", verify_pairs=0)
+    experiment = Experiment(
+        space=SPACE, budget=20, objectives=(Objective("returned"),), prune=30.0, optimizer="random", verify_pairs=0
+    )
     record = store.create("test", experiment.to_json(), 0.0)
     _, result = replayed(store, record, experiment, Queue(steady))
     assert {type(run.outcome) for run in result.runs} == {Completed, Pruned}
@@ -208,7 +216,7 @@ def test_a_run_that_hangs_is_timed_out() -> None:
 
 def test_the_time_limit_ends_the_search() -> None:
     _, record, result = work(
-        Experiment(space=SPACE, budget=1000, time_limit_s=100.0, verify_pairs=0, measure="returned")
+        Experiment(space=SPACE, budget=1000, time_limit_s=100.0, verify_pairs=0, objectives=(Objective("returned"),))
     )
     spent = sum(run.duration_s or 0.0 for run in result.runs[:-1])
     assert spent < 100.0
@@ -217,7 +225,7 @@ def test_the_time_limit_ends_the_search() -> None:
 
 def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None:
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=30, measure="returned", workers=2, seed=4)
+    experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),), slots=2, seed=4)
     record = store.create("test", experiment.to_json(), 0.0)
 
     def answers(config: Config, repeat: int, now_s: float) -> Answer:
@@ -238,7 +246,9 @@ def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None
 
 def test_a_request_to_stop_takes_waiting_jobs_out_of_the_queue() -> None:
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=12, measure="returned", optimizer="random", verify_pairs=0)
+    experiment = Experiment(
+        space=SPACE, budget=12, objectives=(Objective("returned"),), optimizer="random", verify_pairs=0
+    )
     record = store.create("test", experiment.to_json(), 0.0)
 
     def answers(config: Config, repeat: int, now_s: float) -> Answer:
@@ -265,7 +275,7 @@ class CrashError(Exception):
 
 @pytest.mark.parametrize("at", range(1, 60, 4))
 def test_whatever_kills_the_process_resume_makes_the_same_history(at: int) -> None:
-    experiment = Experiment(space=SPACE, budget=30, measure="returned", seed=2)
+    experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),), seed=2)
     _, _, undisturbed = work(experiment)
     store = open_store("memory:")
     record = store.create("test", experiment.to_json(), 0.0)
@@ -290,9 +300,9 @@ def test_a_second_worker_is_turned_away() -> None:
     store = open_store("memory:")
     record = store.create("test", Experiment(space=SPACE).to_json(), 0.0)
     claim(store, record)
-    with pytest.raises(InUseError, match="is being worked on by process"):
+    with pytest.raises(InUseError, match="is in use by process"):
         claim(store, store.experiment(record.id))
-    with pytest.raises(InUseError, match="this very moment"):
+    with pytest.raises(InUseError, match="was just claimed"):
         claim(store, record)
 
 
@@ -314,7 +324,7 @@ def test_a_runner_that_cannot_start_ends_the_experiment_but_loses_nothing() -> N
             super().submit(job)
 
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=30, measure="returned")
+    experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),))
     record = store.create("test", experiment.to_json(), 0.0)
     runner = FullDisk(steady)
     with pytest.raises(UnavailableError):
@@ -334,7 +344,7 @@ def test_a_lost_run_is_tried_again() -> None:
         seen[config] = seen.get(config, 0) + 1
         return Answer(1.0, Lost("gone")) if seen[config] == 1 and config["x"] == 40 else steady(config, repeat, now_s)
 
-    _, _, result = work(Experiment(space=SPACE, budget=20, measure="returned"), answers)
+    _, _, result = work(Experiment(space=SPACE, budget=20, objectives=(Objective("returned"),)), answers)
     assert [run.trial for run in result.runs[:2]] == [0, 0]
     assert isinstance(result.runs[1].outcome, Completed)
 
@@ -343,14 +353,14 @@ def test_values_of_extreme_ratio_can_be_stored() -> None:
     def answers(config: Config, repeat: int, now_s: float) -> Answer:
         return Answer(1.0, 1e300 if config["x"] == 40 else 1e-300 * (1 + repeat))
 
-    _, record, result = work(Experiment(space=SPACE, budget=20, measure="returned"), answers)
+    _, record, result = work(Experiment(space=SPACE, budget=20, objectives=(Objective("returned"),)), answers)
     assert record.status == "finished"
     assert result.best.config != SPACE.default
 
 
 def test_a_request_to_kill_ends_what_is_running() -> None:
     store = open_store("memory:")
-    experiment = Experiment(space=SPACE, budget=30, measure="returned", workers=2, seed=4)
+    experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),), slots=2, seed=4)
     record = store.create("test", experiment.to_json(), 0.0)
 
     def answers(config: Config, repeat: int, now_s: float) -> Answer:

@@ -8,7 +8,9 @@ from pathlib import Path
 from luthier.engine.session import carry_on
 from luthier.runners.command import Command, CommandRunner
 from luthier.space import Integer, Space
-from luthier.spec import Experiment, Template
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
+from luthier.spec.template import Template
 from luthier.store import open_store
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Config, Run
@@ -17,7 +19,7 @@ SPACE = Space(Integer("x", 1, 999))
 EXPERIMENT = Experiment(
     space=SPACE,
     command=Template(("echo", "{x}")),
-    measure=r"regex:^(\d+)$",
+    objectives=(Objective(r"regex:^(\d+)$"),),
     optimizer="random",
     budget=8,
     verify_pairs=0,

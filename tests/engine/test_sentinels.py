@@ -13,12 +13,15 @@ from luthier.engine.session import plan_of
 from luthier.errors import InvalidInputError
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
-from luthier.spec import Experiment, Objective
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.store import open_store
 from luthier.trial import Config
 
 SPACE = Space(Integer("n", 0, 60))
-EXPERIMENT = Experiment(space=SPACE, measure="returned", optimizer="random", budget=60, sentinels=3, resample="once")
+EXPERIMENT = Experiment(
+    space=SPACE, objectives=(Objective("returned"),), optimizer="random", budget=60, sentinels=3, resample="once"
+)
 
 
 def seconds(config: Config) -> float:
@@ -82,7 +85,7 @@ def test_a_search_that_knows_better_chooses_better() -> None:
 
 
 def test_throughput_that_falls_is_levelled_as_well() -> None:
-    experiment = replace(EXPERIMENT, goal="maximize")
+    experiment = replace(EXPERIMENT, objectives=(Objective("wall", "maximize"),))
     result = tuned(experiment, lambda now_s: 1.0 / slower_later(now_s))
     assert result.drift.factors[0] == pytest.approx(1.0 / 1.8, rel=0.05)
     assert result.winner is not None
@@ -118,4 +121,4 @@ def test_only_a_number_of_runs_will_do(sentinels: int) -> None:
 
 def test_a_front_has_no_level() -> None:
     with pytest.raises(InvalidInputError, match="sentinels"):
-        replace(EXPERIMENT, further=(Objective("returned"),))
+        replace(EXPERIMENT, objectives=(Objective("returned"), Objective("returned")))

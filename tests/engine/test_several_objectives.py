@@ -14,11 +14,12 @@ from luthier.engine.plan import Plan
 from luthier.engine.session import plan_of
 from luthier.errors import InvalidInputError
 from luthier.space import Integer, Space
-from luthier.spec import Experiment, Objective
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.trial import Completed, Config, Failed, Outcome, Run
 
 SPACE = Space(Integer("x", 0, 20, default=10), Integer("y", 0, 20, default=10))
-TWO = Experiment(space=SPACE, budget=40, measure="a", further=(Objective("b", "maximize"),), seed=2)
+TWO = Experiment(space=SPACE, budget=40, objectives=(Objective("a"), Objective("b", "maximize")), seed=2)
 
 
 def answer(config: Config) -> Outcome:
@@ -29,8 +30,10 @@ def answer(config: Config) -> Outcome:
 
 def play(plan: Plan, most: int = 1000) -> Result:
     for _ in range(most):
-        if (order := plan.next(0.0)) is None:
+        orders = plan.orders(1, 0.0)
+        if not orders:
             break
+        order = orders[0]
         run = Run(len(plan.runs), order.trial, order.purpose, order.config, 0.0, plan.events)
         plan.submitted(run)
         plan.finished(replace(run, outcome=answer(run.config), finish_order=plan.events, duration_s=1.0))
@@ -89,7 +92,7 @@ def test_a_default_that_fails_is_nothing_to_compare_with() -> None:
 
 
 def test_with_one_objective_the_front_is_the_best_one() -> None:
-    experiment = Experiment(space=SPACE, measure="a")
+    experiment = Experiment(space=SPACE, objectives=(Objective("a"),))
     runs = [
         Run(i, i, "search", Config({"x": i, "y": 0}), 0.0, 2 * i, 2 * i + 1, outcome=Completed(value))
         for i, value in enumerate((3.0, 2.0, 4.0))

@@ -17,11 +17,11 @@ from luthier.analysis.result import Result, conclude
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, Figure, compared, draw, to_plotly
 from luthier.figures.figure import Role, Trace
-from luthier.figures.yardstick import thinned
+from luthier.figures.scales import thinned
 from luthier.space import Choice, Integer, Real, Space
-from luthier.spec import Experiment, Goal, Objective
-from luthier.store.base import Json
-from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Goal, Objective
+from luthier.trial import Completed, Config, Failed, Json, Lost, Outcome, Pruned, Purpose, Run, TimedOut
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & $x$ 'q' \"p\" 100%{y}"
 SPACE = Space(
@@ -54,7 +54,7 @@ def run(number: int, trial: int, outcome: Outcome | None, purpose: Purpose = "se
 
 def searched(outcomes: Sequence[Outcome | None], goal: Goal = "minimize", measure: str = "json:x") -> Result:
     """A search in which every run is of another configuration; the first is the default."""
-    experiment = Experiment(space=SPACE, measure=measure, goal=goal, budget=20_000)
+    experiment = Experiment(space=SPACE, objectives=(Objective(measure, goal),), budget=20_000)
     return conclude(experiment, [run(number, number, outcome) for number, outcome in enumerate(outcomes)])
 
 
@@ -66,13 +66,13 @@ def verified(goal: Goal = "minimize") -> Result:
     for pair in range(6):
         plan += [(0, default * (1.0 + 0.01 * pair), "verify"), (1, best * (1.02 - 0.01 * pair), "verify")]
     runs = [run(number, trial, Completed(value), purpose) for number, (trial, value, purpose) in enumerate(plan)]
-    return conclude(Experiment(space=SPACE, measure="json:x", goal=goal), runs)
+    return conclude(Experiment(space=SPACE, objectives=(Objective("json:x", goal),)), runs)
 
 
 def several(goals: Sequence[Goal], values: Sequence[tuple[float, ...]]) -> Result:
     first, *others = goals
     further = tuple(Objective(f"json:{number}", goal) for number, goal in enumerate(others))
-    experiment = Experiment(space=SPACE, measure="json:x", goal=first, further=further)
+    experiment = Experiment(space=SPACE, objectives=(Objective("json:x", first), *further))
     return conclude(experiment, [run(at, at, Completed(one, tuple(rest))) for at, (one, *rest) in enumerate(values)])
 
 
@@ -99,7 +99,7 @@ RESULTS = {
     "two": several(("minimize", "maximize"), [(3.0, 1.0), (2.0, 5.0), (1.0, 0.5), (4.0, 9.0)]),
     "three": several(("minimize", "minimize", "maximize"), [(3.0, 1.0, 2.0), (2.0, 5.0, 2.0), (1.0, 9.0, 7.0)]),
     "unreliable": conclude(
-        Experiment(space=SPACE, measure="json:x"),
+        Experiment(space=SPACE, objectives=(Objective("json:x"),)),
         [run(0, 0, Failed("no")), run(1, 1, Completed(2.0)), run(2, 1, Failed("no")), run(3, 0, Completed(1.0))],
     ),
     "nothing": searched([]),
@@ -231,11 +231,11 @@ def test_the_gain_is_above_one_when_the_best_is_better(goal: Goal) -> None:
     row = named(figure, "verified, with its 95 % interval")
     assert result.comparison is not None
     assert (list(row.y), list(row.low)) == ([result.comparison.speedup], [result.comparison.low])
-    pairs = [y for y in named(figure, "a pair of the verification").y if y is not None]
+    pairs = [y for y in named(figure, "pair of the verification").y if y is not None]
     assert len(pairs) == 6
     assert min(pairs) > 1.5
     assert math.exp(sum(map(math.log, pairs)) / 6) == pytest.approx(result.speedup)
-    assert list(named(figure, "by estimates").y) == [pytest.approx(2.0)]
+    assert list(named(figure, "estimated").y) == [pytest.approx(2.0)]
     assert figure.note == ""
 
 
@@ -244,14 +244,14 @@ def test_a_gain_before_the_verification_says_so(goal: Goal) -> None:
     values = (4.0, 2.0) if goal == "minimize" else (2.0, 4.0)
     figure = built("gain", searched([Completed(value) for value in values], goal))
     assert "not verified" in figure.note
-    assert list(named(figure, "by estimates").y) == [2.0]
-    assert list(named(figure, "by estimates").low) == [None]
+    assert list(named(figure, "estimated").y) == [2.0]
+    assert list(named(figure, "estimated").low) == [None]
 
 
 def test_a_gain_over_what_is_not_positive_is_a_difference() -> None:
     figure = built("gain", searched([Completed(-2.0), Completed(1.0)], "maximize"))
-    assert list(named(figure, "by estimates").y) == [1.5]
-    assert list(named(figure, "the default").y) == [0.0, 0.0]
+    assert list(named(figure, "estimated").y) == [1.5]
+    assert list(named(figure, "default").y) == [0.0, 0.0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -314,7 +314,7 @@ def test_values_are_drawn_in_the_unit_they_are_told_in() -> None:
 def test_a_single_parameter_needs_no_figure_of_what_matters() -> None:
     space = Space(Integer("threads", 1, 1000))
     runs = [replace(one, config=Config({"threads": one.number + 1})) for one in MIXED.runs]
-    result = conclude(Experiment(space=space, measure="json:x"), runs)
+    result = conclude(Experiment(space=space, objectives=(Objective("json:x"),)), runs)
     assert FIGURES["importance"](result) is None
     assert FIGURES["parallel"](result) is None
 
@@ -331,7 +331,7 @@ def test_importance_is_of_the_parameters() -> None:
 
 
 def test_noise_is_the_deviation_of_repeats() -> None:
-    dots = named(built("noise", verified()), "a configuration that ran more than once")
+    dots = named(built("noise", verified()), "configuration with several runs")
     assert len(dots.x) == 2
     assert all(y is not None and 0.0 < y < 5.0 for y in dots.y)
     assert FIGURES["noise"](MIXED) is None
@@ -340,7 +340,7 @@ def test_noise_is_the_deviation_of_repeats() -> None:
 def test_a_machine_that_grew_slower_shows_as_a_step() -> None:
     levels = [1.0] * 10 + [2.0] * 10
     runs = [run(at, 0, Completed(level * (1.0 + 0.001 * (at % 3)))) for at, level in enumerate(levels)]
-    figure = built("machine", conclude(Experiment(space=SPACE, measure="json:x"), runs))
+    figure = built("machine", conclude(Experiment(space=SPACE, objectives=(Objective("json:x"),)), runs))
     line = named(figure, "level")
     assert [round(y or 0.0, 1) for y in line.y] == [1.0, 1.0, 2.0, 2.0]
     assert 9.0 < line.x[1] < 10.0
@@ -349,7 +349,7 @@ def test_a_machine_that_grew_slower_shows_as_a_step() -> None:
 
 def test_runs_at_once_add_up_to_the_time_spent() -> None:
     figure = built("utilisation", MIXED)
-    line = named(figure, "runs at once")
+    line = named(figure, "parallel runs")
     corners = list(zip(line.x, line.y, strict=True))
     area = sum((after[0] - before[0]) * (before[1] or 0.0) for before, after in pairwise(corners))
     assert area == pytest.approx(MIXED.cost_s)

@@ -38,7 +38,7 @@ def test_a_runner_or_a_function_that_makes_one() -> None:
         slots.append(count)
         return FunctionRunner(value, count)
 
-    assert lt.tune(never, SPACE, budget=30, workers=3, runner=make).best.config == {"n": 1}
+    assert lt.tune(never, SPACE, budget=30, slots=3, runner=make).best.config == {"n": 1}
     assert slots == [3]
 
 

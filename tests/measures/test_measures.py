@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.measures.json_output import Json, JsonPath, last_document, look_up, parse_path
+from luthier.measures.json_output import JsonPath, last_document, look_up, parse_path
 from luthier.measures.output import Regex, number_in, tail
 from luthier.measures.registry import MEASURES, measure_from, measures_from
 from luthier.plugins import entries_of
-from luthier.trial import Completed, Execution, Failed, Lost, Outcome, Problem, Pruned, TimedOut
+from luthier.trial import Completed, Execution, Failed, Json, Lost, Outcome, Problem, Pruned, TimedOut
 
 METRICS = {"wall_s": 4.0, "user_s": 1.0, "system_s": 0.5, "peak_memory_bytes": 1024.0, "exit_code": 0.0}
 PROBLEMS: list[Problem] = [Failed("bad"), Lost("gone"), TimedOut("late"), Pruned("slow")]

@@ -38,7 +38,7 @@ space = lt.Space(lt.Choice("s", ["0.3", "0", "0.1"]))
 store, first, *more = sys.argv[1:]
 never = lambda config: sys.exit("the function itself was called")
 if first == "tune":
-    result = lt.tune(never, space, budget=3, workers=2, store=store, stop=("spent:limit=100",), runner=runner)
+    result = lt.tune(never, space, budget=3, slots=2, store=store, stop=("spent:limit=100",), runner=runner)
 else:
     result = lt.resume(never, int(first), store=store, runner=runner(2))
 print(len(result.runs), result.best.config["s"])

@@ -24,10 +24,13 @@ from luthier.launch import start
 from luthier.report import inline_json, report_html
 from luthier.report.commands import parameter_text, tune_command
 from luthier.space import Choice, Integer, Parameter, Real, Space
-from luthier.spec import Experiment, Objective, Template, parse_parameter
+from luthier.spec.experiment import Experiment
+from luthier.spec.notation import parse_parameter
+from luthier.spec.objectives import Objective
+from luthier.spec.template import Template
 from luthier.store import open_store
-from luthier.store.base import Json, Owner, Record
-from luthier.trial import Completed, Config, Failed, Outcome, Run, Value
+from luthier.store.base import Owner, Record
+from luthier.trial import Completed, Config, Failed, Json, Outcome, Run, Value
 
 HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1"> \'&amp; $(rm)'
 SPACE = Space(Integer("x", 1, 9, default=5), Choice("mode", ["plain", HOSTILE]), constraints=["x < 9"])
@@ -53,7 +56,9 @@ def runs_of(outcomes: list[Outcome]) -> list[Run]:
     ]
 
 
-EXPERIMENT = Experiment(space=SPACE, command=COMMAND, cwd=f"/tmp/{HOSTILE}", measure=f"regex:{HOSTILE}")
+EXPERIMENT = Experiment(
+    space=SPACE, command=COMMAND, cwd=f"/tmp/{HOSTILE}", objectives=(Objective(f"regex:{HOSTILE}"),)
+)
 RESULT = conclude(EXPERIMENT, runs_of(OUTCOMES))
 
 
@@ -143,7 +148,9 @@ def test_a_report_of_nothing_is_a_report() -> None:
 
 def test_a_front_is_no_proof() -> None:
     outcomes: list[Outcome] = [Completed(9.0, (9.0,)), Completed(1.0, (1.0,)), Completed(2.0, (0.5,))]
-    experiment = Experiment(space=SPACE, command=COMMAND, measure="wall", further=(Objective("memory", "minimize"),))
+    experiment = Experiment(
+        space=SPACE, command=COMMAND, objectives=(Objective("wall"), Objective("memory", "minimize"))
+    )
     result = conclude(experiment, runs_of(outcomes))
     text = " ".join(Elements(report_html(record_of(experiment), result, figures_of(result))).text.split())
     assert ": no worse than the default in anything." in text
@@ -202,12 +209,17 @@ def test_what_was_typed_can_be_written_again(text: str) -> None:
 
 EXPERIMENTS = [
     EXPERIMENT,
-    Experiment(space=SPACE, command=Template(("prog {x} {mode} | sort",), shell=True), goal="maximize", prune=0.00001),
+    Experiment(
+        space=SPACE,
+        command=Template(("prog {x} {mode} | sort",), shell=True),
+        objectives=(Objective("wall", "maximize"),),
+        prune=0.00001,
+    ),
     Experiment(
         space=SPACE,
         command=COMMAND,
         budget=99,
-        workers=3,
+        slots=3,
         seed=4,
         time_limit_s=7200.0,
         timeout_s=1.5,
@@ -220,7 +232,8 @@ EXPERIMENTS = [
         optimizer="random",
     ),
     Experiment(space=SPACE, command=COMMAND, options={"kernel": "rbf"}, optimizer="gp"),
-    Experiment(space=SPACE, command=COMMAND, measure="json:a", further=(Objective("json:b", "maximize"),)),
+    Experiment(space=SPACE, command=COMMAND, first=(Config({"x": 2}), Config({"x": 3}))),
+    Experiment(space=SPACE, command=COMMAND, objectives=(Objective("json:a"), Objective("json:b", "maximize"))),
 ]
 
 
@@ -253,7 +266,8 @@ def test_the_command_that_does_it_again_asks_for_the_same_experiment(
 def test_what_no_command_line_says_is_not_written() -> None:
     plain = Experiment(space=SPACE, command=COMMAND)
     assert tune_command(Experiment(space=SPACE), "f") is None
-    assert tune_command(Experiment(space=SPACE, command=COMMAND, first=(Config({"x": 2}),)), "f") is None
+    listed = Space(Integer("x", 1, 9), Choice("mode", ["plain", "a,b"]))
+    assert tune_command(Experiment(space=listed, command=COMMAND, first=(Config({"mode": "a,b"}),)), "f") is None
     odd = Space(Integer("x", 1, 9, unit="ms"), Choice("mode", ["plain", "other"]))
     assert tune_command(Experiment(space=odd, command=COMMAND), "f") is None
     assert tune_command(plain, "f") is not None
@@ -338,7 +352,7 @@ def test_a_missing_extra_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr("luthier.figures.web.find_spec", lambda name: None if name == package else find(name))
+    monkeypatch.setattr("luthier.figures.plotly_format.find_spec", lambda name: None if name == package else find(name))
     monkeypatch.setitem(sys.modules, package, None)
     target = tmp_path / "out"
     assert called(monkeypatch, "1", "--store", store, option, str(target)) == 2

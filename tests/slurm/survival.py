@@ -20,7 +20,7 @@ from tests.slurm.cluster import Cluster
 from luthier.engine.session import carry_on
 from luthier.runners.slurm import Batch, SlurmRunner
 from luthier.space import Integer, Space
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.store import open_store
 from luthier.trial import Completed, Config, Lost
 
@@ -65,7 +65,7 @@ def tune(folder: Path, jobs: int) -> None:
     store = open_store(str(folder / "luthier.db"))
     space = Space(Integer("work", 1, 10 * jobs))
     experiment = Experiment(
-        space=space, optimizer="random", budget=jobs, workers=SLOTS, resample="once", verify_pairs=0, timeout_s=60.0
+        space=space, optimizer="random", budget=jobs, slots=SLOTS, resample="once", verify_pairs=0, timeout_s=60.0
     )
     records = store.experiments()
     record = records[0] if records else store.create("survival", experiment.to_json(), time.time())
@@ -73,7 +73,7 @@ def tune(folder: Path, jobs: int) -> None:
     def render(config: Config) -> Batch:
         return Batch(WORK, {"LOG": str(folder / "log"), "WORK": str(config["work"])})
 
-    runner = SlurmRunner(render, folder / "runs", experiment.workers, ask_every_s=0.5, settle_s=2.0)
+    runner = SlurmRunner(render, folder / "runs", experiment.slots, ask_every_s=0.5, settle_s=2.0)
     carry_on(store, record, experiment, runner)
 
 

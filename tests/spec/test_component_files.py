@@ -103,7 +103,7 @@ def test_a_whole_number_is_a_fine_text() -> None:
         ("parameters: {a: {type: int, default: 1}}", "3: {0}.a: is passed nowhere"),
         ("parameters:\n  b: {cmd_var: true, type: int, default: 1}", "4: {0}.b: has cmd_var, but the component has no"),
         ("parameters: {a-b: {env_var: true, type: int, default: 1}}", "{0}.a-b: cannot name an environment variable"),
-        ("parameters: {9a: {cli_var: true, type: int, default: 1}}", "'9a' is no parameter name"),
+        ("parameters: {9a: {cli_var: true, type: int, default: 1}}", "'9a' is not a valid parameter name"),
         (
             "parameters: {a: {env_var: true, type: str, default: 1.10}}",
             "{0}.a: 1.1 is not of type str; expected a text",

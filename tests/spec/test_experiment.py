@@ -4,7 +4,9 @@ import pytest
 
 from luthier.errors import InvalidInputError
 from luthier.space import Choice, Integer, Space
-from luthier.spec import Experiment, Objective, Template
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
+from luthier.spec.template import Template
 from luthier.trial import Config, Value
 
 SPACE = Space(
@@ -32,7 +34,9 @@ def test_an_experiment_survives_json() -> None:
 
 
 def test_several_objectives_survive_json() -> None:
-    experiment = Experiment(space=SPACE, further=(Objective("memory"), Objective("json:iops", "maximize")))
+    experiment = Experiment(
+        space=SPACE, objectives=(Objective("wall"), Objective("memory"), Objective("json:iops", "maximize"))
+    )
     assert Experiment.from_json(json.loads(json.dumps(experiment.to_json()))) == experiment
 
 
@@ -60,7 +64,7 @@ def test_configurations_to_try_first_are_made_whole_and_kept_once() -> None:
         ([{"m": 4}], "first: there is no parameter 'm'"),
         ([{"n": 8, "mode": "b"}], "first: "),
         ([{"n": "many"}], "first: n: 'many' is not a quantity"),
-        ([8], "first: 8 is not a configuration; expected a mapping"),
+        ([8], "first: 8 is not a configuration; give values by parameter"),
         ({"n": 8}, "first: {'n': 8} is not a list of configurations; give a list, even of one"),
         ("n=8", "first: 'n=8' is not a list"),
         (8, "first: 8 is not a list"),
@@ -77,17 +81,15 @@ def test_configurations_that_cannot_be_tried_are_refused(first: object, problem:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"budget": 0}, {"budget": 2.5}, {"workers": 0}, {"goal": "win"}, {"timeout_s": 0.0},
-        {"time_limit_s": -1.0}, {"prune": "often"}, {"prune": -3.0}, {"prune": "default", "measure": "memory"},
-        {"prune": "median", "goal": "maximize"}, {"prune": "chance", "measure": "returned"},
-        {"resample": "static:0"}, {"resample": "often"}, {"estimator": "mode"}, {"stop": ("soon",)},
-        {"stop": "target 3"},
-        {"stop": ("gain < cost for 9 runs",), "measure": "cpu"}, {"verify_pairs": -1}, {"seed": -1},
-        {"further": (Objective("memory"),), "resample": "evadyr"},
-        {"further": (Objective("wall"),)}, {"further": (Objective("returned"),)},
-        {"further": (Objective("memory"),), "prune": 3.0}, {"further": (Objective("memory"),), "stop": ("target 3",)},
-        {"further": (Objective("memory"),), "verify_pairs": 3}, {"further": (Objective("cpu"),), "goal": "win"},
-        {"further": (Objective("memory"), Objective("cpu"), Objective("user"))},
+        {"budget": 0}, {"budget": 2.5}, {"slots": 0}, {"timeout_s": 0.0},
+        {"time_limit_s": -1.0}, {"prune": "often"}, {"prune": -3.0}, {"prune": "default", "objectives": "memory"},
+        {"prune": "median", "objectives": "max:wall"}, {"prune": "chance", "objectives": "returned"},
+        {"resample": "static:0"}, {"resample": "often"}, {"estimator": "mode"}, {"stop": ("soon",)}, {"stop": 3},
+        {"stop": ("gain < cost for 9 runs",), "objectives": "cpu"}, {"verify_pairs": -1}, {"seed": -1}, {"after": 0},
+        {"objectives": ("wall", "memory"), "resample": "evadyr"}, {"objectives": ()}, {"objectives": 3},
+        {"objectives": ("wall", "wall")}, {"objectives": ("wall", "returned")},
+        {"objectives": ("wall", "memory"), "prune": 3.0}, {"objectives": ("wall", "memory"), "stop": ("target 3",)},
+        {"objectives": ("wall", "memory"), "verify_pairs": 3}, {"objectives": ("wall", "memory", "cpu", "user")},
     ],
 )  # fmt: skip
 def test_wrong_settings_are_refused(wrong: dict[str, object]) -> None:
@@ -95,16 +97,7 @@ def test_wrong_settings_are_refused(wrong: dict[str, object]) -> None:
         Experiment(space=SPACE, **wrong)  # type: ignore[arg-type]  # wrong on purpose
 
 
-def test_settings_of_version_0_1_are_still_read() -> None:
-    plain = Experiment(space=SPACE, estimator="mean").to_json()
-    for name in ("resample", "stop"):
-        del plain[name]
-    read = Experiment.from_json({**plain, "repeats": 3, "patience": 9})
-    assert (read.resample, read.stop, read.estimator) == ("static:3", ("no improvement over 9",), "mean")
-    assert Experiment.from_json({**plain, "repeats": 1, "patience": None}).stop == ()
-
-
-@pytest.mark.parametrize("stop", ["target 3", 3, None, ["soon"]])
+@pytest.mark.parametrize("stop", ["soon", 3, None, ["soon"], [3]])
 def test_broken_criteria_are_refused(stop: object) -> None:
     plain = {**Experiment(space=SPACE).to_json(), "stop": stop}
     with pytest.raises(InvalidInputError):
@@ -121,11 +114,13 @@ def test_unknown_settings_are_refused() -> None:
 def test_the_verification_takes_a_small_share(budget: int, pairs: int) -> None:
     assert Experiment(space=SPACE, budget=budget).reserved_pairs == pairs
     assert budget - 2 * pairs >= 1
-    assert Experiment(space=SPACE, budget=budget, further=(Objective("memory"),)).reserved_pairs == 0
+    assert (
+        Experiment(space=SPACE, budget=budget, objectives=(Objective("wall"), Objective("memory"))).reserved_pairs == 0
+    )
 
 
-@pytest.mark.parametrize("further", ["memory", [{"measure": "memory"}], [3], [{"measure": "memory", "goal": "win"}]])
-def test_broken_objectives_are_refused(further: object) -> None:
-    plain = {**Experiment(space=SPACE).to_json(), "further": further}
+@pytest.mark.parametrize("objectives", [[], [{"measure": "memory"}], [3], [{"measure": "memory", "goal": "win"}]])
+def test_broken_objectives_are_refused(objectives: object) -> None:
+    plain = {**Experiment(space=SPACE).to_json(), "objectives": objectives}
     with pytest.raises(InvalidInputError):
         Experiment.from_json(plain)  # type: ignore[arg-type]  # wrong on purpose

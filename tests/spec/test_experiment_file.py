@@ -4,10 +4,11 @@ import pytest
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.space import Choice, Integer, Parameter, Real
-from luthier.spec import Experiment
 from luthier.spec.component import Component, ComponentParameter, Grid
+from luthier.spec.experiment import Experiment
 from luthier.spec.experiment_file import Declared, declared
 from luthier.spec.grids import parameter_of
+from luthier.spec.objectives import Objective
 from luthier.spec.script import JobScript
 from luthier.spec.yaml_lines import parse_document
 from luthier.trial import Config
@@ -55,7 +56,12 @@ def test_a_registered_component_with_values_to_try() -> None:
         Choice("mode", ["a", "b"]),
         Real("share", 0.0, 1.0, 0.25, default=0.5),
     )
-    assert (found.name, found.experiment.measure, found.experiment.budget, found.notes) == ("known", "wall", 60, ())
+    assert (found.name, found.experiment.objective.measure, found.experiment.budget, found.notes) == (
+        "known",
+        "wall",
+        60,
+        (),
+    )
     assert found.experiment.cwd == "/tmp"
 
 
@@ -74,7 +80,7 @@ experiment:
   application: app.sh
   runner: local
   budget: 20
-  workers: 2
+  slots: 2
   seed: 3
   optimizer: gp
   options: {kernel: rbf}
@@ -97,15 +103,14 @@ components: {known: {bs: [1, 2, 4]}}
         space=experiment.space,
         command=experiment.command,
         cwd="/tmp",
-        measure="regex:(.*)",
-        goal="maximize",
+        objectives=(Objective("regex:(.*)", "maximize"),),
         optimizer="gp",
         options={"kernel": "rbf"},
         seed=3,
         budget=20,
         time_limit_s=5400.0,
         timeout_s=120.0,
-        workers=2,
+        slots=2,
         resample="static:2",
         estimator="median",
         prune=90.0,
@@ -133,7 +138,7 @@ def test_definitions_inline_and_by_path(tmp_path: Path) -> None:
     for definitions in ("c.yaml", f"{{mine: {described}}}"):
         found = read(f"definitions: {definitions}\ncomponents: {{mine: {{}}}}", tmp_path)
         assert found.experiment.space.size == 6
-        assert found.experiment.measure == "user"
+        assert found.experiment.objective.measure == "user"
 
 
 def test_slurm_where_the_script_asks_for_it_and_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +207,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("components: {known: {bs: {min: 8, max: 3}}}", "components.known.bs: low 8 is above high 3; swap them"),
         ("components: {known: {bs: {min: 0, max: 8, step: 2, step_type: multiplicative}}}", "cannot begin at 0"),
         ("components: {known: {bs: {min: 1, max: 8, step: 1, step_type: multiplicative}}}", "needs a step above 1"),
-        ("components: {known: {bs: {min: 1, max: 8, step: 0}}}", "components.known.bs: step 0 leads nowhere"),
+        ("components: {known: {bs: {min: 1, max: 8, step: 0}}}", "components.known.bs: step 0 must be above 0"),
         ("components: {known: {bs: {min: 1, max: 8, step: 0.5}}}", "step 0.5 is not an integer"),
         ("components: {known: {bs: [1, 1]}}", "1 and 1 are the same value; remove one"),
         ("components: {known: {bs: [1, a]}}", "'a' is not of type int"),
@@ -220,14 +225,17 @@ def test_the_last_value_of_a_range_is_there() -> None:
             "e.yaml:2: experiment.budgt: is unknown; did you mean 'budget'?",
         ),
         ("experiment:\n  budget: 0\ncomponents: {known: {}}", "e.yaml:2: experiment.budget: 0 is not a whole number"),
-        ("experiment:\n  budget: '3'\ncomponents: {known: {}}", "e.yaml:2: experiment.budget: '3' is not what is"),
+        (
+            "experiment:\n  budget: '3'\ncomponents: {known: {}}",
+            "e.yaml:2: experiment.budget: '3' is not a whole number",
+        ),
         ("experiment:\n  resample: x\ncomponents: {known: {}}", "e.yaml:2: experiment.resample: 'x' is not understood"),
         ("experiment:\n  stop: x\ncomponents: {known: {}}", "e.yaml:2: experiment.stop: 'x' is not understood"),
         ("experiment:\n  first: [{bs: 3}]\ncomponents: {known: {}}", "e.yaml:2: experiment.first: bs: 3 is not one of"),
         ("experiment:\n  first: [3]\ncomponents: {known: {}}", "e.yaml:2: experiment.first"),
         ("experiment:\n  first: {bs: 2}\ncomponents: {known: {}}", "e.yaml:2: experiment.first"),
-        ("experiment:\n  timeout: x\ncomponents: {known: {}}", "e.yaml:2: experiment.timeout: 'x' is no duration"),
-        ("experiment:\n  prune: 5 x\ncomponents: {known: {}}", "e.yaml:2: experiment.prune: '5 x' is no duration"),
+        ("experiment:\n  timeout: x\ncomponents: {known: {}}", "e.yaml:2: experiment.timeout: 'x' is not a duration"),
+        ("experiment:\n  prune: 5 x\ncomponents: {known: {}}", "e.yaml:2: experiment.prune: '5 x' is not a duration"),
         (
             "experiment:\n  runner: pbs\ncomponents: {known: {}}",
             "runner: unknown runner 'pbs'; known: local, slurm, psij",
@@ -259,9 +267,9 @@ def test_what_is_wrong_is_one_line_with_its_place(text: str, message: str, tmp_p
 
 def test_one_file_for_several_workers_is_refused() -> None:
     text = (
-        "experiment: {workers: 2}\ndefinitions: {c: {command: prog, files: [{path: f, text: '{A}'}],"
+        "experiment: {slots: 2}\ndefinitions: {c: {command: prog, files: [{path: f, text: '{A}'}],"
         " parameters: {A: {type: int, default: 1}}}}\ncomponents: {c: {A: [1, 2]}}"
     )
     with pytest.raises(InvalidInputError, match="would all write f"):
         read(text)
-    assert read(text.replace("path: f", "path: $TMPDIR/f")).experiment.workers == 2
+    assert read(text.replace("path: f", "path: $TMPDIR/f")).experiment.slots == 2

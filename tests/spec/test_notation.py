@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError, SpaceError
 from luthier.space import Choice, Integer, Real
-from luthier.spec import parse_duration, parse_parameter
+from luthier.spec.durations import parse_duration
+from luthier.spec.notation import parse_parameter
 
 
 @pytest.mark.parametrize(
@@ -94,5 +95,5 @@ def test_durations(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-3s", "s", "3 weeks", "1e3", "nan"])
 def test_bad_durations(text: str) -> None:
-    with pytest.raises(InvalidInputError, match="no duration"):
+    with pytest.raises(InvalidInputError, match="not a duration"):
         parse_duration(text)

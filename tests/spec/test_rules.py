@@ -12,8 +12,7 @@ from luthier.policies import Stop, stop
 from luthier.policies.prune import BeyondChance, BeyondDefault, BeyondPast, BeyondSeconds, Never
 from luthier.policies.resample import Auto, Evadyr, Once, Sedr, Static
 from luthier.space import Integer, Space
-from luthier.spec import prune_from, resample_from, stop_from
-from luthier.spec.rules import goes_by_time
+from luthier.spec.rules import compares_times, prune_from, resample_from, stop_from
 
 SPACE = Space(Integer("x", 0, 10))
 
@@ -90,9 +89,9 @@ def test_targets_of_what_is_maximised() -> None:
 
 
 def test_which_criteria_go_by_time() -> None:
-    assert goes_by_time("gain < cost for 9 runs")
-    assert goes_by_time("after 3 runs and Gain<cost for 9 runs")
-    assert not goes_by_time("target 3")
+    assert compares_times("gain < cost for 9 runs")
+    assert compares_times("after 3 runs and Gain<cost for 9 runs")
+    assert not compares_times("target 3")
 
 
 @pytest.mark.parametrize(

@@ -74,9 +74,7 @@ def test_the_listing_of_the_thesis() -> None:
     }
     assert (experiment.resample, experiment.estimator, experiment.prune) == ("static:3", "median", "median")
     assert experiment.space.size == 4 * 5
-    assert found.notes == (
-        "bbo.initial_sample_size: 2 is passed over: the genetic search begins with a population of 10",
-    )
+    assert found.notes == ("bbo.initial_sample_size: 2 is ignored: the genetic search begins with a population of 10",)
     optimizer_of(experiment)
 
 
@@ -154,12 +152,12 @@ def test_sections_in_own_words(section: str, field: str, value: object) -> None:
 @pytest.mark.parametrize(
     ("sections", "note"),
     [
-        ("experiment: {default_first: false}", "default_first: false is passed over"),
-        ("bbo: {reevaluate: false}", "bbo.reevaluate is passed over"),
+        ("experiment: {default_first: false}", "default_first: false is ignored"),
+        ("bbo: {reevaluate: false}", "bbo.reevaluate is ignored"),
         ("bbo: {heuristic: random_search, mutation_rate: 0.1}", "the search 'random' has no such option"),
     ],
 )
-def test_what_is_passed_over_is_said(sections: str, note: str) -> None:
+def test_what_is_ignored_is_said(sections: str, note: str) -> None:
     assert note in " ".join(with_sections(sections).notes)
 
 
@@ -198,8 +196,10 @@ def test_what_is_wrong_is_one_line_with_its_place(sections: str, message: str) -
 
 def test_targets_are_looked_up_and_never_imported() -> None:
     grid = "components: {component_1: {param_1: [1, 2]}}"
-    assert read(grid, custom_target="parse_osu_output.parse_osu_output").experiment.measure == "osu"
+    assert read(grid, custom_target="parse_osu_output.parse_osu_output").experiment.objective.measure == "osu"
     with pytest.raises(InvalidInputError, match="nothing that a file names is imported; say") as caught:
         read(grid, custom_target="os.system")
     assert str(caught.value).count("s.yaml:1:") == 1
-    assert read(f"experiment: {{measure: user}}\n{grid}", custom_target="os.system").experiment.measure == "user"
+    assert (
+        read(f"experiment: {{measure: user}}\n{grid}", custom_target="os.system").experiment.objective.measure == "user"
+    )

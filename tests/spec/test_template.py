@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
 from luthier.space import Choice, Integer, Space
-from luthier.spec import Template
+from luthier.spec.template import Template
 from luthier.trial import Config
 
 SPACE = Space(Integer("n", 1, 4), Choice("mode", ["a b", "$(id)"]))

@@ -10,7 +10,7 @@ from tests.replayed import replayed
 from luthier.analysis.result import conclude
 from luthier.engine.session import resumable
 from luthier.runners.replay import Answer, ReplayRunner
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.store import open_store
 from luthier.store.sql import SqlStore
 from luthier.trial import Config

@@ -11,7 +11,8 @@ from tests.replayed import replayed
 from luthier.analysis.result import Result
 from luthier.errors import NotFoundError, SpaceError
 from luthier.runners.replay import ReplayRunner
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.store import open_store
 from luthier.trial import Completed, Config
 from testbeds.noise import NOISES, find_noise
@@ -157,7 +158,7 @@ def test_repeats_and_seeds_draw_anew() -> None:
 
 
 def tuned(testbed: Testbed, noise: str, *, seed: int) -> Result:
-    experiment = Experiment(space=testbed.space, budget=40, seed=seed, measure="returned")
+    experiment = Experiment(space=testbed.space, budget=40, seed=seed, objectives=(Objective("returned"),))
     store = open_store("memory:")
     record = store.create(testbed.name, experiment.to_json(), 0.0)
     noisy = NoisyTestbed(testbed, find_noise(noise), seed=seed)

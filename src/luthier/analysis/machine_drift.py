@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from luthier.spec import Goal
+from luthier.spec.objectives import Goal
 from luthier.statistics.drift import STEADY, Drift, Reading, drift_of
 from luthier.statistics.outliers import Outlier, Timed, outliers_of
 from luthier.trial import Completed, Outcome, Pruned, Run, TimedOut

@@ -152,7 +152,7 @@ def _collective_lines(name: str, rules: list[Rule]) -> Iterator[str]:
     yield f"{len(sizes)} # communicator sizes"
     for ranks in sizes:
         own = known.get(ranks, [])
-        if not own or own[0].size_bytes > 0:  # without a rule for 0 bytes the whole file is passed over
+        if not own or own[0].size_bytes > 0:  # without a rule for 0 bytes the whole file is ignored
             own = [Rule(name, ranks, 0, 0), *own]
         yield f"{ranks} # ranks"
         yield f"{len(own)} # message sizes"
@@ -237,9 +237,7 @@ def ignored_settings(environment: Mapping[str, str], *, reads_rules: bool = Fals
     for name, text in forced.items():
         if _algorithm(name, text) is None:
             known = len(ALGORITHMS[name]) - 1
-            found.append(
-                f"{PREFIX}{name}_algorithm={text} is passed over: there is no such algorithm; give 0 to {known}"
-            )
+            found.append(f"{PREFIX}{name}_algorithm={text} is ignored: there is no such algorithm; give 0 to {known}")
     if path and reads_rules:
         found += _ignored_by_rules(path, forced)
     return found
@@ -251,11 +249,11 @@ def _ignored_by_rules(path: str, forced: Mapping[str, str]) -> Iterator[str]:
     except InvalidInputError as error:
         yield f"{RULES_FILE}={path} is not obeyed: {error}"
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
-        yield f"{RULES_FILE}={path} is passed over: {getattr(error, 'strerror', None) or error}"
+        yield f"{RULES_FILE}={path} is ignored: {getattr(error, 'strerror', None) or error}"
     else:
         ruled = {rule.collective for rule in rules if rule.algorithm != 0}
         for name in sorted(ruled & {name for name, text in forced.items() if _algorithm(name, text)}):
-            yield f"{PREFIX}{name}_algorithm={forced[name]} is passed over where {path} has a rule for {name}"
+            yield f"{PREFIX}{name}_algorithm={forced[name]} is ignored where {path} has a rule for {name}"
 
 
 def _rules_file(path: str) -> str:

@@ -11,7 +11,7 @@ from luthier.analysis.verification import Duel, duel_of
 from luthier.errors import LuthierError
 from luthier.optimizers.front import front_of, values_of
 from luthier.policies.base import completed_values
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.statistics.comparison import Comparison
 from luthier.statistics.drift import Drift
 from luthier.statistics.estimate import estimate
@@ -68,7 +68,7 @@ class Result:
         """
         if self.winner is None:
             return None
-        if self.improved or self.experiment.further or self.default is None or self.default.estimate is None:
+        if self.improved or self.experiment.has_front or self.default is None or self.default.estimate is None:
             return self.winner.config
         return self.default.config
 
@@ -113,14 +113,14 @@ def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
     default = inner[0] if inner else None
     reliable = [number for number, trial in enumerate(inner) if is_reliable(trial)]
     front = [reliable[position] for position in front_of([inner[number] for number in reliable])]
-    best = _compromise(inner, front) if experiment.further else _winner(experiment, runs, inner, estimator)
+    best = _compromise(inner, front) if experiment.has_front else _winner(experiment, runs, inner, estimator)
     duel, comparison = None, None
     shown_default, shown_winner = default, None if best is None else inner[best]
-    if best and default is not None and not experiment.further:
+    if best and default is not None and not experiment.has_front:
         duel = duel_of(runs, default.config, inner[best].config)
         if not duel.default_failures and not duel.winner_failures:
-            comparison = duel.compare(experiment.goal)
-        sign = -1.0 if experiment.goal == "maximize" else 1.0
+            comparison = duel.compare(experiment.objective.goal)
+        sign = experiment.objective.sign
         shown_default = _verified(default, [sign * value for value in duel.default_values], estimator)
         shown_winner = _verified(inner[best], [sign * value for value in duel.winner_values], estimator)
     return Result(
@@ -131,7 +131,7 @@ def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
         winner=None if shown_winner is None else _outward(shown_winner, experiment),
         comparison=comparison,
         verdict=_verdict(experiment, runs, best, duel, comparison)
-        if best is None or not experiment.further
+        if best is None or not experiment.has_front
         else _front_verdict(inner, front),
         estimator=estimator,
         front=tuple(_outward(inner[number], experiment) for number in front),
@@ -151,7 +151,7 @@ def _verified(trial: Trial, values: Sequence[float], estimator: str) -> Trial:
 
 def _outward(trial: Trial, experiment: Experiment) -> Trial:
     """Back from lower-is-better to the user's own values."""
-    if experiment.goal == "minimize" and not experiment.further:
+    if experiment.objective.goal == "minimize" and not experiment.has_front:
         return trial
     outcomes = tuple(turned(outcome, experiment) for outcome in trial.outcomes)
     if trial.estimate is None:
@@ -210,7 +210,7 @@ def _verdict(
         return "no improvement found: the best configuration failed when it was run again"
     if comparison is None:
         return "not verified: the best value may be luck"
-    better = "faster than" if experiment.measure == "wall" and experiment.goal == "minimize" else "better than"
+    better = "faster than" if experiment.objective.is_time else "better than"
     said = comparison.sentence(f"{better} the default")
     if comparison.low is None or comparison.high is None:
         return f"not verified: {said}, but {comparison.pairs} pairs of runs tell no interval"

@@ -13,7 +13,7 @@ def noise_text(result: Result) -> str:
         return ""
     spread = f"{100.0 * noise.deviation:.2g} %"
     if not noise.relative:
-        spread = value_text(noise.deviation, result.experiment.measure)
+        spread = value_text(noise.deviation, result.experiment.objective.measure)
     repeated = f"{result.repeats} runs of the search were repeats (estimator: {result.estimator})"
     return f"noise: {spread} from run to run" + (f"; {repeated}" if result.repeats else "")
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from luthier.space import Space
-from luthier.spec import Experiment
-from luthier.trial import Completed, Config, Estimate, Lost, Outcome, Pruned, TimedOut, Trial
+from luthier.spec.experiment import Experiment
+from luthier.trial import Completed, Config, Estimate, Outcome, Trial, outcome_name
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SECONDS = ("wall", "user", "system", "cpu")
@@ -47,7 +47,7 @@ def estimates_text(trial: Trial, experiment: Experiment) -> list[str]:
     """The estimates of every objective, or how the last run ended."""
     if trial.estimate is None:
         last = trial.outcomes[-1] if trial.outcomes else None
-        return [outcome_text(last, experiment.measure), *("" for _ in experiment.further)]
+        return [outcome_text(last, experiment.objective.measure), *("" for _ in experiment.objectives[1:])]
     guesses = zip((trial.estimate, *trial.others), experiment.objectives, strict=True)
     return [estimate_text(guess, objective.measure) for guess, objective in guesses]
 
@@ -60,14 +60,8 @@ def outcome_text(outcome: Outcome | None, *measures: str) -> str:
         case Completed(value, others):
             values = zip((value, *others), measures, strict=False)
             return ", ".join(value_text(number, measure) for number, measure in values)
-        case TimedOut(reason):
-            return f"timed out: {reason}"
-        case Pruned(reason):
-            return f"pruned: {reason}"
-        case Lost(reason):
-            return f"lost: {reason}"
         case _:
-            return f"failed: {outcome.reason}"
+            return f"{outcome_name(outcome)}: {outcome.reason}"
 
 
 def config_text(config: Config, space: Space) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from luthier.analysis.machine_drift import Level
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.statistics.estimate import AUTO, estimate, estimator_for
 from luthier.trial import Completed, Config, Outcome, Pruned, Run, TimedOut, Trial
 
@@ -18,7 +18,7 @@ def estimator_of(experiment: Experiment, repeats: Sequence[Sequence[float]]) -> 
     """The estimator that was asked for, or the one that suits the repeats so far; with several objectives, the mean."""
     if experiment.estimator != AUTO:
         return experiment.estimator
-    return "mean" if experiment.further else estimator_for(repeats)
+    return "mean" if experiment.has_front else estimator_for(repeats)
 
 
 def trials_of(experiment: Experiment, runs: Sequence[Run], level: Level) -> list[Trial]:
@@ -29,7 +29,7 @@ def trials_of(experiment: Experiment, runs: Sequence[Run], level: Level) -> list
         if run.trial == len(configs):
             configs.append(run.config)
             outcomes.append([])
-        outcome = None if run.purpose == "verify" else level.take_out(run, experiment.goal)
+        outcome = None if run.purpose == "verify" else level.take_out(run, experiment.objective.goal)
         if outcome is not None:
             outcomes[run.trial].append(turned(outcome, experiment))
     return [Trial(config, tuple(ended), None) for config, ended in zip(configs, outcomes, strict=True)]
@@ -44,12 +44,23 @@ def estimated(trial: Trial, estimator: str) -> Trial:
 
 def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
     """The outcome with lower-is-better values, and back; a lower bound is no bound once it is turned round."""
-    if experiment.goal == "minimize" and not experiment.further:
+    if experiment.objective.goal == "minimize" and not experiment.has_front:
         return outcome
     signs = [-1.0 if objective.goal == "maximize" else 1.0 for objective in experiment.objectives]
     if isinstance(outcome, Completed):
         value, *others = (s * v for s, v in zip(signs, (outcome.value, *outcome.others), strict=True))
         return Completed(value, tuple(others))
-    if isinstance(outcome, TimedOut | Pruned) and experiment.goal == "maximize":
+    if isinstance(outcome, TimedOut | Pruned) and experiment.objective.maximizes:
         return replace(outcome, at_least=None)
     return outcome
+
+
+def best_first(experiment: Experiment, trials: Sequence[Trial]) -> list[tuple[int, Trial]]:
+    """The trials with their numbers, in the user's own units: best estimate first, without an estimate last."""
+    sign = experiment.objective.sign
+
+    def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:
+        guess = numbered[1].estimate
+        return guess is None, 0.0 if guess is None else sign * guess.value
+
+    return sorted(enumerate(trials), key=rank)

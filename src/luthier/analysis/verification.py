@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from luthier.spec import Goal
+from luthier.spec.objectives import Goal
 from luthier.statistics.comparison import Comparison, compare
 from luthier.trial import Completed, Config, Lost, Run
 

@@ -10,8 +10,8 @@ import typer
 from typer.exceptions import TyperException
 
 from luthier.cli import components, reporting
-from luthier.cli.components import After
 from luthier.cli.running import show_result, work_on
+from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, warn
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.store.url import without_password
@@ -66,6 +66,7 @@ def main() -> None:
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
+@with_settings
 def tune(
     command: Annotated[
         list[str] | None, typer.Argument(help="The command, with {NAME} where a value goes.", metavar="-- COMMAND")
@@ -84,72 +85,8 @@ def tune(
             "-e", "--env", help="An environment variable for the command; may hold {NAME}.", metavar="NAME=TEXT"
         ),
     ] = None,
-    budget: Annotated[int, typer.Option("-n", "--budget", help="How many runs in all, verification included.")] = 60,
-    measures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "-m",
-            "--measure",
-            help="wall (if nothing is said), user, system, cpu, memory (peak of the largest process), regex:PATTERN, "
-            "json:PATH, or a plug-in's name; max: before it makes higher better. Two or three give a Pareto front.",
-            metavar="[max:]MEASURE",
-        ),
-    ] = None,
-    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better.")] = False,
-    workers: Annotated[int, typer.Option("-j", "--workers", help="How many runs at a time.")] = 1,
-    resample: Annotated[
-        str,
-        typer.Option(
-            help="How often a configuration runs: auto (the best one again while it may lead by luck), once, "
-            "static:RUNS, sedr:PERCENT% (until its mean is known so well) or evadyr; constants as in "
-            "evadyr:least=3,most=20%.",
-            metavar="RULE",
-        ),
-    ] = "auto",
-    estimator: Annotated[
-        str,
-        typer.Option(
-            help="What stands for several runs: auto (by the noise seen), mean, median, minimum, trimmed or "
-            "hodges-lehmann."
-        ),
-    ] = "auto",
-    timeout: Annotated[str | None, typer.Option(help="Kill a run after this long, e.g. 90s.", metavar="TIME")] = None,
-    time_limit: Annotated[
-        str | None, typer.Option("--time-limit", help="End the search after this long, e.g. 2h.", metavar="TIME")
-    ] = None,
-    prune: Annotated[
-        str | None,
-        typer.Option(
-            help="Stop the first run of a configuration when it takes longer than the default, than the median, mean "
-            "or a quantile of past runs, or than this; chance: when it can hardly be as good as the best.",
-            metavar="default|median|mean|q75|chance|TIME",
-        ),
-    ] = None,
-    stop: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--stop",
-            help="End the search early, e.g. 'improvement < 5% over 15', 'no improvement over 20 and after 30 runs', "
-            "'target 3.2', 'target 50% of default', 'gain < cost for 1000 runs'; any of several.",
-            metavar="CRITERION",
-        ),
-    ] = None,
-    sentinels: Annotated[
-        int,
-        typer.Option(
-            help="Run the default again after so many runs; what these show of a machine that grew slower or faster is "
-            "taken out of all values. 0: never.",
-            metavar="RUNS",
-        ),
-    ] = 0,
-    verify: Annotated[int | None, typer.Option(help="Most pairs of runs for the final comparison; 0 for none.")] = None,
-    optimizer: Annotated[str, typer.Option("-o", "--optimizer", help="How to search.")] = "auto",
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="An option of the optimizer, e.g. kernel=rbf.", metavar="NAME=VALUE"),
-    ] = None,
-    after: After = None,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same suggestions.")] = 0,
+    settings: Given = None,
+    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better; for a single measure.")] = False,
     shell: Annotated[
         bool, typer.Option("--shell", help="COMMAND is one text for sh -c; values are put in quoted.")
     ] = False,
@@ -164,34 +101,21 @@ def tune(
     """
     from luthier.cli import arguments
     from luthier.launch import start
-    from luthier.spec import Experiment, parse_duration
+    from luthier.spec.experiment import Experiment
 
     template = arguments.template_from(command or [], environment or [], shell=shell)
-    first, *further = arguments.objectives_from(measures or [], maximize=maximize)
+    given = dict(settings or {})
+    if maximize:
+        given["objectives"] = arguments.maximized(given.get("objectives", ["wall"]))
     experiment = Experiment(
         space=arguments.space_from(parameters or [], constraints or []),
         command=template,
         cwd=str(Path.cwd()),
-        measure=first.measure,
-        goal=first.goal,
-        further=tuple(further),
-        optimizer=optimizer,
-        options=arguments.options_from(options or []),
-        seed=seed,
-        budget=budget,
-        time_limit_s=parse_duration(time_limit) if time_limit else None,
-        timeout_s=parse_duration(timeout) if timeout else None,
-        workers=workers,
-        resample=resample,
-        estimator=estimator,
-        prune=arguments.prune_from(prune),
-        stop=tuple(stop or ()),
-        verify_pairs=verify,
-        sentinels=sentinels,
+        **read_settings(given),
     )
     note = arguments.default_note(parameters or [], experiment.space)
     name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
-    record, result = work_on(start.create(experiment, name, store, after or ()), note=note, quiet=quiet)
+    record, result = work_on(start.create(experiment, name, store), note=note, quiet=quiet)
     return show_result(record, result, as_json=as_json)
 
 
@@ -332,7 +256,7 @@ def apply(
 
 def _read(number: int, store: str | None) -> "tuple[Record, Result]":
     from luthier.analysis.result import conclude
-    from luthier.spec import Experiment
+    from luthier.spec.experiment import Experiment
     from luthier.store import open_store
 
     history = open_store(store)

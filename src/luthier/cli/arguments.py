@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from luthier.analysis.text import config_text
 from luthier.errors import InvalidInputError
 from luthier.space import Space
-from luthier.spec import GOALS, Goal, Objective, Template, names_default, parse_duration, parse_parameter, parse_value
-from luthier.trial import Value
+from luthier.spec.notation import names_default, parse_parameter
+from luthier.spec.objectives import GOALS
+from luthier.spec.template import Template
 
 
 def space_from(parameters: Sequence[str], constraints: Sequence[str]) -> Space:
@@ -34,29 +35,11 @@ def template_from(command: Sequence[str], environment: Sequence[str], *, shell: 
     return Template(tuple(command), pairs, shell=shell)
 
 
-def objectives_from(measures: Sequence[str], *, maximize: bool) -> tuple[Objective, ...]:
-    """What each `-m` names, as in `wall` or `max:json:iops`, and the goal of each."""
-    goal: Goal = "maximize" if maximize else "minimize"
-    for text in measures if maximize else ():
-        word, _, rest = text.partition(":")
-        if word in GOALS or len(measures) > 1:
-            raise InvalidInputError(
-                f"--maximize is for one measure without a goal of its own; write -m max:{rest or text}"
-            )
-    return tuple(Objective.parse(text, goal) for text in measures or ["wall"])
-
-
-def options_from(texts: Sequence[str]) -> dict[str, Value]:
-    """The options of the optimizer that `--set` names."""
-    options: dict[str, Value] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise InvalidInputError(f"--set {text}: write NAME=VALUE, for example kernel=rbf")
-        options[name] = parse_value(value)
-    return options
-
-
-def prune_from(text: str | None) -> str | float | None:
-    """What `--prune` names: a rule, or a time in seconds."""
-    return parse_duration(text) if text is not None and text[:1].isdigit() else text
+def maximized(measures: Sequence[str]) -> list[str]:
+    """What `-m` names, with the goal that `--maximize` sets."""
+    prefix, _, rest = measures[0].partition(":")
+    if prefix in GOALS or len(measures) > 1:
+        raise InvalidInputError(
+            f"--maximize is for one measure without a goal of its own; write -m max:{rest or measures[0]}"
+        )
+    return [f"max:{measures[0]}"]

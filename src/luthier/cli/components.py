@@ -1,7 +1,6 @@
 """The commands for declared components and experiments."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -131,7 +130,8 @@ def run(
     """
     from luthier.launch.declared import declared_in
 
-    return _run(declared_in(file, settings or []), store, quiet=quiet, as_json=as_json, after=after or ())
+    changes = [*(settings or ()), *([f"after={after}"] if after else ())]
+    return _run(declared_in(file, changes), store, quiet=quiet, as_json=as_json)
 
 
 def validate(
@@ -199,7 +199,7 @@ def optimize(
     experiment_name: Annotated[str, typer.Option(help="A name for the listing.")],
     configuration_file: Annotated[Path, typer.Option(help="The experiment file.")],
     sbatch_dir: Annotated[Path | None, typer.Option(help="A folder for the script of the best configuration.")] = None,
-    slurm_dir: Annotated[Path | None, typer.Option(help="Passed over: output is kept with each run.")] = None,
+    slurm_dir: Annotated[Path | None, typer.Option(help="Ignored: output is kept with each run.")] = None,
     result_file: Annotated[Path | None, typer.Option(help="A file for the result, as JSON.")] = None,
     store: StoreUrl = None,
     quiet: Quiet = False,
@@ -212,7 +212,7 @@ def optimize(
     from luthier.launch.declared import declared_in
 
     if slurm_dir is not None:
-        warn("--slurm-dir is passed over: output is kept with each run; see luthier export")
+        warn("--slurm-dir is ignored: output is kept with each run; see luthier export")
     settings = {
         "component": component_name,
         "budget": nbr_iteration,
@@ -231,7 +231,6 @@ def _run(
     *,
     quiet: bool,
     as_json: bool,
-    after: Sequence[int] = (),
     script_folder: Path | None = None,
     result_file: Path | None = None,
 ) -> int:
@@ -243,7 +242,7 @@ def _run(
     for note in found.notes:
         warn(note)
     note = f"default: {config_text(space.default, space)}"
-    record, result = work_on(start.create(found.experiment, found.name, store, after), note=note, quiet=quiet)
+    record, result = work_on(start.create(found.experiment, found.name, store), note=note, quiet=quiet)
     _keep(record, result, script_folder, result_file)
     return show_result(record, result, as_json=as_json)
 

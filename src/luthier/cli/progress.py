@@ -10,7 +10,7 @@ from luthier.analysis.text import config_text, duration_text, outcome_text, spar
 from luthier.cli.terminal import cell, say
 from luthier.engine.plan import Plan
 from luthier.optimizers.front import front_of
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.trial import Completed
 
 WIDTH = 60
@@ -156,14 +156,14 @@ def best_text(plan: Plan) -> str:
     """The best value so far and its gain over the default; with several objectives, how many are on the front."""
     if plan.best is None:
         return "nothing measured yet"
-    if plan.experiment.further:
+    if plan.experiment.has_front:
         return f"{len(front_of([trial for trial in plan.trials if is_reliable(trial)]))} on the Pareto front"
-    sign = -1.0 if plan.experiment.goal == "maximize" else 1.0
+    sign = plan.experiment.objective.sign
     best, default = plan.trials[plan.best].estimate, plan.trials[0].estimate
     if best is None:
         return "nothing measured yet"
-    text = value_text(sign * best.value, plan.experiment.measure)
+    text = value_text(sign * best.value, plan.experiment.objective.measure)
     if default is None or plan.best == 0 or best.value * default.value <= 0:
         return text
     gain = default.value / best.value if sign > 0 else best.value / default.value
-    return f"{text}, {gain:.2f}x {'faster' if plan.experiment.measure == 'wall' and sign > 0 else 'better'}"
+    return f"{text}, {gain:.2f}x {'faster' if plan.experiment.objective.measure == 'wall' and sign > 0 else 'better'}"

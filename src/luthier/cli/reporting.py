@@ -38,7 +38,7 @@ def report(
     """
     from luthier.analysis.result import conclude
     from luthier.figures import FIGURES
-    from luthier.spec import Experiment
+    from luthier.spec.experiment import Experiment
     from luthier.store import open_store
 
     history = open_store(store)

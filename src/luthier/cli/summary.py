@@ -9,11 +9,12 @@ from luthier.analysis.importance import Importance
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line, noise_text, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
+from luthier.analysis.trials import best_first
 from luthier.cli.terminal import cell
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
-from luthier.trial import Estimate, Trial
+from luthier.trial import Estimate
 
 SHOWN_TRIALS = 10
 BAR_WIDTH = 20
@@ -21,7 +22,7 @@ BAR_WIDTH = 20
 
 def result_view(record: Record, result: Result) -> RenderableType:
     """Default and best side by side, or the default and the Pareto front; the verdict, and what to type next."""
-    several = bool(result.experiment.further)
+    several = result.experiment.has_front
     table = _front_table(result) if several else _comparison_table(result)
     parts: list[RenderableType] = [table, cell(result.verdict, style="bold")]
     runs = len(result.runs)
@@ -62,13 +63,7 @@ def _why(result: Result) -> str:
 def trials_view(result: Result, *, everything: bool) -> RenderableType:
     """The trials, best first."""
     experiment = result.experiment
-    sign = -1.0 if experiment.goal == "maximize" else 1.0
-
-    def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:
-        guess = numbered[1].estimate
-        return guess is None, 0.0 if guess is None else sign * guess.value
-
-    numbered = sorted(enumerate(result.trials), key=rank)
+    numbered = best_first(experiment, result.trials)
     shown = numbered if everything else numbered[:SHOWN_TRIALS]
     table = Table(box=None, pad_edge=False, header_style="dim")
     noisy = ["noise"] if any(_spread_text(trial.estimate) for _, trial in shown) else []
@@ -98,7 +93,7 @@ def importance_view(importances: Sequence[Importance], experiment: Experiment) -
     for one in importances:
         text = f"{one.share:.0%} ({100 * one.low:.0f} to {100 * one.high:.0f})".replace("%", " %")
         table.add_row(cell(one.parameter), cell("█" * round(BAR_WIDTH * one.share) or "▏", style="cyan"), cell(text))
-    what = f"what matters for {measure_names(experiment)[0]}" if experiment.further else "what matters"
+    what = f"what matters for {measure_names(experiment)[0]}" if experiment.has_front else "what matters"
     return Group(cell(f"{what}: the share of all variation that each parameter has a part in", style="dim"), table)
 
 
@@ -118,10 +113,10 @@ def _front_table(result: Result) -> Table:
 def _comparison_table(result: Result) -> Table:
     experiment: Experiment = result.experiment
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("", experiment.measure.partition(":")[0], "with"):
+    for heading in ("", experiment.objective.measure.partition(":")[0], "with"):
         table.add_column(cell(heading))
     for label, trial in (("default", result.default), ("best", result.winner)):
         if trial is not None:
-            value = estimate_text(trial.estimate, experiment.measure)
+            value = estimate_text(trial.estimate, experiment.objective.measure)
             table.add_row(label, cell(value), cell(config_text(trial.config, experiment.space)))
     return table

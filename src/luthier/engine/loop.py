@@ -70,11 +70,7 @@ class Loop:
             self._start(run)
         while True:
             self._listen(interrupts)
-            while not self._draining and len(self._plan.running) < self._plan.experiment.workers:
-                order = self._plan.next(self.elapsed_s)
-                if order is None:
-                    break
-                self._submit(order)
+            self._fill_slots()
             if not self._plan.running:
                 return not self._draining
             self._prune()
@@ -83,9 +79,18 @@ class Loop:
                 self._finish(keys[execution.key], execution)
             self._watch(self._plan, self._draining)
 
+    def _fill_slots(self) -> None:
+        """Submit until every slot is taken or the plan has no more orders."""
+        while not self._draining:
+            orders = self._plan.orders(self._plan.experiment.slots - len(self._plan.running), self.elapsed_s)
+            if not orders:
+                return
+            for order in orders:
+                self._submit(order)
+
     @property
     def elapsed_s(self) -> float:
-        """Seconds this experiment has been worked on, including the time before it was resumed."""
+        """Seconds this experiment has been worked on, including the time of earlier processes."""
         return self._machinery.timer() - self._began
 
     def _listen(self, interrupts: Interrupts) -> None:
@@ -172,7 +177,11 @@ class Loop:
         The time until a killed run has ended says nothing about the configuration.
         """
         decided_s = self._pruned_s.pop(run.number, math.inf)
-        if isinstance(outcome, Pruned) and outcome.at_least is not None and self._plan.experiment.measure == "wall":
+        if (
+            isinstance(outcome, Pruned)
+            and outcome.at_least is not None
+            and self._plan.experiment.objective.measure == "wall"
+        ):
             return replace(outcome, at_least=min(outcome.at_least, decided_s))
         return outcome
 
@@ -188,5 +197,5 @@ class Loop:
 
 
 def _time_spent(plan: Plan) -> float:
-    """The time before the experiment was resumed: that of its runs, divided by how many run at a time."""
-    return sum(run.duration_s or 0.0 for run in plan.runs) / plan.experiment.workers
+    """The time that earlier processes worked on it: the time of all runs, divided by the slots."""
+    return sum(run.duration_s or 0.0 for run in plan.runs) / plan.experiment.slots

@@ -1,4 +1,4 @@
-"""One process working on one stored experiment: claim it, replay its history, continue it, release it."""
+"""One process working on one stored experiment: claim it, replay it, continue it, release it."""
 
 import math
 import time
@@ -15,9 +15,10 @@ from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.policies.stop import AfterSeconds, any_of
 from luthier.runners.base import Runner
-from luthier.spec import Experiment, prune_from, resample_from, stop_from
-from luthier.store.base import Json, Record, Status, Store
+from luthier.spec.experiment import Experiment
+from luthier.store.base import Record, Status, Store
 from luthier.store.ownership import claim
+from luthier.trial import Json
 
 
 def carry_on(
@@ -40,10 +41,10 @@ def carry_on(
             plan.replay(ledger.runs())
             measure = measures_from([objective.measure for objective in experiment.objectives])
             clock, timer = virtual_clock or time.time, virtual_clock or time.monotonic
-            machinery = Machinery(runner, measure, prune_from(experiment.prune), clock, timer)
+            machinery = Machinery(runner, measure, experiment.prune_rule, clock, timer)
             finished = Loop(plan, machinery, ledger, watch=watch).run(interrupts)
         except InUseError:
-            raise  # another process has claimed it
+            raise  # another process works on it now
         except BaseException as error:
             with suppress(LuthierError):
                 status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -79,19 +80,19 @@ def summary(result: Result, ending: str | None) -> Mapping[str, Json]:
 
 
 def _finite(number: float | None) -> float | None:
-    """A number JSON can hold; a ratio of extreme values may be infinite."""
+    """A number that JSON can hold, or None: a ratio of extreme values may be infinite."""
     return number if number is not None and math.isfinite(number) else None
 
 
 def optimizer_of(experiment: Experiment) -> Optimizer:
     """The search that was asked for; for several objectives `auto` is the one that looks for a front."""
-    name = "pareto" if experiment.optimizer == "auto" and experiment.further else experiment.optimizer
+    name = "pareto" if experiment.optimizer == "auto" and experiment.has_front else experiment.optimizer
     return make_optimizer(name, experiment.space, seed=experiment.seed, budget=experiment.budget, **experiment.options)
 
 
 def plan_of(experiment: Experiment) -> Plan:
     """The plan of a new experiment, with the search and the rules it asks for."""
-    stop = stop_from(experiment.stop, experiment.space, maximize=experiment.goal == "maximize")
+    stop = experiment.stop_rule
     if experiment.time_limit_s is not None:
         stop = any_of(AfterSeconds(experiment.time_limit_s), stop)
-    return Plan(experiment, optimizer_of(experiment), stop=stop, resample=resample_from(experiment.resample))
+    return Plan(experiment, optimizer_of(experiment), stop=stop, resample=experiment.resample_rule)

@@ -10,8 +10,8 @@ from luthier.engine.session import optimizer_of
 from luthier.errors import InvalidInputError
 from luthier.measures.registry import measures_from
 from luthier.space import Space
-from luthier.spec import Experiment
 from luthier.spec.component import components_in
+from luthier.spec.experiment import Experiment
 from luthier.spec.experiment_file import Declared, ExperimentFile, declared
 from luthier.spec.library import Library
 from luthier.spec.script import JobScript

@@ -1,46 +1,29 @@
 """Tuning a Python function: the whole of luthier in one call."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
-from typing import TypeAlias, TypedDict, Unpack
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, Unpack
 
 from luthier.analysis.result import Result
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
+from luthier.launch.start import with_earlier_best
 from luthier.runners.base import Runner
 from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
-from luthier.spec import Experiment, Goal, Objective
+from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Goal, Objective
+from luthier.spec.settings import GivenSettings
 from luthier.store import open_store
-from luthier.texts import check_name, shown
-from luthier.trial import Config, Value
-
-
-class Settings(TypedDict, total=False):
-    """The options of `tune`, as `luthier tune --help` explains them."""
-
-    budget: int
-    seed: int
-    optimizer: str
-    options: Mapping[str, Value]
-    workers: int
-    resample: str
-    estimator: str
-    time_limit_s: float
-    timeout_s: float
-    prune: float
-    stop: tuple[str, ...]
-    verify_pairs: int
-    sentinels: int
-
+from luthier.texts import check_name, closest, shown
+from luthier.trial import Config
 
 Measured: TypeAlias = Callable[[Config], Returned]
 AnyRunner: TypeAlias = Runner | Callable[[int], Runner]
 """A runner, or a function that makes one for a number of parallel runs."""
 
 
-def tune(  # noqa: PLR0913  # keywords, as for an experiment
+def tune(  # keywords, as for an experiment
     measure: Measured,
     space: Space,
     *,
@@ -48,47 +31,40 @@ def tune(  # noqa: PLR0913  # keywords, as for an experiment
     goals: Sequence[Goal] = (),
     store: str = "memory:",
     name: str = "",
-    first: Sequence[Mapping[str, Value]] = (),
     runner: AnyRunner | None = None,
-    **settings: Unpack[Settings],
+    **settings: Unpack[GivenSettings],
 ) -> Result:
     """Find a good configuration of `space` for `measure(config)` and verify that it beats the default.
 
     With `goals`, two or three of them, the function returns a number for each, and what is found is a Pareto front,
-    `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. Several `workers` call the
-    function from as many threads. With `store` (a file or a database URL) everything measured survives this process,
-    and `resume` goes on with it. The configurations of `first` are measured right after the default.
+    `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. With several `slots` the
+    function is called from as many threads. With `store` (a file or a database URL) everything measured survives this
+    process, and `resume` continues it. The settings are those that `luthier tune --help` explains.
 
     By default the function is called in this process. A `runner` is used instead: an object with the methods of
-    `luthier.runners.base.Runner`, or a function that makes one for a number of parallel runs, such as
-    `lambda slots: MyRunner(measure, slots)`. It is given up to `workers` jobs at a time, and each `Execution` that it
+    `luthier.runners.base.Runner`, or a function that makes one for a number of slots, such as
+    `lambda slots: MyRunner(measure, slots)`. It is given up to `slots` jobs at a time, and each `Execution` that it
     reports holds the measured `value`; `measure` is then not called by luthier itself.
     """
-    known = [*Settings.__annotations__, "goal", "goals", "first"]
+    known = [*GivenSettings.__annotations__, "goal", "goals"]
     if unknown := [option for option in settings if option not in known]:
-        near = get_close_matches(unknown[0], known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        near = closest(unknown[0], known)
+        hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
         raise InvalidInputError(f"tune: no option {unknown[0]!r}; {hint}")
     if goals and (goal is not None or isinstance(goals, str)):
         raise InvalidInputError("tune: give one goal, or goals as a list with one for each number that is returned")
-    main, *others = goals or [goal or "minimize"]
-    experiment = Experiment(
-        space=space,
-        measure="returned",
-        goal=main,
-        further=tuple(Objective("returned", goal) for goal in others),
-        first=first,  # type: ignore[arg-type]  # checked and made into configurations there
-        **settings,
-    )
+    objectives = tuple(Objective("returned", one) for one in goals or [goal or "minimize"])
+    experiment = Experiment(space=space, objectives=objectives, **settings)  # type: ignore[arg-type]  # it checks them
     used = _runner_of(measure, experiment, runner)
     name = check_name(name or getattr(measure, "__name__", "function"), "name")
     history = open_store(store)
+    experiment = with_earlier_best(experiment, history, history.experiment)
     record = history.create(name, experiment.to_json(), time.time())
     return carry_on(history, record, experiment, used)[1]
 
 
 def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | None = None) -> Result:
-    """Go on with experiment `number` of `store`, which tuned this function and was stopped or killed.
+    """Continue experiment `number` of `store`, which tuned this function and was stopped or killed.
 
     `runner` is the same as for `tune`.
     """
@@ -102,8 +78,8 @@ def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | No
 
 def _runner_of(measure: Measured, experiment: Experiment, runner: AnyRunner | None) -> Runner:
     if runner is None:
-        return FunctionRunner(measure, slots=experiment.workers)
-    made = runner if isinstance(runner, Runner) else runner(experiment.workers) if callable(runner) else None
+        return FunctionRunner(measure, slots=experiment.slots)
+    made = runner if isinstance(runner, Runner) else runner(experiment.slots) if callable(runner) else None
     if not isinstance(made, Runner):
         raise InvalidInputError(
             f"runner: {shown(runner)} is not a runner, and makes none; it needs submit, poll, cancel and started_at"

@@ -7,7 +7,7 @@ from luthier.runners.base import Runner, RunnerSetup
 from luthier.runners.command import Command
 from luthier.runners.registry import make_runner
 from luthier.runners.slurm import Batch
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store import data_directory
 from luthier.trial import Config
@@ -30,7 +30,7 @@ def runner_of(experiment: Experiment) -> Runner:
         made = job.batch(experiment.space, config)
         return replace(made, options=(f"--chdir={experiment.cwd}", *made.options))
 
-    setup = RunnerSetup(command, batch, data_directory() / "runs", experiment.workers)
+    setup = RunnerSetup(command, batch, data_directory() / "runs", experiment.slots)
     if job is None:
         return make_runner("local", setup)
     return make_runner(job.where, replace(setup, allocation=job.allocation))

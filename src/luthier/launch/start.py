@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.runners import runner_of
 from luthier.measures.registry import measures_from
-from luthier.spec import Experiment, Template
+from luthier.spec.experiment import Experiment
+from luthier.spec.template import Template
 from luthier.store import open_store
 from luthier.store.base import Record, Store
 
@@ -31,16 +32,13 @@ class Launch:
         return carry_on(self.store, self.record, self.experiment, runner_of(self.experiment), watch=watch)
 
 
-def create(experiment: Experiment, name: str, store_url: str | None, after: Sequence[int] = ()) -> Launch:
-    """Check everything that can be checked, then create the experiment in the store.
-
-    It begins with what the experiments numbered in `after` have found.
-    """
+def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
+    """Check everything that can be checked, then create the experiment in the store."""
     measures_from([objective.measure for objective in experiment.objectives])
     optimizer_of(experiment)
     _check_program(experiment)
     store = open_store(store_url)
-    experiment = _begun_after(store, experiment, after)
+    experiment = with_earlier_best(experiment, store, store.experiment)
     return Launch(store, store.create(name, experiment.to_json(), time.time()), experiment)
 
 
@@ -56,17 +54,19 @@ def reopen(number: int, store_url: str | None) -> Launch:
     return Launch(store, record, experiment)
 
 
-def _begun_after(store: Store, experiment: Experiment, after: Sequence[int]) -> Experiment:
-    """The experiment that also tries first what was best in each of the earlier ones."""
+def with_earlier_best(experiment: Experiment, store: Store, find: Callable[[int], Record]) -> Experiment:
+    """The experiment that tries first what was best in those that it comes `after`; `find` finds their records."""
+    if not experiment.after:
+        return experiment
     space, first = experiment.space, list(experiment.first)
-    for number in after:
-        earlier = conclude(Experiment.from_json(store.experiment(number).settings), store.runs(number))
+    for number in experiment.after:
+        earlier = conclude(Experiment.from_json(find(number).settings), store.runs(number))
         carried = [carried_over(config, space) for config in best_configs(earlier)]
         fitting = [config for config in carried if config is not None and config != space.default]
         if not fitting:
             raise InvalidInputError(
-                f"--after {number}: none of its best configurations can be tried here, apart from the default; "
-                f"look at them with: luthier show {number}"
+                f"after: none of the best configurations of experiment {number} can be tried here, apart from the "
+                f"default; look at them with: luthier show {number}"
             )
         first += fitting
     return replace(experiment, first=tuple(first))

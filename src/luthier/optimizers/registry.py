@@ -18,16 +18,16 @@ OPTIMIZERS: Registry[Callable[..., Optimizer]] = Registry(
     "optimizer",
     {
         "annealing": "luthier.optimizers.annealing:Annealing",
-        "auto": "luthier.optimizers.auto:Automatic",
+        "auto": "luthier.optimizers.auto:automatic_search",
         "exhaustive": "luthier.optimizers.exhaustive:ExhaustiveSearch",
-        "forest": "luthier.optimizers.forest:ForestSearch",
+        "forest": "luthier.optimizers.forest:forest_search",
         "genetic": "luthier.optimizers.genetic:GeneticSearch",
-        "gp": "luthier.optimizers.gp:GaussianProcessSearch",
-        "nelder-mead": "luthier.optimizers.nelder_mead:NelderMead",
-        "parallel-rank-ordering": "luthier.optimizers.rank_ordering:ParallelRankOrdering",
+        "gp": "luthier.optimizers.gp:gaussian_process_search",
+        "nelder-mead": "luthier.optimizers.nelder_mead:nelder_mead",
+        "parallel-rank-ordering": "luthier.optimizers.rank_ordering:parallel_rank_ordering",
         "pareto": "luthier.optimizers.pareto:ParetoSearch",
         "random": "luthier.optimizers.random_search:RandomSearch",
-        "sequential-rank-ordering": "luthier.optimizers.rank_ordering:SequentialRankOrdering",
+        "sequential-rank-ordering": "luthier.optimizers.rank_ordering:sequential_rank_ordering",
     },
 )
 

@@ -2,43 +2,33 @@
 
 import re
 import shlex
-from collections.abc import Iterator
-from decimal import Decimal
+from collections.abc import Mapping
 
 from luthier.errors import LuthierError
 from luthier.space import Choice, Parameter
 from luthier.space.units import format_quantity
-from luthier.spec import Experiment, Objective, Template, parse_parameter, parse_value
-from luthier.trial import Value
-
-_GOALS = {"minimize": "", "maximize": "max:"}
-_OPTIONS = {
-    "budget": "--budget",
-    "workers": "--workers",
-    "resample": "--resample",
-    "estimator": "--estimator",
-    "timeout_s": "--timeout",
-    "time_limit_s": "--time-limit",
-    "prune": "--prune",
-    "sentinels": "--sentinels",
-    "verify_pairs": "--verify",
-    "optimizer": "--optimizer",
-    "seed": "--seed",
-}
+from luthier.spec.experiment import Experiment, checked_first
+from luthier.spec.notation import parse_parameter
+from luthier.spec.settings import Setting, all_settings
+from luthier.spec.template import Template
 
 
 def tune_command(experiment: Experiment, name: str) -> str | None:
     """`luthier tune ...` with everything that was set; None where no command line says quite the same."""
     template = experiment.command
     parameters = [parameter_text(parameter) for parameter in experiment.space.parameters]
-    unsaid = any(parse_value(_plain(value)) != value for value in experiment.options.values())
-    if not isinstance(template, Template) or None in parameters or unsaid or experiment.first:
+    settings = [(setting, setting.kind.words(getattr(experiment, setting.field))) for setting in all_settings()]
+    exact = all(_reads(experiment, setting, words) for setting, words in settings)
+    if not isinstance(template, Template) or None in parameters or not exact:
         return None
     words = ["luthier", "tune"]
     for text in filter(None, parameters):
         words += ["-p", text]
-    for option, value in _options(experiment, template):
-        words += [option, value]
+    words += [word for constraint in experiment.space.constraints for word in ("-c", constraint)]
+    words += [word for name, text in template.environment.items() for word in ("-e", f"{name}={text}")]
+    for setting, texts in settings:
+        if getattr(experiment, setting.field) != setting.default and setting.field != "after":
+            words += [word for text in texts for word in (setting.flags[-1], text)]
     words += ["--shell"] * template.shell + ["--name", name, "--", *template.argv]
     line = shlex.join(words)
     return line if experiment.cwd is None else f"cd {shlex.quote(experiment.cwd)} && {line}"
@@ -59,24 +49,17 @@ def parameter_text(parameter: Parameter) -> str | None:
         return None
 
 
-def _options(experiment: Experiment, template: Template) -> Iterator[tuple[str, str]]:
-    """The options that say something else than what is chosen without them."""
-    usual = Experiment(space=experiment.space)
-    yield from (("-c", constraint) for constraint in experiment.space.constraints)
-    yield from (("-e", f"{name}={text}") for name, text in template.environment.items())
-    if experiment.objectives != (Objective("wall"),):
-        yield from (("-m", _GOALS[objective.goal] + objective.measure) for objective in experiment.objectives)
-    for field, option in _OPTIONS.items():
-        value = getattr(experiment, field)
-        if value != getattr(usual, field):
-            yield option, f"{Decimal(repr(value)):f}s" if isinstance(value, float) else str(value)
-    yield from (("--stop", criterion) for criterion in experiment.stop)
-    yield from (("--set", f"{name}={_plain(value)}") for name, value in experiment.options.items())
+def _reads(experiment: Experiment, setting: Setting, words: list[str]) -> bool:
+    """Whether the texts on a command line mean the same setting."""
+    value = getattr(experiment, setting.field)
+    if value == setting.default or setting.field == "after" or not isinstance(value, tuple | Mapping):
+        return True  # `first` has what `after` brought
+    try:
+        read = setting.kind.read(words)
+        return (checked_first(experiment.space, read) if setting.field == "first" else read) == value
+    except LuthierError:
+        return False
 
 
 def _escaped(text: str) -> str:
     return re.sub(r"([,@])", r"\\\1", text)
-
-
-def _plain(value: Value) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)

@@ -10,9 +10,10 @@ from luthier.analysis.apply import applied
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names, outcome_text
+from luthier.analysis.trials import best_first
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
@@ -40,7 +41,7 @@ def headline(result: Result) -> str:
     written = config_text(config, result.experiment.space)
     if default is not None and config == default.config:
         return f"Stay with the default, {written}."
-    if result.experiment.further and default is not None and default.estimate is not None:
+    if result.experiment.has_front and default is not None and default.estimate is not None:
         return f"Use {written}: no worse than the default in anything."
     return f"Use {written}."
 
@@ -61,7 +62,7 @@ def to_use(result: Result) -> str | None:
 def against_default(result: Result) -> Table:
     """The default and the best, or the default and the front."""
     experiment = result.experiment
-    if experiment.further:
+    if experiment.has_front:
         best = [("front", trial) for trial in result.front]
     else:
         best = [] if result.winner is None else [("best", result.winner)]
@@ -74,20 +75,15 @@ def against_default(result: Result) -> Table:
 
 
 def _values(trial: Trial, experiment: Experiment) -> list[str]:
-    if experiment.further:
+    if experiment.has_front:
         return estimates_text(trial, experiment)
-    return [estimate_text(trial.estimate, experiment.measure)]
+    return [estimate_text(trial.estimate, experiment.objective.measure)]
 
 
 def best_trials(result: Result) -> Table:
     """The trials with the best estimates, the best first."""
     experiment = result.experiment
-    known = [
-        (number, trial, trial.estimate.value)
-        for number, trial in enumerate(result.trials)
-        if trial.estimate is not None
-    ]
-    known.sort(key=lambda entry: entry[2], reverse=experiment.goal == "maximize")
+    known = [numbered for numbered in best_first(experiment, result.trials) if numbered[1].estimate is not None]
     rows = [
         (
             str(number),
@@ -95,7 +91,7 @@ def best_trials(result: Result) -> Table:
             *estimates_text(trial, experiment),
             *(parameter.format(trial.config[parameter.name]) for parameter in experiment.space.parameters),
         )
-        for number, trial, _ in known[:BEST_TRIALS]
+        for number, trial in known[:BEST_TRIALS]
     ]
     return Table(("trial", "runs", *measure_names(experiment), *experiment.space.names), rows)
 
@@ -121,39 +117,6 @@ def failures(result: Result) -> Table:
 def remarks(result: Result) -> list[str]:
     """What is to be said of noise, outliers and the machine."""
     return [text for text in (noise_text(result), *trouble_lines(result)) if text]
-
-
-def settings(result: Result) -> list[tuple[str, Rows]]:
-    """Everything that was set, by topic."""
-    experiment = result.experiment
-    objectives = [f"{objective.measure} ({objective.goal})" for objective in experiment.objectives]
-    search = [
-        ("optimizer", experiment.optimizer),
-        *((f"option {name}", str(value)) for name, value in experiment.options.items()),
-        ("seed", str(experiment.seed)),
-        ("budget", f"{experiment.budget} runs"),
-        ("runs at once", str(experiment.workers)),
-    ]
-    chosen = "" if experiment.estimator == result.estimator else f", which chose {result.estimator}"
-    noise = [
-        ("repeats", experiment.resample),
-        ("estimator", experiment.estimator + chosen),
-        ("the default again", f"after every {experiment.sentinels} runs" if experiment.sentinels else "never"),
-        ("pairs kept for the verification", str(experiment.reserved_pairs)),
-    ]
-    limits = [
-        ("prune", _limit(experiment.prune)),
-        ("stop", "; ".join(experiment.stop) or "at the end of the budget"),
-        ("time limit of the search", _limit(experiment.time_limit_s)),
-        ("time limit of a run", _limit(experiment.timeout_s)),
-    ]
-    measures = [("measure", text) for text in objectives]
-    first = [("tried first", config_text(config, experiment.space)) for config in experiment.first]
-    return [("Objective", measures), ("Search", search + first), ("Noise", noise), ("Limits", limits)]
-
-
-def _limit(limit: str | float | None) -> str:
-    return "none" if limit is None else limit if isinstance(limit, str) else duration_text(limit)
 
 
 def space(experiment: Experiment) -> Table:

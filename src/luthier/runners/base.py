@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Runner(Protocol):
-    """Runs jobs, several at a time: the experiment's `workers` says how many.
+    """Runs jobs, several at a time: the experiment's `slots` says how many.
 
     A key is run at most once: to submit a key that was started before (also by a process that died since) adopts that
     run instead of starting another, wherever the runner's jobs can outlive their parent.

@@ -78,7 +78,7 @@ def _texts(given: object) -> object:
     return [given] if isinstance(given, str) else given
 
 
-Setting = Annotated[Value, BeforeValidator(_value, json_schema_input_type=Value)]
+Scalar = Annotated[Value, BeforeValidator(_value, json_schema_input_type=Value)]
 Number = Annotated[int | float | str, BeforeValidator(_number, json_schema_input_type=int | float | str)]
 Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
 Line = Annotated[str, BeforeValidator(_line, json_schema_input_type=str)]
@@ -105,7 +105,7 @@ class Grid(Section):
     """From one value to the next; 1 for whole numbers if it is left out, any number in between for others."""
     step_type: Literal["additive", "multiplicative"] = "additive"
     """Whether the step is added or multiplied."""
-    values: list[Setting] | None = None
+    values: list[Scalar] | None = None
     """The values themselves, instead of a range."""
 
     @model_validator(mode="after")
@@ -129,7 +129,7 @@ class ComponentParameter(Grid):
 
     type: Kind
     """What its values are."""
-    default: Setting | None = None
+    default: Scalar | None = None
     """Its value unless it is tuned; everything is compared with it."""
     optional: StrictBool = False
     """Whether it may be left out when it has no default."""
@@ -174,7 +174,7 @@ class ConfigFile(Section):
     """Instead of `text`: a file whose contents are taken, seen from this one."""
     format: Format | None = None
     """The format of a file with `set`; by the ending of its path if it is left out."""
-    set: dict[str, Setting] = Field(default_factory=dict)
+    set: dict[str, Scalar] = Field(default_factory=dict)
     """Values to change, by their place, such as `server.port`; `{name}` in them stands for a parameter."""
 
     @model_validator(mode="after")

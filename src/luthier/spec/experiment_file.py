@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt, Tag
+from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictInt, Tag, WithJsonSchema, create_model
 
 from luthier.errors import InvalidInputError, LuthierError, SpaceError
 from luthier.runners.psij import Allocation
@@ -16,47 +16,36 @@ from luthier.spec.component import (
     Component,
     Grid,
     Name,
+    Scalar,
     Section,
-    Setting,
     Text,
-    Texts,
     checked,
     read_components,
     text_of,
     validated,
 )
-from luthier.spec.experiment import Experiment, Objective
+from luthier.spec.experiment import Experiment
 from luthier.spec.grids import parameter_of
-from luthier.spec.notation import parse_duration
 from luthier.spec.script import JobScript, Where
+from luthier.spec.setting_kinds import Kind, Seconds
+from luthier.spec.settings import Setting, all_settings
 from luthier.spec.shaman import MEASURES, Translation, translated
 from luthier.spec.yaml_lines import Document, Place
 from luthier.texts import shown
-from luthier.trial import Config
-
-_OTHER_NAMES: Mapping[str, str] = {
-    "time_limit_s": "time_limit",
-    "timeout_s": "timeout",
-    "verify-pairs": "verify",
-    "static": "resample",
-    "sedr": "resample",
-}
-"""Settings by what an error calls them."""
 
 _RUNNER = r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$"
 
 
-def _duration(given: object) -> object:
-    if isinstance(given, bool) or not isinstance(given, int | float | str):
-        raise ValueError(f"{shown(given)} is no duration; write for example 90s, 1.5m or 2h")
-    try:
-        return parse_duration(given if isinstance(given, str) else repr(given))
-    except InvalidInputError as error:
-        raise ValueError(str(error)) from None
+def _read(kind: Kind) -> Callable[[object], object]:
+    """How pydantic reads a setting of this kind."""
 
+    def read(given: object) -> object:
+        try:
+            return kind.read(given)
+        except InvalidInputError as error:
+            raise ValueError(str(error)) from None
 
-def _limit(given: object) -> object:
-    return given if isinstance(given, str) and not given[:1].isdigit() else _duration(given)
+    return read
 
 
 def _runner(given: object) -> object:
@@ -81,10 +70,9 @@ def _inline_or_file(given: object) -> str:
 Definitions = Annotated[
     Annotated[dict[str, Component], Tag("inline")] | Annotated[Text, Tag("file")], Discriminator(_inline_or_file)
 ]
-Duration = Annotated[float, BeforeValidator(_duration, json_schema_input_type=float | str)]
-Limit = Annotated[float | str, BeforeValidator(_limit, json_schema_input_type=float | str)]
+Duration = Annotated[float | None, BeforeValidator(_read(Seconds())), WithJsonSchema(dict(Seconds.schema))]
 Runner = Annotated[str, BeforeValidator(_runner, json_schema_input_type=Annotated[str, Field(pattern=_RUNNER)])]
-Values = Annotated[Grid, BeforeValidator(_grid, json_schema_input_type=Grid | list[Setting])]
+Values = Annotated[Grid, BeforeValidator(_grid, json_schema_input_type=Grid | list[Scalar])]
 
 
 class AllocationSettings(Section):
@@ -98,58 +86,47 @@ class AllocationSettings(Section):
     """How many nodes."""
     processes_per_node: StrictInt = 1
     """How many processors on each of them."""
-    walltime: Duration | None = None
+    walltime: Duration = None
     """How long a job may take; a little more than the timeout if it is left out."""
 
 
-class Settings(Section):
-    """How the experiment is run; what is left out is as in `luthier tune`."""
+class FileSettings(Section):
+    """How the experiment is run; settings that are left out are as in `luthier tune`."""
 
     name: Name = ""
     """A name for the listing."""
     component: Text = ""
-    """Which one is tuned, where several are listed."""
+    """The component to tune, where several are listed."""
     application: Text = ""
-    """The shell script that is run, seen from this file."""
+    """The shell script to run; its path is relative to this file."""
     script: Text = ""
     """The text of the script, instead of an application."""
     runner: Runner = AUTO
-    """Where it is run: local, slurm, psij:pbs and the like; auto: by Slurm if the script has #SBATCH lines, or the
-    component has options for sbatch, and sbatch is there; else on this machine."""
+    """Where to run: local, slurm, psij:pbs and so on; auto: Slurm if sbatch is installed and the script has #SBATCH
+    lines or the component has options for sbatch, else this machine."""
     allocation: AllocationSettings | None = None
-    """What every job asks for with runner: psij:EXECUTOR."""
+    """What every job requests with runner: psij:EXECUTOR."""
     default_first: StrictBool = True
-    """The default is always measured first; this is here for SHAMan's files."""
-    budget: StrictInt = 60
-    """How many runs in all."""
-    workers: StrictInt = 1
-    """How many runs at a time."""
-    seed: StrictInt = 0
-    """The same seed makes the same suggestions."""
-    optimizer: Text = "auto"
-    """How to search."""
-    options: dict[str, Setting] = Field(default_factory=dict)
-    """Options of the optimizer."""
-    measure: Texts = Field(default_factory=list)
-    """What is measured, as in `luthier tune -m`; what the component says, else the elapsed time."""
-    resample: Text = "auto"
-    """How often a configuration runs."""
-    estimator: Text = "auto"
-    """What stands for several runs."""
-    prune: Limit | None = None
-    """Which runs are stopped early."""
-    stop: Texts = Field(default_factory=list)
-    """When the search ends early."""
-    timeout: Duration | None = None
-    """Kill a run after this long."""
-    time_limit: Duration | None = None
-    """End the search after this long."""
-    verify: StrictInt | None = None
-    """Most pairs of runs for the final comparison."""
-    sentinels: StrictInt = 0
-    """Run the default again after so many runs, and take what these show of the machine out of the values."""
-    first: list[dict[str, Setting]] = Field(default_factory=list)
-    """Configurations to try right after the default; a parameter that is left out has its default."""
+    """For SHAMan's files; the default is always measured first."""
+
+    def given(self) -> dict[str, Any]:
+        """The settings of an experiment that the file sets, by their names in `Settings`."""
+        names = self.model_fields_set
+        return {setting.field: getattr(self, setting.name) for setting in all_settings() if setting.name in names}
+
+
+def _field(setting: Setting) -> tuple[object, object]:
+    """A setting as a field of a pydantic model."""
+    schema = {**setting.kind.schema, "description": setting.help}
+    usual = setting.kind.words(setting.default) if isinstance(setting.default, tuple) else setting.default
+    return Annotated[Any, BeforeValidator(_read(setting.kind)), WithJsonSchema(schema)], Field(default=usual)
+
+
+if TYPE_CHECKING:
+    Settings: TypeAlias = FileSettings
+else:  # with a field for each setting of an experiment
+    fields = {setting.name: _field(setting) for setting in all_settings()}
+    Settings = create_model("Settings", __base__=FileSettings, **fields)
 
 
 class ExperimentFile(Section):
@@ -161,13 +138,13 @@ class ExperimentFile(Section):
     """The component itself, by name, or the file that describes it; without it, a registered one is meant."""
     components: dict[str, dict[str, Values]]
     """The values to try: by component, by parameter; `{}` for those that the component itself declares."""
-    api: dict[str, Setting] | None = None
-    """Passed over: luthier needs no server to run an experiment."""
-    bbo: dict[str, Setting] | None = None
+    api: dict[str, Scalar] | None = None
+    """Ignored: luthier needs no server to run an experiment."""
+    bbo: dict[str, Scalar] | None = None
     """SHAMan's search; in luthier's own files, experiment.optimizer and its neighbours."""
-    noise_reduction: dict[str, Setting] | None = None
+    noise_reduction: dict[str, Scalar] | None = None
     """SHAMan's resampling; in luthier's own files, experiment.resample and estimator."""
-    pruning: dict[str, Setting] | None = None
+    pruning: dict[str, Scalar] | None = None
     """SHAMan's pruning; in luthier's own files, experiment.prune."""
 
 
@@ -188,51 +165,28 @@ def declared(document: Document, folder: Path | None, cwd: Path, registered: Cal
     """
     translation, document = _in_own_words(document)
     file = validated(ExperimentFile, document, document.values)
-    settings = file.experiment
+    settings: FileSettings = file.experiment
     name = _component_name(document, file)
     component = _component(document, file, name, folder, registered)
     space = _space(document, name, component, file.components[name])
     job = _job(document, settings, name, component, folder)
     notes = list(translation.notes)
     if not settings.default_first:
-        notes.append("default_first: false is passed over: the default is always measured, to compare with")
-    measures = _measures(document, name, component, settings)
+        notes.append("default_first: false is ignored: the default is always measured, to compare with")
+    given = settings.given()
+    if "objectives" not in given:
+        given["objectives"] = _measures(document, name, component)
     try:
-        experiment = _experiment(settings, space, job, measures, cwd)
+        experiment = Experiment(space=space, command=job, cwd=str(cwd), **given)
     except LuthierError as error:
         raise _placed(document, translation, str(error)) from None
     return Declared(settings.name or name, experiment, tuple(notes))
 
 
-def _experiment(settings: Settings, space: Space, job: JobScript, measures: list[str], cwd: Path) -> Experiment:
-    first, *further = map(Objective.parse, measures)
-    return Experiment(
-        space=space,
-        command=job,
-        cwd=str(cwd),
-        measure=first.measure,
-        goal=first.goal,
-        further=tuple(further),
-        optimizer=settings.optimizer,
-        options=settings.options,
-        seed=settings.seed,
-        budget=settings.budget,
-        time_limit_s=settings.time_limit,
-        timeout_s=settings.timeout,
-        workers=settings.workers,
-        resample=settings.resample,
-        estimator=settings.estimator,
-        prune=settings.prune,
-        stop=tuple(settings.stop),
-        verify_pairs=settings.verify,
-        sentinels=settings.sentinels,
-        first=tuple(map(Config, settings.first)),
-    )
-
-
 def _in_own_words(document: Document) -> tuple[Translation, Document]:
     """The document with what SHAMan's sections say in the section `experiment`."""
     translation = translated(document)
+    document = _with_new_names(document, translation)
     own = document.values.get("experiment", {})
     for name, value in translation.settings.items():
         if isinstance(own, dict) and name in own:
@@ -240,6 +194,18 @@ def _in_own_words(document: Document) -> tuple[Translation, Document]:
         origin = document.origins.get(translation.places[name], document.source)
         document = document.with_value(("experiment", name), value, origin)
     return translation, document
+
+
+def _with_new_names(document: Document, translation: Translation) -> Document:
+    """The document with settings that have a former name under their name of today."""
+    own = document.values.get("experiment")
+    for setting in all_settings():
+        if isinstance(own, dict) and setting.former in own and setting.name not in own:
+            place: Place = ("experiment", setting.former)
+            translation.set(setting.name, own[setting.former], place)
+            translation.notes.append(f"experiment.{setting.former} is called {setting.name} now")
+            document = document.without(place)
+    return document
 
 
 def _component_name(document: Document, file: ExperimentFile) -> str:
@@ -302,7 +268,9 @@ def _space(document: Document, name: str, component: Component, grids: Mapping[s
         raise document.error(("components", name), str(error)) from None
 
 
-def _job(document: Document, settings: Settings, called: str, component: Component, folder: Path | None) -> JobScript:
+def _job(
+    document: Document, settings: FileSettings, called: str, component: Component, folder: Path | None
+) -> JobScript:
     if settings.application and settings.script:
         raise document.error(("experiment", "script"), "there is an application as well; give one of them")
     text, name = settings.script, "script"
@@ -313,15 +281,14 @@ def _job(document: Document, settings: Settings, called: str, component: Compone
     if where == AUTO:
         where = automatic(text, has_options=bool(component.options or component.submitted))
     shared = [file.path for file in component.files if "$" not in file.path]
-    if shared and settings.workers > 1:
-        raise document.error(
-            ("experiment", "workers"), f"{settings.workers} runs at a time would all write {shared[0]}; say 1"
-        )
+    slots = settings.given().get("slots", 1)
+    if shared and slots > 1:
+        raise document.error(("experiment", "slots"), f"{slots} runs at a time would all write {shared[0]}; use 1")
     return JobScript(component, text, name, where, _allocation(document, settings, where), called)
 
 
-def _allocation(document: Document, settings: Settings, where: Where) -> Allocation | None:
-    """What each job asks of the batch system, if the runner can pass it on."""
+def _allocation(document: Document, settings: FileSettings, where: Where) -> Allocation | None:
+    """What each job requests from the batch system, if the runner can pass it on."""
     place, asked = ("experiment", "allocation"), settings.allocation or AllocationSettings()
     if not runner_kind(where).takes_allocation:
         if settings.allocation is not None:
@@ -329,15 +296,16 @@ def _allocation(document: Document, settings: Settings, where: Where) -> Allocat
         return None
     try:
         found = Allocation(asked.queue, asked.account, asked.nodes, asked.processes_per_node, asked.walltime)
-        found.limit_s(settings.timeout)
+        found.limit_s(settings.given().get("timeout_s"))
     except InvalidInputError as error:
         raise document.error(place, str(error)) from None
     return found
 
 
-def _measures(document: Document, name: str, component: Component, settings: Settings) -> list[str]:
-    if settings.measure or component.measure:
-        return list(settings.measure or component.measure)
+def _measures(document: Document, name: str, component: Component) -> list[str]:
+    """What is measured where the experiment itself does not say it."""
+    if component.measure:
+        return list(component.measure)
     if not component.custom_target:
         return ["wall"]
     function = component.custom_target.rpartition(".")[2]
@@ -353,7 +321,6 @@ def _measures(document: Document, name: str, component: Component, settings: Set
 def _placed(document: Document, translation: Translation, problem: str) -> InvalidInputError:
     """The problem at the setting that it names first, if it names one."""
     name, _, rest = problem.partition(": ")
-    name = _OTHER_NAMES.get(name, name)
     place: Place = translation.places.get(name, ("experiment", name))
     if place in document.origins:
         return document.error(place, rest)

@@ -1,20 +1,15 @@
-"""The short notation of the command line: `NAME=SPEC[@DEFAULT]` and durations such as `90s` or `2h`."""
+"""The short notation of parameters on the command line: `NAME=SPEC[@DEFAULT]`."""
 
 import re
 from typing import Literal
 
-from luthier.errors import InvalidInputError, SpaceError
+from luthier.errors import SpaceError
 from luthier.space import Choice, Integer, Parameter, Real, parse_quantity
-from luthier.texts import check_length, shown, visible
-from luthier.trial import Value
+from luthier.texts import shown, visible
 
 HOW = "write NAME=a,b,c or NAME=low..high[:step|:xFACTOR], then @DEFAULT if it is not the first"
 
-_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|min|h|d)?")
-_LONGEST_DURATION = 40
-_LONGEST_VALUE = 10_000
 _LONGEST_TOLD = 200
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def parse_parameter(text: str) -> Parameter:
@@ -39,26 +34,6 @@ def parse_parameter(text: str) -> Parameter:
 def names_default(text: str) -> bool:
     """Whether the text of a parameter says which value is its default."""
     return _split_default(text)[1] is not None
-
-
-def parse_value(text: str) -> Value:
-    """A number or truth value if the text is one, else the text."""
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(check_length(text, "value", _LONGEST_VALUE))
-        except ValueError:
-            continue
-    return text
-
-
-def parse_duration(text: str) -> float:
-    """Read a duration in seconds: `90`, `90s`, `1.5m`, `2h`, `1d`, `200ms`."""
-    match = _DURATION.fullmatch(text.strip()) if len(text) <= _LONGEST_DURATION else None
-    if match is None or float(match[1]) <= 0:
-        raise InvalidInputError(f"{shown(text)} is no duration; write for example 90s, 1.5m or 2h")
-    return float(match[1]) * _SECONDS[match[2] or "s"]
 
 
 def _split_default(text: str) -> tuple[str, str | None]:

@@ -12,7 +12,7 @@ from luthier.policies.base import Prune, Resample, Stop
 from luthier.policies.prune import BeyondSeconds, Never, beyond_quantile
 from luthier.policies.resample import Sedr, Static
 from luthier.space import Space
-from luthier.spec.notation import parse_duration
+from luthier.spec.durations import parse_duration
 from luthier.texts import NUMBER, check_length, shown
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
@@ -105,7 +105,7 @@ def stop_from(texts: Sequence[str], space: Space, *, maximize: bool) -> Stop:
     return stop.any_of(*(_all_from(text, space, maximize) for text in texts))
 
 
-def goes_by_time(text: str) -> bool:
+def compares_times(text: str) -> bool:
     """Whether a criterion takes the measured values for times."""
     return re.search(r"\bgain\b", text, re.IGNORECASE) is not None
 

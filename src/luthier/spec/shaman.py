@@ -176,7 +176,7 @@ def _option(result: Translation, options: dict[str, Plain], search: str, name: s
     if option in _OPTIONS_OF.get(search, ()):
         options[option] = value
     else:
-        result.notes.append(f"bbo.{name} is passed over: the search {search!r} has no such option")
+        result.notes.append(f"bbo.{name} is ignored: the search {search!r} has no such option")
 
 
 def _other(
@@ -194,7 +194,7 @@ def _other(
         result.set("budget", value, place)
     elif name in _ONLY_WAY:
         if name not in ("mutation_method", "neighbor_function"):
-            result.notes.append(f"bbo.{name} is passed over: {_ONLY_WAY[name]}")
+            result.notes.append(f"bbo.{name} is ignored: {_ONLY_WAY[name]}")
     elif name not in ("heuristic", "regression_model", *_STOPS):
         known = [*_NAMES, *_NUMBERS, *_ONLY_WAY, *_STOPS, "heuristic", "regression_model", "initial_sample_size"]
         near = closest(name, known)
@@ -210,7 +210,7 @@ def _first_draws(result: Translation, options: dict[str, Plain], search: str, va
         options["population"] = value
     else:
         why = f"the genetic search begins with a population of {_SMALLEST_POPULATION}"
-        result.notes.append(f"bbo.initial_sample_size: {value} is passed over: {why}")
+        result.notes.append(f"bbo.initial_sample_size: {value} is ignored: {why}")
 
 
 _STOPS = (

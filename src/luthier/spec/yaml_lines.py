@@ -61,6 +61,16 @@ class Document:
         origins = {old: text for old, text in self.origins.items() if old[: len(place)] != place}
         return Document(self.source, values, {**origins, place: origin})
 
+    def without(self, place: Place) -> "Document":
+        """A copy without one value; its origin stays known, for errors about what it was turned into."""
+        values = dict(self.values)
+        here = values
+        for step in place[:-1]:
+            inner = here[str(step)]
+            here[str(step)] = here = dict(inner) if isinstance(inner, dict) else {}
+        here.pop(str(place[-1]), None)
+        return Document(self.source, values, self.origins)
+
 
 def read_document(path: Path) -> Document:
     """Read a YAML file."""

@@ -1,4 +1,4 @@
-"""What forms offer: taken from where luthier itself looks things up."""
+"""The values that forms offer, taken from the registries."""
 
 import inspect
 from functools import cache
@@ -11,9 +11,12 @@ from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
 from luthier.policies import PRUNES, RESAMPLES, STOPS
 from luthier.runners.registry import AUTO as AUTO_RUNNER
 from luthier.runners.registry import RUNNERS
-from luthier.server.api.models import ERRORS, Told
+from luthier.server.api.models import ERRORS, ResponseModel
 from luthier.server.context import Viewer
+from luthier.spec import setting_kinds
 from luthier.spec.experiment_file import Settings
+from luthier.spec.setting_kinds import Configs, RuleOrSeconds, Seconds, Text, Whole
+from luthier.spec.settings import Setting, all_settings
 from luthier.statistics.estimate import AUTO, ESTIMATORS
 
 router = APIRouter(tags=["drafts"], responses=ERRORS)
@@ -44,14 +47,28 @@ _STOPS = {
 }
 
 
-class Notation(Told):
+class Notation(ResponseModel):
     """Something that can be written in a setting."""
 
     notation: str
     description: str
 
 
-class OptimizerTold(Told):
+class SettingResponse(ResponseModel):
+    """A setting of an experiment, for a field of a form."""
+
+    name: str
+    label: str
+    help: str
+    kind: str
+    """int, number, text or list."""
+    default: str
+    suggestions: list[str]
+    common: bool
+    """Whether the form shows it at once, not only among the details."""
+
+
+class OptimizerResponse(ResponseModel):
     """A way to search."""
 
     name: str
@@ -60,8 +77,8 @@ class OptimizerTold(Told):
     """Its options with their defaults."""
 
 
-class Options(Told):
-    """What forms offer."""
+class Options(ResponseModel):
+    """The values that forms offer."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -74,40 +91,78 @@ class Options(Told):
                     "prune": [],
                     "stop": [],
                     "runners": ["auto", "local"],
+                    "settings": [
+                        {
+                            "name": "budget",
+                            "label": "Budget",
+                            "help": "Number of runs in total.",
+                            "kind": "int",
+                            "default": "60",
+                            "suggestions": [],
+                            "common": True,
+                        }
+                    ],
                     "defaults": {"budget": 60},
                 }
             ]
         }
     )
 
-    optimizers: list[OptimizerTold]
+    optimizers: list[OptimizerResponse]
     measures: list[Notation]
     estimators: list[str]
     resample: list[Notation]
     prune: list[Notation]
     stop: list[Notation]
     runners: list[str]
+    settings: list[SettingResponse]
     defaults: dict[str, JsonValue]
 
 
-@router.get("/options", summary="What settings may be")
+@router.get("/options", summary="Values that settings accept")
 def get_options(_: Viewer) -> Options:
-    """Optimizers, measures, rules, and what holds where nothing is said."""
+    """Optimizers, measures, rules, settings and their defaults."""
     return _options()
 
 
 @cache
 def _options() -> Options:
     measures = {name: "" for name in MEASURES.names() if name != "returned"}
+    resamples = _notations({**dict.fromkeys(RESAMPLES.names(), ""), **_RESAMPLES})
+    prunes = _notations({**dict.fromkeys(PRUNES.names(), ""), **_PRUNES})
+    offered = {"estimator": [AUTO, *ESTIMATORS]} | {
+        name: [one.notation for one in notations] for name, notations in (("resample", resamples), ("prune", prunes))
+    }
     return Options(
         optimizers=[_optimizer(name) for name in optimizer_names()],
         measures=_notations({**measures, **{text: "" for word, text in _PATTERNS.items() if word in PATTERNS}}),
         estimators=[AUTO, *ESTIMATORS],
-        resample=_notations({**dict.fromkeys(RESAMPLES.names(), ""), **_RESAMPLES}),
-        prune=_notations({**dict.fromkeys(PRUNES.names(), ""), **_PRUNES}),
+        resample=resamples,
+        prune=prunes,
         stop=_notations({**_STOPS, **dict.fromkeys(STOPS.names(), "")}),
         runners=[AUTO_RUNNER, *RUNNERS.names()],
+        settings=[
+            _setting(setting, offered.get(setting.name, [])) for setting in all_settings() if _has_field(setting)
+        ],
         defaults=Settings().model_dump(mode="json"),
+    )
+
+
+def _has_field(setting: Setting) -> bool:
+    """Whether a field of its own can hold the setting; the optimizer and its options have a part of the form."""
+    return setting.name != "optimizer" and not isinstance(setting.kind, setting_kinds.Options | Configs)
+
+
+def _setting(setting: Setting, suggestions: list[str]) -> SettingResponse:
+    kinds = {Whole: "int", Seconds: "number", RuleOrSeconds: "number", Text: "text"}
+    return SettingResponse(
+        name=setting.name,
+        label=setting.label,
+        help=setting.help,
+        kind=kinds.get(type(setting.kind), "list"),
+        default=setting.unset or ", ".join(setting.kind.words(setting.default)),
+        suggestions=suggestions,
+        common=setting.is_common,
     )
 
 
@@ -115,7 +170,7 @@ def _notations(described: dict[str, str]) -> list[Notation]:
     return [Notation(notation=text, description=meaning) for text, meaning in described.items()]
 
 
-def _optimizer(name: str) -> OptimizerTold:
+def _optimizer(name: str) -> OptimizerResponse:
     factory = OPTIMIZERS.get(name)
     options = {
         option: None if parameter.default is inspect.Parameter.empty else parameter.default
@@ -123,4 +178,4 @@ def _optimizer(name: str) -> OptimizerTold:
         if option not in _NOT_OPTIONS
     }
     summary = (inspect.getdoc(factory) or "").partition("\n")[0]
-    return OptimizerTold(name=name, description=summary, options=options)
+    return OptimizerResponse(name=name, description=summary, options=options)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from luthier.errors import InvalidInputError
-from luthier.spec import Experiment
+from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.trial import Config
 

@@ -23,7 +23,6 @@ export class ExperimentForm {
   }
 
   build(options) {
-    const notations = (list) => list.map((one) => one.notation);
     this.chooser = h("select", { id: "component", dataset: { place: "components" } });
     this.about = h("p", { class: "hint" });
     this.inlineName = h("input", { placeholder: "dd", spellcheck: "false" });
@@ -107,13 +106,7 @@ export class ExperimentForm {
         h(
           "div",
           { class: "fields" },
-          field("Budget", input("experiment.budget", "int", { placeholder: "60" }), {
-            hint: "Runs in all, the default's and the verification's included.",
-          }),
-          field("Workers", input("experiment.workers", "int", { placeholder: "1" }), { hint: "Runs at a time." }),
-          field("Measure", input("experiment.measure", "list", { placeholder: "wall" }), {
-            hint: `One a line, such as wall, memory or max:regex:rate=(\\S+).`,
-          }),
+          options.settings.filter((one) => one.common).map(settingField),
           field("Runner", input("experiment.runner", "text", { placeholder: "auto", suggestions: options.runners }), {
             hint: "Slurm if the script has #SBATCH lines, else this machine.",
           }),
@@ -127,29 +120,7 @@ export class ExperimentForm {
             { class: "fields" },
             h("div", { class: "wide" }, field("Optimizer", this.optimizer), this.optimizerAbout),
             this.optimizerOptions,
-            field("Seed", input("experiment.seed", "int", { placeholder: "0" })),
-            field(
-              "Runs of a configuration",
-              input("experiment.resample", "text", { placeholder: "auto", suggestions: notations(options.resample) }),
-            ),
-            field(
-              "Estimator",
-              input("experiment.estimator", "text", { placeholder: "auto", suggestions: options.estimators }),
-            ),
-            field(
-              "Pruning",
-              input("experiment.prune", "text", { placeholder: "none", suggestions: notations(options.prune) }),
-              { hint: "Stops runs that take longer." },
-            ),
-            field("Stopping", input("experiment.stop", "list", { placeholder: "no improvement over 15" }), {
-              hint: `One rule a line, such as: ${notations(options.stop).slice(0, 3).join("; ")}.`,
-            }),
-            field("Timeout of a run", input("experiment.timeout", "number", { placeholder: "none, or 90s" })),
-            field("Time limit", input("experiment.time_limit", "number", { placeholder: "none, or 2h" })),
-            field("Pairs of the verification", input("experiment.verify", "int", { placeholder: "as needed" })),
-            field("Default again after", input("experiment.sentinels", "int", { placeholder: "never" }), {
-              hint: "So many runs; shows what the machine does.",
-            }),
+            options.settings.filter((one) => !one.common).map(settingField),
           ),
         ),
       ),
@@ -333,7 +304,7 @@ export class ExperimentForm {
 
   /** Show a problem beside the field of its place. */
   showProblem(place, text) {
-    this.inline.standAt(`definitions.${this.name}`);
+    this.inline.setDocumentPath(`definitions.${this.name}`);
     for (const row of this.rows) row.element.dataset.place = `components.${this.name}.${row.name}`;
     showProblem(this.element, place, text);
   }
@@ -341,6 +312,11 @@ export class ExperimentForm {
   plainGrids() {
     return Object.fromEntries(Object.entries(this.readGrid()).map(([name, grid]) => [name, grid.values ?? grid]));
   }
+}
+
+/** The field of a setting, as the server describes it. */
+function settingField({ name, label, help, kind, default: usual, suggestions }) {
+  return field(label, input(`experiment.${name}`, kind, { placeholder: usual, suggestions }), { hint: help });
 }
 
 function declares(parameter) {

@@ -2,12 +2,11 @@
 
 import { get } from "./api.js";
 import { card, codeBlock, fill, h } from "./dom.js";
-import { count, duration, value } from "./format.js";
-import { attempt } from "./say.js";
+import { count, value } from "./format.js";
+import { attempt } from "./messages.js";
 
 /** Everything that was decided before the first run. */
 export function showSetup(panel, path, detail) {
-  const { settings } = detail;
   const script = h("div", {}, "Loading…");
   const source = h("div", {}, "Loading…");
   fill(
@@ -15,52 +14,7 @@ export function showSetup(panel, path, detail) {
     h(
       "div",
       { class: "cards two" },
-      card(
-        "What is measured",
-        "",
-        pairs(
-          settings.objectives.map((one) => [
-            one.measure,
-            one.goal === "maximize" ? "higher is better" : "lower is better",
-          ]),
-        ),
-      ),
-      card(
-        "Search",
-        "",
-        pairs([
-          ["Optimizer", settings.optimizer],
-          ...Object.entries(settings.options),
-          ["Budget", `${count(detail.budget)} runs`],
-          ["Workers", settings.workers],
-          ["Seed", settings.seed],
-          ["Verification", `${settings.verify} pairs at most`],
-        ]),
-      ),
-      card(
-        "Noise",
-        "",
-        pairs([
-          ["Runs of a configuration", settings.resample],
-          [
-            "Estimator",
-            settings.estimator === detail.result.estimator
-              ? settings.estimator
-              : `${settings.estimator} (${detail.result.estimator})`,
-          ],
-          ["Default again after", settings.sentinels ? `${settings.sentinels} runs` : "never"],
-        ]),
-      ),
-      card(
-        "Pruning and stopping",
-        "",
-        pairs([
-          ["Pruning", settings.prune ?? "none"],
-          ["Stopping", settings.stop.join(", ") || "when the budget is used up"],
-          ["Time limit", settings.time_limit_s === null ? "none" : duration(settings.time_limit_s)],
-          ["Timeout of a run", settings.timeout_s === null ? "none" : duration(settings.timeout_s)],
-        ]),
-      ),
+      detail.settings_texts.map(([topic, rows]) => card(topic, "", pairs(rows))),
     ),
     card("Space", detail.size === null ? "Continuous." : `${count(detail.size)} configurations.`, space(detail)),
     card("Script", "What runs for the configuration to use.", script),

@@ -1,0 +1,51 @@
+"""What an experiment makes small or large."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from luthier.errors import InvalidInputError
+from luthier.texts import shown
+
+Goal: TypeAlias = Literal["minimize", "maximize"]
+
+GOALS: Mapping[str, Goal] = {"min": "minimize", "max": "maximize"}
+"""The prefix of a measure that sets its goal, as in `max:json:iops`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A measure and whether to make it small or large."""
+
+    measure: str
+    goal: Goal = "minimize"
+
+    def __post_init__(self) -> None:
+        if self.goal not in GOALS.values():
+            raise InvalidInputError(f"goal: {shown(self.goal)} is neither 'minimize' nor 'maximize'")
+
+    @property
+    def maximizes(self) -> bool:
+        """Whether higher is better."""
+        return self.goal == "maximize"
+
+    @property
+    def sign(self) -> float:
+        """The factor that makes lower values better."""
+        return -1.0 if self.maximizes else 1.0
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is the elapsed time of a run, to be made short."""
+        return self == Objective("wall")
+
+    @property
+    def text(self) -> str:
+        """The notation that `parse` reads."""
+        return f"max:{self.measure}" if self.maximizes else self.measure
+
+    @staticmethod
+    def parse(text: str) -> "Objective":
+        """Read `wall` or `max:json:iops`."""
+        prefix, _, rest = text.partition(":")
+        return Objective(rest, GOALS[prefix]) if prefix in GOALS else Objective(text)

@@ -1,0 +1,256 @@
+"""The settings of an experiment, each declared once.
+
+The command line, experiment files, REST, the form on the web page and the report are made from these declarations. To
+add a setting, declare it in `Settings`, add its type to `GivenSettings`, and use it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from typing import Annotated, Literal, TypeAlias, TypedDict, get_type_hints
+
+from luthier.spec.objectives import Objective
+from luthier.spec.setting_kinds import (
+    Configs,
+    Kind,
+    Numbers,
+    Objectives,
+    Options,
+    RuleOrSeconds,
+    Seconds,
+    Text,
+    Texts,
+    Whole,
+)
+from luthier.trial import Config, Value
+
+Topic: TypeAlias = Literal["Objective", "Search", "Noise", "Limits"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a setting is called, explained and shown.
+
+    `field` is its attribute in `Settings`, `name` its name in files; the command line has `--NAME` and the `flags`.
+    `unset` is shown where it has its default. A file or a command line may still use the `former` name.
+    """
+
+    kind: Kind
+    help: str
+    label: str
+    topic: Topic
+    name: str = ""
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    unset: str = ""
+    former: str = ""
+    is_common: bool = False
+    field: str = ""
+    default: object = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How an experiment searches, measures and ends."""
+
+    objectives: Annotated[
+        tuple[Objective, ...],
+        Setting(
+            Objectives(),
+            "What to measure: wall (default), user, system, cpu, memory (peak of the largest process), regex:PATTERN, "
+            "json:PATH, or the name of a plug-in; prefix with max: to maximize. Two or three give a Pareto front.",
+            "Measure",
+            "Objective",
+            name="measure",
+            flags=("-m", "--measure"),
+            metavar="[max:]MEASURE",
+            is_common=True,
+        ),
+    ] = (Objective("wall"),)
+    budget: Annotated[
+        int,
+        Setting(
+            Whole(1),
+            "Number of runs in total, including the default and the verification.",
+            "Budget",
+            "Search",
+            flags=("-n", "--budget"),
+            is_common=True,
+        ),
+    ] = 60
+    slots: Annotated[
+        int,
+        Setting(
+            Whole(1),
+            "Number of runs at a time.",
+            "Slots",
+            "Search",
+            flags=("-j", "--slots"),
+            former="workers",
+            is_common=True,
+        ),
+    ] = 1
+    optimizer: Annotated[
+        str,
+        Setting(Text(), "The search algorithm.", "Optimizer", "Search", flags=("-o", "--optimizer")),
+    ] = "auto"
+    options: Annotated[
+        Mapping[str, Value],
+        Setting(
+            Options(),
+            "Options of the optimizer, e.g. kernel=rbf.",
+            "Optimizer options",
+            "Search",
+            flags=("--set",),
+            metavar="NAME=VALUE",
+            unset="defaults",
+        ),
+    ] = field(default_factory=dict)
+    seed: Annotated[
+        int,
+        Setting(Whole(0), "Seed of the random numbers; the same seed gives the same suggestions.", "Seed", "Search"),
+    ] = 0
+    first: Annotated[
+        tuple[Config, ...],
+        Setting(
+            Configs(),
+            "A configuration to try right after the default; parameters that it leaves out have their default.",
+            "Tried first",
+            "Search",
+            unset="none",
+            metavar="NAME=VALUE,...",
+        ),
+    ] = ()
+    after: Annotated[
+        tuple[int, ...],
+        Setting(
+            Numbers(),
+            "Number of an earlier experiment whose three best configurations are tried right after the default.",
+            "After experiment",
+            "Search",
+            unset="none",
+            metavar="NUMBER",
+        ),
+    ] = ()
+    verify_pairs: Annotated[
+        int | None,
+        Setting(
+            Whole(0, optional=True),
+            "Largest number of pairs of runs for the final comparison; 0 disables it.",
+            "Verification pairs",
+            "Noise",
+            name="verify",
+            unset="chosen by the budget",
+        ),
+    ] = None
+    resample: Annotated[
+        str,
+        Setting(
+            Text(),
+            "How often a configuration runs: auto (the best one again while it may lead by chance), once, static:RUNS, "
+            "sedr:PERCENT% (until the interval of its mean is that narrow) or evadyr; with constants as in "
+            "evadyr:least=3,most=20%.",
+            "Repeated runs",
+            "Noise",
+            metavar="RULE",
+        ),
+    ] = "auto"
+    estimator: Annotated[
+        str,
+        Setting(
+            Text(),
+            "Estimator for repeated runs: auto (chosen by the noise), mean, median, minimum, trimmed or "
+            "hodges-lehmann.",
+            "Estimator",
+            "Noise",
+        ),
+    ] = "auto"
+    sentinels: Annotated[
+        int,
+        Setting(
+            Whole(0),
+            "Run the default again after every so many runs, and correct all values for a machine that became slower "
+            "or faster meanwhile. 0 disables it.",
+            "Sentinel runs",
+            "Noise",
+            metavar="RUNS",
+            unset="never",
+        ),
+    ] = 0
+    prune: Annotated[
+        str | float | None,
+        Setting(
+            RuleOrSeconds(),
+            "Stop the first run of a configuration when it takes longer than the default, than the median, the mean or "
+            "a quantile of earlier runs, or than a duration; chance: when it can hardly be as good as the best.",
+            "Pruning",
+            "Limits",
+            unset="none",
+            metavar="default|median|mean|q75|chance|TIME",
+        ),
+    ] = None
+    stop: Annotated[
+        tuple[str, ...],
+        Setting(
+            Texts(),
+            "End the search early, e.g. 'improvement < 5% over 15', 'no improvement over 20 and after 30 runs', "
+            "'target 3.2', 'target 50% of default', 'gain < cost for 1000 runs'. With several, any of them ends it.",
+            "Stopping",
+            "Limits",
+            metavar="CRITERION",
+            unset="when the budget is used up",
+        ),
+    ] = ()
+    timeout_s: Annotated[
+        float | None,
+        Setting(
+            Seconds(),
+            "Kill a run after this long, e.g. 90s.",
+            "Timeout of a run",
+            "Limits",
+            metavar="TIME",
+            unset="none",
+        ),
+    ] = None
+    time_limit_s: Annotated[
+        float | None,
+        Setting(
+            Seconds(), "End the search after this long, e.g. 2h.", "Time limit", "Limits", metavar="TIME", unset="none"
+        ),
+    ] = None
+
+
+class GivenSettings(TypedDict, total=False):
+    """The settings that a call from Python may give; a test keeps them the same as those of `Settings`."""
+
+    budget: int
+    slots: int
+    optimizer: str
+    options: Mapping[str, Value]
+    seed: int
+    first: Sequence[Mapping[str, Value]]
+    after: Sequence[int]
+    verify_pairs: int | None
+    resample: str
+    estimator: str
+    sentinels: int
+    prune: str | float | None
+    stop: Sequence[str]
+    timeout_s: float | None
+    time_limit_s: float | None
+
+
+@cache
+def all_settings() -> tuple[Setting, ...]:
+    """Every setting, in the order of its declaration."""
+    return tuple(_declared())
+
+
+def _declared() -> Iterator[Setting]:
+    hints = get_type_hints(Settings, include_extras=True)
+    usual = Settings()
+    for each in fields(Settings):
+        setting: Setting = hints[each.name].__metadata__[0]
+        name = setting.name or each.name.removesuffix("_s")
+        flags = setting.flags or (f"--{name.replace('_', '-')}",)
+        yield replace(setting, field=each.name, name=name, flags=flags, default=getattr(usual, each.name))
