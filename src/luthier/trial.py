@@ -1,12 +1,15 @@
 """The frozen values that travel between layers: configuration, job, execution, outcome, run, trial, estimate."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 Value: TypeAlias = bool | int | float | str
 """What one parameter can be set to."""
+
+Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
+"""A value that JSON can represent."""
 
 Purpose: TypeAlias = Literal["default", "search", "verify"]
 """Why a run was made."""
@@ -86,6 +89,16 @@ class Lost:
 
 Problem: TypeAlias = Failed | TimedOut | Pruned | Lost
 Outcome: TypeAlias = Completed | Problem
+
+OUTCOME_NAMES: Mapping[type[Outcome], str] = MappingProxyType(
+    {Completed: "completed", Failed: "failed", TimedOut: "timed out", Pruned: "pruned", Lost: "lost"}
+)
+"""The name of each outcome, for people, programs and stores."""
+
+
+def outcome_name(outcome: Outcome | None) -> str:
+    """The name of an outcome; `running` for a run that has not ended."""
+    return "running" if outcome is None else OUTCOME_NAMES[type(outcome)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,7 +216,7 @@ def test_outcomes_are_kept_as_what_they_are(shell: Shell) -> None:
     assert by_how["ok"]["outcome"] == "completed"
     assert by_how["bad"]["reason"] == "exit code 3: why"
     assert by_how["bad"]["value"] is None
-    assert by_how["hang"]["outcome"] == "timedout"
+    assert by_how["hang"]["outcome"] == "timed out"
     assert by_how["hang"]["at_least"] >= 0.3
 
 

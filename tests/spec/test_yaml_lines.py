@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.spec.yaml_lines import Plain, parse_document, parse_plain, read_document
+from luthier.spec.yaml_lines import parse_document, parse_plain, read_document
+from luthier.trial import Json
 
 TEXT = """\
 experiment:
@@ -114,7 +115,7 @@ def test_a_value_is_replaced_and_the_first_document_stays() -> None:
     ("text", "value"),
     [("3", 3), ("0.5", 0.5), ("true", True), ("a b", "a b"), ("[1, x]", [1, "x"]), ("'3'", "3"), ("#x", None)],
 )
-def test_a_short_text_is_a_value(text: str, value: Plain) -> None:
+def test_a_short_text_is_a_value(text: str, value: Json) -> None:
     if value is None:
         with pytest.raises(InvalidInputError):
             parse_plain(text)

@@ -6,9 +6,9 @@ from dataclasses import asdict
 from luthier.analysis.importance import Importance
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line
-from luthier.store.base import Json, Record
+from luthier.store.base import Record
 from luthier.store.ownership import status_text
-from luthier.trial import Completed, Estimate, Outcome, Run, Trial
+from luthier.trial import Completed, Estimate, Json, Outcome, Run, Trial, outcome_name
 
 
 def record_json(record: Record) -> dict[str, Json]:
@@ -90,11 +90,10 @@ def run_json(run: Run) -> dict[str, Json]:
 
 def outcome_fields(outcome: Outcome | None) -> tuple[str, str | None, float | None, float | None]:
     """Kind, reason, value and lower bound of an outcome."""
-    if outcome is None:
-        return "running", None, None, None
-    if isinstance(outcome, Completed):
-        return "completed", None, outcome.value, None
-    return type(outcome).__name__.lower(), outcome.reason, None, getattr(outcome, "at_least", None)
+    name = outcome_name(outcome)
+    if outcome is None or isinstance(outcome, Completed):
+        return name, None, None if outcome is None else outcome.value, None
+    return name, outcome.reason, None, getattr(outcome, "at_least", None)
 
 
 def _estimate_json(estimate: Estimate | None) -> Json:

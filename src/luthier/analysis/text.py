@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from luthier.space import Space
 from luthier.spec.experiment import Experiment
-from luthier.trial import Completed, Config, Estimate, Lost, Outcome, Pruned, TimedOut, Trial
+from luthier.trial import Completed, Config, Estimate, Outcome, Trial, outcome_name
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SECONDS = ("wall", "user", "system", "cpu")
@@ -60,14 +60,8 @@ def outcome_text(outcome: Outcome | None, *measures: str) -> str:
         case Completed(value, others):
             values = zip((value, *others), measures, strict=False)
             return ", ".join(value_text(number, measure) for number, measure in values)
-        case TimedOut(reason):
-            return f"timed out: {reason}"
-        case Pruned(reason):
-            return f"pruned: {reason}"
-        case Lost(reason):
-            return f"lost: {reason}"
         case _:
-            return f"failed: {outcome.reason}"
+            return f"{outcome_name(outcome)}: {outcome.reason}"
 
 
 def config_text(config: Config, space: Space) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from luthier.analysis.recommendation import is_reliable
 from luthier.analysis.result import Result
+from luthier.analysis.trials import best_first
 from luthier.errors import SpaceError
 from luthier.space import Choice, Parameter, Space, parse_quantity
 from luthier.trial import Config, Trial, Value
@@ -23,9 +24,8 @@ def best_configs(result: Result, count: int = HANDED_ON) -> list[Config]:
         front = result.front
         ranked: Sequence[Trial] = [front[0], front[-1], front[len(front) // 2]] if front else []
     else:
-        sign = result.experiment.objective.sign
-        known = [(sign * trial.estimate.value, trial) for trial in result.trials if trial.estimate is not None]
-        ranked = [trial for _, trial in sorted(known, key=lambda pair: pair[0]) if is_reliable(trial)]
+        known = [trial for _, trial in best_first(result.experiment, result.trials) if trial.estimate is not None]
+        ranked = [trial for trial in known if is_reliable(trial)]
     if result.winner is not None and (result.improved or result.experiment.has_front):
         ranked = [result.winner, *ranked]
     return list(dict.fromkeys(trial.config for trial in ranked))[:count]

@@ -53,3 +53,14 @@ def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
     if isinstance(outcome, TimedOut | Pruned) and experiment.objective.maximizes:
         return replace(outcome, at_least=None)
     return outcome
+
+
+def best_first(experiment: Experiment, trials: Sequence[Trial]) -> list[tuple[int, Trial]]:
+    """The trials with their numbers, in the user's own units: best estimate first, without an estimate last."""
+    sign = experiment.objective.sign
+
+    def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:
+        guess = numbered[1].estimate
+        return guess is None, 0.0 if guess is None else sign * guess.value
+
+    return sorted(enumerate(trials), key=rank)

@@ -9,11 +9,12 @@ from luthier.analysis.importance import Importance
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line, noise_text, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
+from luthier.analysis.trials import best_first
 from luthier.cli.terminal import cell
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
-from luthier.trial import Estimate, Trial
+from luthier.trial import Estimate
 
 SHOWN_TRIALS = 10
 BAR_WIDTH = 20
@@ -62,13 +63,7 @@ def _why(result: Result) -> str:
 def trials_view(result: Result, *, everything: bool) -> RenderableType:
     """The trials, best first."""
     experiment = result.experiment
-    sign = experiment.objective.sign
-
-    def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:
-        guess = numbered[1].estimate
-        return guess is None, 0.0 if guess is None else sign * guess.value
-
-    numbered = sorted(enumerate(result.trials), key=rank)
+    numbered = best_first(experiment, result.trials)
     shown = numbered if everything else numbered[:SHOWN_TRIALS]
     table = Table(box=None, pad_edge=False, header_style="dim")
     noisy = ["noise"] if any(_spread_text(trial.estimate) for _, trial in shown) else []

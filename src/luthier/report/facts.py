@@ -10,6 +10,7 @@ from luthier.analysis.apply import applied
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names, outcome_text
+from luthier.analysis.trials import best_first
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
 from luthier.spec.experiment import Experiment
@@ -82,12 +83,7 @@ def _values(trial: Trial, experiment: Experiment) -> list[str]:
 def best_trials(result: Result) -> Table:
     """The trials with the best estimates, the best first."""
     experiment = result.experiment
-    known = [
-        (number, trial, trial.estimate.value)
-        for number, trial in enumerate(result.trials)
-        if trial.estimate is not None
-    ]
-    known.sort(key=lambda entry: entry[2], reverse=experiment.objective.maximizes)
+    known = [numbered for numbered in best_first(experiment, result.trials) if numbered[1].estimate is not None]
     rows = [
         (
             str(number),
@@ -95,7 +91,7 @@ def best_trials(result: Result) -> Table:
             *estimates_text(trial, experiment),
             *(parameter.format(trial.config[parameter.name]) for parameter in experiment.space.parameters),
         )
-        for number, trial, _ in known[:BEST_TRIALS]
+        for number, trial in known[:BEST_TRIALS]
     ]
     return Table(("trial", "runs", *measure_names(experiment), *experiment.space.names), rows)
 

@@ -14,10 +14,10 @@ from luthier.space import parse_quantity
 from luthier.space.arguments import check_name
 from luthier.spec.config_files import FORMATS, Format
 from luthier.spec.template import placeholders
-from luthier.spec.yaml_lines import Document, Place, Plain, read_document
+from luthier.spec.yaml_lines import Document, Place, read_document
 from luthier.texts import check_name as check_printable_name
 from luthier.texts import check_text, closest, shown
-from luthier.trial import Value
+from luthier.trial import Json, Value
 
 Kind: TypeAlias = Literal["int", "float", "str", "bool"]
 
@@ -326,7 +326,7 @@ def text_of(name: str, document: Document, place: Place, folder: Path | None) ->
         raise document.error(place, f"{name!r}: {reason}") from None
 
 
-def validated(model: type[Model], document: Document, values: Plain, place: Place = ()) -> Model:
+def validated(model: type[Model], document: Document, values: Json, place: Place = ()) -> Model:
     """The values at a place of a document as a model, or one line about the first thing that is wrong."""
     try:
         return model.model_validate(values)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import TypeAlias
 
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.policies import Prune, Resample, Stop
@@ -15,9 +14,7 @@ from luthier.spec.settings import Settings, all_settings
 from luthier.spec.template import Template
 from luthier.statistics.estimate import AUTO, ESTIMATORS
 from luthier.texts import shown
-from luthier.trial import Config, Value
-
-Plain: TypeAlias = bool | int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
+from luthier.trial import Config, Json, Value
 
 MOST_OBJECTIVES = 3
 """With more than three, nearly every configuration is on the Pareto front, and the front says nothing."""
@@ -123,7 +120,7 @@ class Experiment(Settings):
             return 0
         return min(max(self.budget // 8, 3), 10)
 
-    def to_json(self) -> dict[str, Plain]:
+    def to_json(self) -> dict[str, Json]:
         """The experiment as plain values."""
         return {
             "space": self.space.to_json(),
@@ -133,7 +130,7 @@ class Experiment(Settings):
         }
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Plain]) -> "Experiment":
+    def from_json(cls, plain: Mapping[str, Json]) -> "Experiment":
         """Rebuild what `to_json` wrote; a key that this version does not know is an error, not a silent loss."""
         known = {each.name for each in fields(cls) if each.init}
         if unknown := sorted(set(plain) - known):
@@ -160,12 +157,12 @@ def _about(name: str) -> Iterator[None]:
         raise InvalidInputError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
 
 
-def settings_json(settings: Settings) -> dict[str, Plain]:
+def settings_json(settings: Settings) -> dict[str, Json]:
     """Every setting as a plain value."""
     return {setting.field: _plain(getattr(settings, setting.field)) for setting in all_settings()}
 
 
-def _plain(value: object) -> Plain:
+def _plain(value: object) -> Json:
     if isinstance(value, Objective):
         return {"measure": value.measure, "goal": value.goal}
     if isinstance(value, Mapping):
@@ -195,7 +192,7 @@ def _whole(space: Space, config: Mapping[str, Value]) -> dict[str, Value]:
     return values
 
 
-def _command(plain: Mapping[str, Plain]) -> Template | JobScript:
+def _command(plain: Mapping[str, Json]) -> Template | JobScript:
     if "component" in plain:
         return JobScript.from_json(plain)
     argv, environment = plain.get("argv"), plain.get("environment")

@@ -6,8 +6,9 @@ SHAMan imports whatever dotted name a file holds. Here such names are only looke
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from luthier.spec.yaml_lines import Document, Place, Plain
+from luthier.spec.yaml_lines import Document, Place
 from luthier.texts import closest, shown
+from luthier.trial import Json
 
 MEASURES: Mapping[str, str] = {
     "parse_execution_time": "wall",
@@ -23,7 +24,7 @@ _SEARCHES: Mapping[str, str] = {
     "exhaustive_search": "exhaustive",
     "random_search": "random",
 }
-_NAMES: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
+_NAMES: Mapping[str, tuple[str, Mapping[str, Json]]] = {
     "selection_method": ("selection", {"tournament_pick": "tournament", "probabilistic_pick": "roulette"}),
     "crossover_method": (
         "crossover",
@@ -110,11 +111,11 @@ _SMALLEST_POPULATION = 10
 class Translation:
     """Settings in luthier's words, where each was said, and what could not be carried over."""
 
-    settings: dict[str, Plain] = field(default_factory=dict)
+    settings: dict[str, Json] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def set(self, name: str, value: Plain, place: Place) -> None:
+    def set(self, name: str, value: Json, place: Place) -> None:
         """Note a setting."""
         self.settings[name] = value
         self.places[name] = place
@@ -129,7 +130,7 @@ def translated(document: Document) -> Translation:
     return result
 
 
-def _items(document: Document, section: str) -> Iterator[tuple[str, Place, Plain]]:
+def _items(document: Document, section: str) -> Iterator[tuple[str, Place, Json]]:
     values = document.values.get(section)
     if values is None:
         return
@@ -139,12 +140,12 @@ def _items(document: Document, section: str) -> Iterator[tuple[str, Place, Plain
         yield name, (section, name), value
 
 
-def _last_part(value: Plain) -> str:
+def _last_part(value: Json) -> str:
     """The function at the end of a dotted name; a long one may have been broken into two lines at a point."""
     return str(value).replace(" ", "").rpartition(".")[2]
 
 
-def _looked_up(document: Document, place: Place, value: Plain, table: Mapping[str, Plain]) -> Plain:
+def _looked_up(document: Document, place: Place, value: Json, table: Mapping[str, Json]) -> Json:
     name = _last_part(value)
     if name not in table:
         raise document.error(place, f"{shown(value)} has no counterpart here; there are {', '.join(table)}")
@@ -158,7 +159,7 @@ def _search(document: Document, result: Translation) -> None:
         search = _looked_up(document, ("bbo", "regression_model"), values["regression_model"], _MODELS)
     if "heuristic" in values:
         result.set("optimizer", search, ("bbo", "heuristic"))
-    options: dict[str, Plain] = {}
+    options: dict[str, Json] = {}
     for name, place, value in _items(document, "bbo"):
         if name in _NAMES:
             option, table = _NAMES[name]
@@ -172,7 +173,7 @@ def _search(document: Document, result: Translation) -> None:
     _stopping(document, result, values)
 
 
-def _option(result: Translation, options: dict[str, Plain], search: str, name: str, option: str, value: Plain) -> None:
+def _option(result: Translation, options: dict[str, Json], search: str, name: str, option: str, value: Json) -> None:
     if option in _OPTIONS_OF.get(search, ()):
         options[option] = value
     else:
@@ -180,7 +181,7 @@ def _option(result: Translation, options: dict[str, Plain], search: str, name: s
 
 
 def _other(
-    document: Document, result: Translation, options: dict[str, Plain], search: str, place: Place, value: Plain
+    document: Document, result: Translation, options: dict[str, Json], search: str, place: Place, value: Json
 ) -> None:
     name = str(place[-1])
     if name == "initial_sample_size":
@@ -201,7 +202,7 @@ def _other(
         raise document.error(place, "is unknown" + (f"; did you mean {near!r}?" if near else "; take it out"))
 
 
-def _first_draws(result: Translation, options: dict[str, Plain], search: str, value: Plain) -> None:
+def _first_draws(result: Translation, options: dict[str, Json], search: str, value: Json) -> None:
     if search != "genetic":
         if search in _OPTIONS_OF:
             options["initial"] = value
@@ -223,7 +224,7 @@ _STOPS = (
 )
 
 
-def _stopping(document: Document, result: Translation, values: Mapping[str, Plain]) -> None:
+def _stopping(document: Document, result: Translation, values: Mapping[str, Json]) -> None:
     given = [name for name in _STOPS if name in values]
     if not given:
         return
@@ -267,7 +268,7 @@ _RESAMPLING = (
 )
 
 
-def _resampling(document: Document, place: Place, value: Plain, values: Mapping[str, Plain]) -> str:
+def _resampling(document: Document, place: Place, value: Json, values: Mapping[str, Json]) -> str:
     if value == "simple_resampling":
         return f"static:{values.get('nbr_resamples', 1)}"
     if not str(value).startswith("dynamic_resampling"):

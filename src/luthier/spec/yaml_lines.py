@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.texts import DEEPEST, check_text, shown, visible
+from luthier.trial import Json
 
 if TYPE_CHECKING:
     import yaml
@@ -15,7 +16,6 @@ Step: TypeAlias = str | int
 Place: TypeAlias = tuple[Step, ...]
 """The keys and indexes that lead to a value."""
 
-Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
 _MOST_VALUES = 100_000
 _MOST_BITS = 256
@@ -30,7 +30,7 @@ class Document:
     """
 
     source: str
-    values: dict[str, Plain]
+    values: dict[str, Json]
     origins: Mapping[Place, str]
 
     def error(self, place: Place, problem: str) -> InvalidInputError:
@@ -48,7 +48,7 @@ class Document:
         missing = place[-1:] if place and isinstance(place[-1], str) else ()
         return (*known, *place[-1:]) if (*known, *place[-1:]) in self.origins else (*known, *missing)
 
-    def with_value(self, place: Place, value: Plain, origin: str) -> "Document":
+    def with_value(self, place: Place, value: Json, origin: str) -> "Document":
         """A copy in which one value is another; mappings on the way there are made if they are missing."""
         values = dict(self.values)
         here = values
@@ -139,7 +139,7 @@ def loader_of(text: str) -> "yaml.SafeLoader":
     return loader
 
 
-def parse_plain(text: str) -> Plain:
+def parse_plain(text: str) -> Json:
     """The value that a short text stands for in YAML: `3`, `true`, `[1, 2]`, `some words`."""
     values = parse_document(f"value: {text}", repr(text)).values
     if set(values) != {"value"}:
@@ -184,7 +184,7 @@ def _keys(mapping: "yaml.MappingNode", source: str) -> Iterator[tuple[str, int, 
         yield name, line, item
 
 
-def _plain(value: object, place: Place, document: Document) -> Plain:
+def _plain(value: object, place: Place, document: Document) -> Json:
     """The value with nothing in it that JSON does not know, and without keys that have no value."""
     if isinstance(value, dict):
         for key in value:

@@ -27,7 +27,7 @@ After = Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER, description="`next`
 Short = Annotated[str, Field(max_length=200), AfterValidator(check_line)]
 Yaml = Annotated[str, Field(max_length=LONGEST_TEXT, description="The text of a YAML file.")]
 Document = Annotated[dict[str, JsonValue], AfterValidator(_is_finite)]
-Outcome = Literal["running", "completed", "failed", "timedout", "pruned", "lost"]
+Outcome = Literal["running", "completed", "failed", "timed out", "pruned", "lost"]
 Status = Literal["queued", "running", "interrupted", "stopped", "finished", "failed"]
 
 
