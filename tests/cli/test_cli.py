@@ -72,8 +72,8 @@ def test_tune_finds_verifies_and_says_what_to_type(shell: Shell) -> None:
     assert str(result["command"]).startswith("sh -c 'echo v=$(( 1 * 1")
     text = shell("show", "1").stdout
     assert "better than the default" in text
-    assert "use it:" in text
-    assert "what matters" in text
+    assert "command to use:" in text
+    assert "parameter importance:" in text
     bars = [line.split() for line in text.splitlines() if "█" in line or "▏" in line]
     assert [bar[0] for bar in bars] == ["x", "mode"]
     importance = json.loads(shell("show", "1", "--json").stdout)["importance"]
@@ -83,7 +83,7 @@ def test_tune_finds_verifies_and_says_what_to_type(shell: Shell) -> None:
 
 def test_what_matters_is_left_out_where_nothing_can_be_told(shell: Shell) -> None:
     assert shell("tune", *KNOBS, "-n", "3", "--", *WORK).returncode == 0
-    assert "what matters" not in shell("show", "1").stdout
+    assert "parameter importance" not in shell("show", "1").stdout
     assert json.loads(shell("show", "1", "--json").stdout)["importance"] == []
 
 
@@ -112,7 +112,7 @@ def test_two_measures_give_a_front(shell: Shell) -> None:
     assert result["verdict"].startswith("9 configurations on the Pareto front, 0 of them better")
     text = shell("show", "1").stdout
     assert "no worse than the default in anything" in text
-    assert "what matters for regex:rate" in text
+    assert "parameter importance for regex:rate" in text
     rows = list(csv.DictReader(io.StringIO(shell("export", "1").stdout)))
     assert {row["value.regex:cost (.+)"] for row in rows[:1]} == {"29.0"}
     assert shell("apply", "1").stdout.startswith("sh -c 'echo rate 5")

@@ -103,7 +103,7 @@ def test_a_failed_job_does_not_end_the_experiment_and_the_last_value_is_reached(
     assert sorted(trial["config"]["level"] for trial in trials) == list(range(10))
     failed = [trial["config"]["level"] for trial in trials if trial["estimate"] is None]
     assert failed == [3]
-    assert "use it:\n  luthier apply 1 > tuned.sh" in user("show", "1")
+    assert "command to use:\n  luthier apply 1 > tuned.sh" in user("show", "1")
     script = user.write("tuned.sh", user("apply", "1"))
     done = subprocess.run(["bash", script], cwd=user.home, capture_output=True, text=True, check=True)
     assert done.stdout == "value=0\n"

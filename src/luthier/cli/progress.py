@@ -1,4 +1,4 @@
-"""What a person sees while an experiment runs: a live panel on a terminal, plain lines elsewhere."""
+"""The progress of an experiment: a live panel on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -116,7 +116,7 @@ class LivePanel:
 
 
 def best_text(plan: Plan) -> str:
-    """The best value so far and its gain over the default; with several objectives, how many are on the front."""
+    """The best value so far and its gain over the default, or the size of the Pareto front."""
     if plan.best is None:
         return "nothing measured yet"
     if plan.experiment.has_front:
