@@ -151,7 +151,7 @@ def test_nothing_is_begun_where_nothing_can_be_carried_over(shell: Shell) -> Non
     foreign = shell("tune", "-p", "z=1..9", "-n", "3", "--after", "1", "--", "echo", "{z}")
     assert foreign.returncode == 2
     assert foreign.stderr == (
-        "luthier: after: none of the best configurations of experiment 1 can be tried here, apart from the default; "
+        "luthier: after: none of the best configurations of experiment 1 is valid here, except the default; "
         "look at them with: luthier show 1\n"
     )
     assert len(json.loads(shell("list", "--json").stdout)) == 1
@@ -161,7 +161,7 @@ def test_plain_lines_without_a_terminal_and_results_on_stdout(shell: Shell) -> N
     answer = shell("tune", *KNOBS, "-n", "3", "--", *WORK)
     assert answer.returncode == 0
     lines = answer.stderr.splitlines()
-    assert lines[0] == "default: x=5 mode=slow (the first value of mode; choose others with @)"
+    assert lines[0] == "default: x=5 mode=slow (the first value of mode; choose another one with @)"
     assert lines[1] == "experiment 1: sh, up to 3 runs"
     assert [line.split()[:2] for line in lines[2:]] == [["run", "1/3"], ["run", "2/3"], ["run", "3/3"]]
     assert "default" in answer.stdout
@@ -340,7 +340,7 @@ BAD = [
     (["tune", "-p", "x=1,2@3", "--", "true", "{x}"], "3"),
     (["tune", "-p", "x=1,2", "-p", "x=3,4", "--", "true", "{x}"], "x"),
     (["tune", "-p", "x=1,2", "--", "true", "{y}"], "placeholder {y} has no parameter"),
-    (["tune", "-p", "x=1,2", "--", "true"], "parameter x appears nowhere"),
+    (["tune", "-p", "x=1,2", "--", "true"], "parameter x is not used"),
     (["tune", "-p", "x=1,2", "--", "no-such-program", "{x}"], "no-such-program: no such program"),
     (["tune", "-p", "x=1,2", "-c", "x > 9", "--", "true", "{x}"], "x > 9"),
     (["tune", "-p", "x=1,2", "-c", "__import__('os')", "--", "true", "{x}"], "__import__"),

@@ -1,4 +1,4 @@
-"""Experiments, results, trials and runs as plain values: the one form in which programs get them."""
+"""Experiments, results, trials and runs as JSON values: the only form in which programs get them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,7 +12,7 @@ from luthier.trial import Completed, Estimate, Json, Outcome, Run, Trial, outcom
 
 
 def record_json(record: Record) -> dict[str, Json]:
-    """One experiment of a listing as plain values."""
+    """One experiment of a list."""
     return {
         "number": record.id,
         "name": record.name,
@@ -24,12 +24,12 @@ def record_json(record: Record) -> dict[str, Json]:
 
 
 def importance_json(importances: Sequence[Importance]) -> list[Json]:
-    """What `importance_view` shows, as plain values."""
+    """The importance of each parameter."""
     return [asdict(one) for one in importances]
 
 
 def result_json(record: Record, result: Result) -> dict[str, Json]:
-    """Everything `result_view` shows, as plain values."""
+    """The result of an experiment."""
     comparison = result.comparison
     return {
         **record_json(record),
@@ -61,14 +61,14 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
 
 
 def trial_json(trial: Trial) -> dict[str, Json]:
-    """One trial as plain values."""
+    """One trial."""
     others: dict[str, Json] = {"others": [_estimate_json(other) for other in trial.others]} if trial.others else {}
     first = _estimate_json(trial.estimate)
     return {"config": dict(trial.config), "estimate": first, **others, "runs": len(trial.outcomes)}
 
 
 def run_json(run: Run) -> dict[str, Json]:
-    """One run as plain values, flat enough for a table."""
+    """One run."""
     kind, reason, value, at_least = outcome_fields(run.outcome)
     return {
         "run": run.number,
@@ -89,7 +89,7 @@ def run_json(run: Run) -> dict[str, Json]:
 
 
 def outcome_fields(outcome: Outcome | None) -> tuple[str, str | None, float | None, float | None]:
-    """Kind, reason, value and lower bound of an outcome."""
+    """Name, reason, value and lower bound of an outcome."""
     name = outcome_name(outcome)
     if outcome is None or isinstance(outcome, Completed):
         return name, None, None if outcome is None else outcome.value, None

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from luthier.store.base import Record
 
 component = typer.Typer(help="Manage the components that can be tuned.", no_args_is_help=True, rich_markup_mode=None)
-shaman = typer.Typer(
-    help="The commands of SHAMan, with their options.", no_args_is_help=True, rich_markup_mode=None
-)
+shaman = typer.Typer(help="The commands of SHAMan, with their options.", no_args_is_help=True, rich_markup_mode=None)
 
 File = Annotated[Path, typer.Argument(help="A YAML file.", metavar="FILE")]
 Name = Annotated[str, typer.Argument(help="The component's name; see luthier component list.", metavar="NAME")]

@@ -56,9 +56,7 @@ def _choice_text(result: Result) -> str:
     if result.default is None or result.default.estimate is None:
         return f"best in {first}:"
     if result.recommended == result.default.config:
-        return (
-            "no configuration is as good as the default in all objectives; choose one of the front, or keep:"
-        )
+        return "no configuration is as good as the default in all objectives; choose one of the front, or keep:"
     return f"the best in {first} of those that are no worse than the default in any objective:"
 
 
