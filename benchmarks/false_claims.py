@@ -43,7 +43,8 @@ def states_an_improvement(noise: str, seed: int, optimizer: str, budget: int) ->
     )
     store = open_store("memory:")
     record = store.create(noise, experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, ReplayRunner(machine(noise, seed)), watch=lambda *_: None)
+    runner = ReplayRunner(machine(noise, seed))
+    _, result = carry_on(store, record, experiment, runner, virtual_clock=runner.clock)
     return result.improved
 
 

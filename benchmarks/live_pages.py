@@ -3,8 +3,8 @@
     python -m benchmarks.live_pages [--seconds 30] [--browsers 50]
 
 A real server process; every browser holds a stream of events open, and fetches what a page shows once and the
-trajectory anew every two seconds, as the page does while things change. Meanwhile runs end at a steady pace. Told are
-the CPU of the server in cores, and how long after its end was stored a run was told.
+trajectory anew every two seconds, as the page does while things change. Meanwhile runs end at a steady pace. It prints
+the CPU of the server in cores, and the delay between storing the end of a run and sending it.
 """
 
 import argparse
@@ -28,10 +28,10 @@ import numpy as np
 import luthier as lt
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
-from luthier.store import open_books
+from luthier.store import open_server_store
 from luthier.store.base import Origin, Owner
 from luthier.store.ownership import claim
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 from luthier.trial import Completed, Config, Run
 
 TRIALS = 10_000
@@ -45,7 +45,7 @@ SHOWN_LIVE = ("", "/figures/trajectory")
 class Feeder:
     """An experiment whose runs end while others watch; `told_at` is when each was stored."""
 
-    books: Books
+    store: ServerStore
     number: int
     owner: Owner
     space: lt.Space
@@ -58,9 +58,9 @@ class Feeder:
         config = self.space.sample(1, self.rng)[0]
         run = Run(self.runs, self.runs, "search", Config(config), time.time(), 2 * self.runs)
         value = Completed(1.0 + float(config["a"]) / 100 + float(self.rng.exponential(0.1)))
-        self.books.history.append(self.number, run)
+        self.store.history.append(self.number, run)
         ended = replace(run, finish_order=run.submit_order + 1, started_at=time.time(), duration_s=0.1, outcome=value)
-        self.books.history.finish(self.number, ended)
+        self.store.history.finish(self.number, ended)
         self.told_at[run.number] = time.monotonic()
         self.runs += 1
 
@@ -85,10 +85,10 @@ class Site:
 def feeder_of(store: str) -> Feeder:
     """A running experiment with 10,000 trials behind it."""
     space = lt.Space(*(lt.Integer(name, 1, 100) for name in "abcd"), lt.Choice("e", ["x", "y", "z"]))
-    books = open_books(store)
+    server_store = open_server_store(store)
     settings = Experiment(space=space, objectives=(Objective("returned"),), budget=2 * TRIALS, verify_pairs=0).to_json()
-    record = books.history.create("watched", settings, time.time(), Origin("local"))
-    feeder = Feeder(books, record.id, claim(books.history, record), space)
+    record = server_store.history.create("watched", settings, time.time(), Origin("local"))
+    feeder = Feeder(server_store, record.id, claim(server_store.history, record), space)
     for _ in range(TRIALS):
         feeder.add()
     return feeder

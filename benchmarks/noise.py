@@ -102,7 +102,8 @@ def play(system: System, rule: str, optimizer: str, seed: int) -> Row:
     )
     store = open_store("memory:")
     record = store.create(system.name, experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, ReplayRunner(answers), watch=lambda *_: None)
+    runner = ReplayRunner(answers)
+    _, result = carry_on(store, record, experiment, runner, virtual_clock=runner.clock)
     trials = result.trials if not system.maximize else [_turned(trial) for trial in result.trials]
     lowest, winner = best_of(trials), winner_of(system.space, trials, result.estimator)
     if lowest is None or winner is None:

@@ -1,8 +1,8 @@
-"""What to think of runs under way while the next configuration is chosen: ways compared by what each finds.
+"""What to assume of running configurations while the next one is chosen: ways compared by what each finds.
 
     python -m benchmarks.parallel_asks --seeds 5
 
-A Gaussian process searches with several runs under way at all times; the oldest ends first. Printed is the regret
+A Gaussian process searches with several runs at all times; the oldest ends first. Printed is the regret
 after the budget in percent: 0 is the optimum, 100 the median of the space. The last table is the cost of many
 suggestions at once.
 """
@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks import tables
+from luthier.arrays import FloatArray
+from luthier.learn.gaussian_process import Observations
 from luthier.learn.linear import cholesky
 from luthier.optimizers import make_optimizer
-from luthier.optimizers.members import Watched
+from luthier.optimizers.ensemble import Ensemble
 from luthier.optimizers.model_search import ModelSearch
-from luthier.optimizers.surrogate import Surrogate
+from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate
 from luthier.space import Choice, Integer, Space
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
-
-FloatArray = npt.NDArray[np.float64]
 
 BATCHES = (2, 4, 8)
 TABLES = ("openatom/water_128n", "postgresql/8.3.0", "convolution/MI250X", "kripke/16n_12000:pkg_limit_w=100")
@@ -35,62 +35,57 @@ INITIAL = 7
 DRAWN_AT = 1_000
 
 
-class Liar(Surrogate):
-    """Pretends that a run under way ends with one and the same value (constant liar; Ginsbourger et al. 2010)."""
+class Liar(GaussianSurrogate):
+    """Assumes that every running configuration ends with the same value (constant liar; Ginsbourger et al. 2010)."""
 
-    def __init__(self, ordered: npt.NDArray[np.bool_], lie: Callable[[FloatArray], float], *, seed: int) -> None:
-        super().__init__(ordered, seed=seed)
+    def __init__(self, ordered: npt.NDArray[np.bool_], lie: Callable[[FloatArray], float]) -> None:
+        super().__init__(ordered, "matern52")
         self._lie, self._told = lie, 0
 
-    def learn(self, x: FloatArray, trials: Sequence[Trial]) -> None:
-        super().learn(x, trials)
-        self._told = len(self.process.x)
+    def condition(self, data: Observations) -> None:
+        super().condition(data)
+        self._told = len(data.y)
 
-    def believe(self, x: FloatArray) -> None:
-        process = self.process
-        self._exploration.believe(x)
+    def assume(self, x: FloatArray) -> None:
+        process = self._process
         for row in x:
             predicted = float(process.predict_standard(row[None, :])[0][0])
             targets = process.mean + process.lower @ process.whitened
-            process.believe(row[None, :])
-            if self._told:  # row n of L⁻¹ (y - m) is what target n differs by from its prediction, over the pivot
-                process.whitened[-1] = (self._lie(targets[: self._told]) - predicted) / process.lower[-1, -1]
+            process.assume(row[None, :])
+            # Row n of L⁻¹ (y - m) is what target n differs by from its prediction, over the pivot.
+            process.whitened[-1] = (self._lie(targets[: self._told]) - predicted) / process.lower[-1, -1]
 
 
-class Thompson(Surrogate):
-    """Takes the lowest point of a drawn function at up to `DRAWN_AT` points; runs under way are not looked at."""
+class Thompson(GaussianSurrogate):
+    """Takes the lowest point of a drawn function at up to `DRAWN_AT` points; running configurations are ignored."""
 
     def __init__(self, ordered: npt.NDArray[np.bool_], seed: int) -> None:
-        super().__init__(ordered, seed=seed)
+        super().__init__(ordered, "matern52")
         self._rng = np.random.default_rng([seed, 4])
 
-    def believe(self, x: FloatArray) -> None:
-        if not self._measured:
-            super().believe(x)
+    def assume(self, x: FloatArray) -> None:
+        del x
 
-    def log_promise(self, points: Watched) -> FloatArray:
-        if not self._measured:
-            return super().log_promise(points)
-        process, count = self.process, len(points.units)
+    def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
+        process, count = self._process, len(points.units)
         some = self._rng.choice(count, min(count, DRAWN_AT), replace=False)
         rows = points.fixed(process).rows(process)[:, some]
         covariance = process.hyper.signal * process.kernel.correlation(
             process.hyper, points.units[some], points.units[some]
         )
         lower = cholesky(covariance - rows.T @ rows + 1e-9 * np.eye(len(some)))
-        promise = np.full(count, -1e6)
-        promise[some] = -(process.whitened @ rows + lower @ self._rng.standard_normal(len(some)))
-        return promise + self._log_success(points) if self._failures else promise
+        drawn = np.full(count, 1e3)
+        drawn[some] = process.whitened @ rows + lower @ self._rng.standard_normal(len(some))
+        return drawn, np.ones(count), 0.0  # with equal deviations the lowest mean is the most promising
 
 
-WAYS: Mapping[str, Callable[[npt.NDArray[np.bool_], int], Surrogate]] = {
-    "believer": lambda ordered, seed: Surrogate(ordered, seed=seed),
-    "liar, min": lambda ordered, seed: Liar(ordered, lambda y: float(y.min()), seed=seed),
-    "liar, mean": lambda ordered, seed: Liar(ordered, lambda y: float(y.mean()), seed=seed),
+WAYS: Mapping[str, Callable[[npt.NDArray[np.bool_], int], GaussianSurrogate]] = {
+    "as predicted": lambda ordered, _: GaussianSurrogate(ordered, "matern52"),
+    "liar, min": lambda ordered, _: Liar(ordered, lambda y: float(y.min())),
+    "liar, mean": lambda ordered, _: Liar(ordered, lambda y: float(y.mean())),
     "Thompson": Thompson,
-    "drawn (nei)": lambda ordered, seed: Surrogate(ordered, acquisition="nei", seed=seed),
 }
-"""Ways to deal with runs under way; the last draws them with the rest, as noisy expected improvement does."""
+"""What to assume of running configurations."""
 
 
 @dataclass(frozen=True)
@@ -187,9 +182,10 @@ def measured_task(name: str) -> Task:
 
 
 def regret(task: Task, way: str, batch: int, budget: int, seed: int) -> float:
-    """Search with `batch` runs under way at all times; what the best measured one truly misses, in percent."""
+    """Search with `batch` runs at all times; what the best measured one truly misses, in percent."""
     ordered = np.asarray(task.space.ordered, dtype=np.bool_)
-    search = ModelSearch(task.space, WAYS[way](ordered, seed), seed=seed, initial=INITIAL)
+    model = Ensemble(ordered, lambda columns: (WAYS[way](columns, seed),), seed=seed)
+    search = ModelSearch(task.space, model, seed=seed, initial=INITIAL)
     running: deque[Config] = deque()
     best, found, asked = math.inf, math.nan, 0
     while asked < budget or running:
@@ -223,7 +219,7 @@ def compare(tasks: Sequence[Task], seeds: int, budget: int) -> None:
             print(f"{task.name:34} {batch:7d} {means}", flush=True)
     for batch, rows in ranks.items():
         means = " ".join(f"{rank + 0.5:12.2f}" for rank in np.mean(rows, axis=0))
-        print(f"{'mean rank (1 is best, 3 is even)':34} {batch:7d} {means}")
+        print(f"{'mean rank (1 is best, 2.5 is even)':34} {batch:7d} {means}")
 
 
 def cost(name: str, known: int, count: int = 128) -> tuple[int, float]:

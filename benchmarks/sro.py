@@ -77,7 +77,7 @@ def exhaustive(fakeapp: Fakeapp, path: Path, repeats: int) -> int:
     values, ranking = grid.medians(), grid.ranking()
     best, worst = ranking[0], ranking[-1]
     plain = statistics.median(fakeapp.plain() for _ in range(FINAL_RUNS))
-    default = values[SPACE.index_of(SPACE.default)]
+    default = next(value for number, value in values.items() if SPACE.at(number) == SPACE.default)
     print(f"plain {plain:.3f} s, default {default:.3f} s, {len(values)} configurations")
     print(f"best  {values[best]:.3f} s: {dict(SPACE.at(best))}")
     print(f"worst {values[worst]:.3f} s: {dict(SPACE.at(worst))}")

@@ -9,7 +9,9 @@ import luthier
 ROOT = Path(luthier.__file__).parent
 
 LEVELS = {
+    "arrays": 0,
     "errors": 0,
+    "plugins": 0,
     "texts": 0,
     "trial": 0,
     "space": 1,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from luthier.analysis import recommendation
 from luthier.analysis.recommendation import best_of, recommended, winner_of
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 from luthier.space import Choice, Integer, Space
 from luthier.statistics.estimate import estimate
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, TimedOut, Trial

@@ -54,12 +54,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
 def worker(site: Running) -> Iterator[None]:
     """Somebody who works on what is launched there."""
     stopped = threading.Event()
-    worker = Worker(site.books, site.store_url)
+    worker = Worker(site.store, site.store_url)
     thread = threading.Thread(target=worker.run, args=(stopped,))
     thread.start()
     yield
-    for record in site.books.desk.waiting():
-        site.books.history.request_stop(record.id)
+    for record in site.store.queue.waiting():
+        site.store.history.request_stop(record.id)
     stopped.set()
     thread.join()
     while worker.working:  # what was begun comes to its end
@@ -81,7 +81,7 @@ class Visit:
         self.page.goto(self.site.url + path)
 
     def log_in(self, name: str = "ada") -> None:
-        """Come in through the door, as somebody with `PASSWORD`."""
+        """Log in on the login page, as a user with `PASSWORD`."""
         self.go("/login")
         self.page.get_by_label("Name").fill(name)
         self.page.get_by_label("Password").fill(PASSWORD)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.server.conftest import Running
 
 from luthier.server import pages
-from luthier.server.access import LOCAL
+from luthier.server.authentication import LOCAL
 from luthier.server.pages import safe_next
 
 PAGES = ("/", "/new", "/components", "/new-component", "/compare", "/account", "/admin")
@@ -74,7 +74,7 @@ def test_files_are_packed_and_kept_for_ever_under_their_version(site: Running) -
 
 
 def test_an_invitation_works_once(site: Running) -> None:
-    invitation = site.context.door.invite(LOCAL)
+    invitation = site.context.authenticator.invite(LOCAL)
     for _ in range(3):  # to look at the link, as programs do that show a preview, does not use it up
         page = site.ask("GET", f"/enter?token={invitation}", token=None)
         assert page.status == 200
@@ -93,7 +93,7 @@ def test_an_invitation_works_once(site: Running) -> None:
 def test_an_invitation_replaces_a_session_only_if_its_user_says_so(site: Running) -> None:
     site.add_user("root", "admin")
     site.add_user("ada", "user")
-    ada, link = site.session("ada"), f"/enter?token={site.context.door.invite('root')}"
+    ada, link = site.session("ada"), f"/enter?token={site.context.authenticator.invite('root')}"
     page = text_of(site, link, ada)
     assert "You are logged in as <strong>ada</strong>" in page
     path, body = "/api/v1/session/invitation", {"token": link.partition("=")[2]}
@@ -131,7 +131,7 @@ def test_a_page_that_takes_another_role_says_so(site: Running) -> None:
     for path, name in (("/new", "eve"), ("/new-component", "eve"), ("/admin", "bob")):
         reply = site.ask("GET", path, token=None, headers=site.session(name))
         assert reply.status == 403, path
-        assert b"this takes the role" in reply.body
+        assert b"this requires the role" in reply.body
 
 
 def test_what_is_not_there_gets_a_page(site: Running) -> None:
@@ -140,7 +140,7 @@ def test_what_is_not_there_gets_a_page(site: Running) -> None:
     for path in (*names, "/components/none", "/nowhere", "/experiments/1/more"):
         reply = site.ask("GET", path, token=None, headers=headers)
         assert reply.status == 404, path
-        assert b"Nothing here" in reply.body
+        assert b"Page not found" in reply.body
 
 
 def test_after_logging_in_one_stays_on_this_server() -> None:

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import PATIENCE_MS, Visit
 from tests.server.conftest import Running
 
-from luthier.server.access import LOCAL
+from luthier.server.authentication import LOCAL
 from luthier.trial import Completed, Failed, Outcome
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -37,8 +37,8 @@ def played(site: Running) -> int:
 
 
 def enter(visit: Visit) -> None:
-    visit.go(f"/enter?token={visit.site.context.door.invite(LOCAL)}")
-    visit.page.get_by_role("button", name="Enter").click()
+    visit.go(f"/enter?token={visit.site.context.authenticator.invite(LOCAL)}")
+    visit.page.get_by_role("button", name="Log in").click()
     visit.page.wait_for_url(visit.site.url + "/")
 
 
@@ -140,7 +140,7 @@ def watch_stop_and_resume(visit: Visit) -> None:
 
 def look_inside(visit: Visit) -> None:
     page = visit.page
-    for name in ("Insight", "Setup", "Trials"):
+    for name in ("Analysis", "Setup", "Trials"):
         page.get_by_role("tab", name=name).click()
         expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
     page.get_by_label("Runs of trial 0").click()
@@ -310,7 +310,7 @@ def test_the_list_is_searched_filtered_and_live(site: Running, visit: Visit) -> 
     expect(row.locator(".badge")).to_have_text("finished")
     page.keyboard.press("/")
     page.keyboard.type("second")
-    expect(page.get_by_text("No experiment fits")).to_be_visible()
+    expect(page.get_by_text("No matching experiments")).to_be_visible()
     page.keyboard.press("Control+a")
     page.keyboard.press("Delete")
     expect(row).to_be_visible()
@@ -320,7 +320,7 @@ def test_the_list_is_searched_filtered_and_live(site: Running, visit: Visit) -> 
     expect(row.locator(".badge")).to_have_text("queued")
     page.get_by_label("Status", exact=True).select_option("")
     expect(page.get_by_role("row", name="first try")).to_have_count(2)
-    site.books.desk.delete(number, None)
+    site.store.queue.delete(number, None)
     expect(page.get_by_role("row", name="first try")).to_have_count(1)
 
 
@@ -328,8 +328,8 @@ def test_an_example_is_one_click_away(site: Running, visit: Visit) -> None:
     enter(visit)
     visit.page.get_by_role("button", name="Launch the example").click()
     visit.page.wait_for_url("**/experiments/1")
-    expect(visit.page.get_by_text("Nothing has run yet")).to_be_visible()
-    assert site.books.history.experiment(1).name == "block size of dd"
+    expect(visit.page.get_by_text("No runs yet")).to_be_visible()
+    assert site.store.history.experiment(1).name == "block size of dd"
 
 
 def test_names_of_experiments_are_text(site: Running, visit: Visit) -> None:
@@ -347,18 +347,18 @@ def test_one_experiment_can_be_shared_and_deleted(site: Running, visit: Visit) -
     page = visit.page
     visit.go(f"/experiments/{number}")
     page.get_by_role("button", name="Share").click()
-    expect(page.get_by_text("shared with everybody")).to_be_visible()
+    expect(page.get_by_text("shared with all users")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     page.wait_for_url(site.url + "/")
-    expect(page.get_by_text("Nothing has been tuned yet")).to_be_visible()
+    expect(page.get_by_text("No experiments yet")).to_be_visible()
 
 
 def test_viewers_look_at_what_is_shared_and_change_nothing(site: Running, visit: Visit) -> None:
     number = played(site)
-    site.books.desk.share(number, shared=True)
+    site.store.queue.share(number, shared=True)
     site.add_user("ada", "admin")
     site.add_user("eve", "viewer")
     visit.log_in("eve")
@@ -375,8 +375,8 @@ def test_tokens_and_users_are_looked_after(site: Running, visit: Visit) -> None:
     visit.log_in()
     page = visit.page
     visit.go("/account")
-    page.get_by_label("What it is for").fill("nightly")
-    page.get_by_role("button", name="Make a token").click()
+    page.get_by_label("Label").fill("nightly")
+    page.get_by_role("button", name="Create token").click()
     token = page.locator("#made pre").text_content() or ""
     assert site.ask("GET", "/api/v1/me", token=token).status == 200
     visit.go("/admin")
@@ -384,4 +384,4 @@ def test_tokens_and_users_are_looked_after(site: Running, visit: Visit) -> None:
     page.get_by_role("button", name="Add and invite").click()
     expect(page.locator("#invited pre")).to_contain_text("/enter?token=")
     visit.keep("11-users")
-    assert site.books.accounts.user("bob").role == "user"
+    assert site.store.accounts.user("bob").role == "user"

@@ -322,7 +322,7 @@ def test_stop_from_elsewhere_and_two_resumes(shell: Shell) -> None:
     wait_for(shell.home / "log", process, 2)
     second = shell("resume", "1")
     assert second.returncode == 2
-    assert "experiment 1 is being worked on by process" in second.stderr
+    assert "experiment 1 is in use by process" in second.stderr
     assert shell("stop", "1").returncode == 0
     process.communicate(timeout=60)
     assert json.loads(shell("list", "--json").stdout)[0]["status"] == "stopped"

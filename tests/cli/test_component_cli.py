@@ -224,7 +224,7 @@ def test_render_shows_the_script_and_the_command_line(user: User) -> None:
         (["run", "e.yaml", "--set", "optimizer=gpp"], "--set optimizer=gpp: experiment.optimizer: unknown optimizer"),
         (
             ["run", "e.yaml", "--set", "measure=walll"],
-            "--set measure=walll: experiment.measure: measure: there is no",
+            "--set measure=walll: experiment.measure: unknown measure 'walll'",
         ),
         (["validate"], "nothing to check"),
         (["validate", "--schema", "x"], "--schema x: unknown; give component or experiment"),

@@ -79,7 +79,11 @@ def test_an_experiment_through_psij(slurm: Cluster, user: User) -> None:
     [
         ("psij:slurm", "psij:pbspro2", "e.yaml:2: experiment.runner: psij:pbspro2: PSI/J has no such executor; there"),
         ("psij:slurm", "psij:local", "e.yaml:2: experiment.runner: psij:local loses sight of runs"),
-        ("psij:slurm", "psij", "e.yaml:2: experiment.runner: 'psij' is not what is expected here: 'auto', 'local', "),
+        (
+            "psij:slurm",
+            "psij",
+            "e.yaml:2: experiment.runner: psij: the executor is missing; write for example psij:pbs",
+        ),
         ("psij:slurm", "local", "e.yaml:3: experiment.allocation: is for runner: psij:EXECUTOR"),
         (", walltime: 5m", "", "e.yaml:3: experiment.allocation: walltime: a batch system ends jobs after some time"),
         ("nodes: 2", "nodes: 0", "e.yaml:3: experiment.allocation: nodes: 0 is none; give 1 or more"),
@@ -105,7 +109,7 @@ def test_what_the_jobs_ask_for_is_stored(user: User) -> None:
     experiment = declared_in(Path("e.yaml")).experiment
     again = Experiment.from_json(json.loads(json.dumps(experiment.to_json())))
     assert isinstance(again.command, JobScript)
-    assert again.command.executor == "slurm"
+    assert again.command.where == "psij:slurm"
     assert again.command.allocation == Allocation("main", nodes=2, walltime_s=300.0)
 
 

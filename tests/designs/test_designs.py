@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.designs import DESIGNS, factorial, latin_hypercube
 from luthier.designs.candidates import squared_distances
-from luthier.designs.minimax import covering_radius
 from luthier.designs.statistical import Knowledge
-from luthier.space import Choice, FloatArray, Integer, Parameter, Real, Space
+from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.trial import Config
 
 SPACES = {
@@ -149,7 +149,8 @@ def smallest_distance(space: Space, units: FloatArray) -> float:
 
 
 def nearness(space: Space, units: FloatArray) -> float:
-    return -covering_radius(space.ordered, space.to_unit(space.grid()), units)
+    """Minus the largest squared distance from a configuration to the nearest point of the design."""
+    return -float(squared_distances(space.ordered, units, space.to_unit(space.grid())).min(axis=0).max())
 
 
 def entropy(space: Space, units: FloatArray) -> float:

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import psycopg
 import pytest
+from tests.replayed import replayed
 
 from luthier.engine import ledger as ledger_module
 from luthier.engine.ledger import Ledger
-from luthier.engine.session import carry_on
 from luthier.errors import InUseError, StoreAwayError, StoreError
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
@@ -51,7 +51,7 @@ class SlowToRead(MemoryStore):
 def test_heartbeats_go_on_while_the_history_is_read() -> None:
     store = SlowToRead()
     record = store.create("x", EXPERIMENT.to_json(), 0.0)
-    finished, _ = carry_on(store, record, EXPERIMENT, ReplayRunner(steady), watch=lambda *_: None)
+    finished, _ = replayed(store, record, EXPERIMENT, ReplayRunner(steady))
     assert finished.status == "finished"
 
 
@@ -67,7 +67,7 @@ def test_late_owner_leaves_the_experiment_alone() -> None:
         return steady(config, repeat, now_s)
 
     with pytest.raises(InUseError, match="belongs to process 1 on there"):
-        carry_on(store, record, EXPERIMENT, ReplayRunner(answers), watch=lambda *_: None)
+        replayed(store, record, EXPERIMENT, ReplayRunner(answers))
     after = store.experiment(record.id)
     assert (after.owner, after.status, after.result) == (OTHER, "running", None)
     assert sum(run.outcome is None for run in store.runs(record.id)) == 1
@@ -102,7 +102,7 @@ class Away(MemoryStore):
 def test_store_that_is_away_is_waited_for() -> None:
     store = Away()
     record = store.create("x", EXPERIMENT.to_json(), 0.0)
-    _, result = carry_on(store, record, EXPERIMENT, ReplayRunner(steady), watch=lambda *_: None)
+    _, result = replayed(store, record, EXPERIMENT, ReplayRunner(steady))
     assert len(result.runs) == 8
     assert store.failures < 0
 
@@ -147,7 +147,7 @@ def test_tuner_outlives_a_database_that_is_gone(postgresql_server: str, postgres
                 tried_in_vain.set()
             return steady(config, repeat, now_s)
 
-        finished, result = carry_on(store, record, EXPERIMENT, ReplayRunner(answers), watch=lambda *_: None)
+        finished, result = replayed(store, record, EXPERIMENT, ReplayRunner(answers))
         back.join()
     assert finished.status == "finished"
     assert len(result.runs) == 8

@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
+from tests.replayed import replayed
 
 from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
 from luthier.engine.loop import Loop, Machinery
-from luthier.engine.session import carry_on, plan_of
+from luthier.engine.plan import Plan
+from luthier.engine.session import plan_of
 from luthier.errors import InUseError, UnavailableError
 from luthier.measures.registry import measures_from
 from luthier.runners.replay import Answer, ReplayRunner
@@ -21,7 +23,7 @@ from luthier.spec.rules import prune_from
 from luthier.store import open_store
 from luthier.store.base import Record, Store
 from luthier.store.ownership import claim, this_process
-from luthier.trial import Completed, Config, Execution, Job, Lost, Pruned, TimedOut
+from luthier.trial import Completed, Config, Execution, Failed, Job, Lost, Pruned, TimedOut
 
 SPACE = Space(Integer("x", 1, 40, default=40))
 Answers = Callable[[Config, int, float], Answer]
@@ -35,7 +37,7 @@ def work(experiment: Experiment, answers: Answers = steady, store: Store | None 
     store = store or open_store("memory:")
     record = store.create("test", experiment.to_json(), 0.0)
     runner = ReplayRunner(answers, slots=experiment.slots)
-    record, result = carry_on(store, record, experiment, runner, watch=lambda *_: None)
+    record, result = replayed(store, record, experiment, runner)
     return store, record, result
 
 
@@ -60,6 +62,31 @@ def test_slots_overlap_and_the_time_is_shared() -> None:
         _, _, result = work(experiment)
         longest[slots] = max((run.started_at or 0.0) + (run.duration_s or 0.0) for run in result.runs)
     assert longest[4] < longest[1] / 2
+
+
+def test_rules_know_what_each_run_cost() -> None:
+    """Seconds of runs that have ended, failed ones too; None while a run is under way."""
+    experiment = Experiment(
+        space=SPACE, budget=12, objectives=(Objective("returned"),), slots=3, verify_pairs=0, resample="once"
+    )
+    store = open_store("memory:")
+    record = store.create("test", experiment.to_json(), 0.0)
+    seen: list[tuple[list[float | None], list[float | None], float]] = []
+
+    def watch(plan: Plan, draining: bool) -> None:
+        progress = plan.progress(0.0)
+        assert len(progress.costs_s) == len(progress.steps)
+        seen.append((list(progress.costs_s), [run.duration_s for run in plan.runs], progress.cost_s))
+
+    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        answer = steady(config, repeat, now_s)
+        return Answer(answer.duration_s, Failed("odd")) if int(config["x"]) % 2 else answer
+
+    _, result = replayed(store, record, experiment, ReplayRunner(answers, slots=3), watch)
+    assert all(costs == durations for costs, durations, _ in seen)
+    assert any(None in costs for costs, _, _ in seen)
+    assert any(isinstance(run.outcome, Failed) for run in result.runs)
+    assert seen[-1][2] == pytest.approx(result.cost_s)
 
 
 def test_a_run_beyond_the_default_is_pruned_with_its_bound() -> None:
@@ -137,7 +164,7 @@ def test_time_in_the_queue_is_no_run_time() -> None:
         space=SPACE, budget=20, objectives=(Objective("returned"),), prune=30.0, optimizer="random", verify_pairs=0
     )
     record = store.create("test", experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, Queue(steady), watch=lambda *_: None)
+    _, result = replayed(store, record, experiment, Queue(steady))
     assert {type(run.outcome) for run in result.runs} == {Completed, Pruned}
     for run in result.runs[1:]:
         assert isinstance(run.outcome, Pruned) == (int(run.config["x"]) > 30)
@@ -160,7 +187,7 @@ def test_the_time_a_run_takes_to_die_is_no_bound() -> None:
     store = open_store("memory:")
     experiment = Experiment(space=SPACE, budget=20, prune=30.0, optimizer="random", verify_pairs=0)
     record = store.create("test", experiment.to_json(), 0.0)
-    _, result = carry_on(store, record, experiment, Stubborn(steady), watch=lambda *_: None)
+    _, result = replayed(store, record, experiment, Stubborn(steady))
     bounds = [run.outcome.at_least for run in result.runs if isinstance(run.outcome, Pruned)]
     assert bounds
     assert all(bound is not None and 30.0 < bound < 31.0 for bound in bounds)
@@ -207,12 +234,12 @@ def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None
         return steady(config, repeat, now_s)
 
     runner = ReplayRunner(answers, slots=2)
-    stopped, before = carry_on(store, record, experiment, runner, watch=lambda *_: None)
+    stopped, before = replayed(store, record, experiment, runner)
     assert stopped.status == "stopped"
     assert not stopped.stop_requested
     assert all(run.outcome is not None for run in before.runs)
     assert len(before.runs) < 30
-    finished, after = carry_on(store, stopped, experiment, runner, watch=lambda *_: None)
+    finished, after = replayed(store, stopped, experiment, runner)
     assert finished.status == "finished"
     assert after.runs[: len(before.runs)] == before.runs
 
@@ -230,13 +257,13 @@ def test_a_request_to_stop_takes_waiting_jobs_out_of_the_queue() -> None:
         return steady(config, repeat, now_s)
 
     queue = Queue(answers)
-    stopped, before = carry_on(store, record, experiment, queue, watch=lambda *_: None)
+    stopped, before = replayed(store, record, experiment, queue)
     assert stopped.status == "stopped"
     last = before.runs[-1]
     assert last.outcome == Lost("stopped before it began")
     assert last.duration_s is not None
     assert last.duration_s < Queue.wait_s
-    finished, after = carry_on(store, stopped, experiment, queue, watch=lambda *_: None)
+    finished, after = replayed(store, stopped, experiment, queue)
     assert finished.status == "finished"
     assert any(run.config == last.config and isinstance(run.outcome, Completed) for run in after.runs)
 
@@ -262,8 +289,8 @@ def test_whatever_kills_the_process_resume_makes_the_same_history(at: int) -> No
             raise CrashError
 
     with pytest.raises(CrashError):
-        carry_on(store, record, experiment, runner, watch=watch)
-    _, result = carry_on(store, store.experiment(record.id), experiment, runner, watch=lambda *_: None)
+        replayed(store, record, experiment, runner, watch=watch)
+    _, result = replayed(store, store.experiment(record.id), experiment, runner)
     assert [(run.config, run.outcome, run.purpose) for run in result.runs] == [
         (run.config, run.outcome, run.purpose) for run in undisturbed.runs
     ]
@@ -273,9 +300,9 @@ def test_a_second_worker_is_turned_away() -> None:
     store = open_store("memory:")
     record = store.create("test", Experiment(space=SPACE).to_json(), 0.0)
     claim(store, record)
-    with pytest.raises(InUseError, match="is being worked on by process"):
+    with pytest.raises(InUseError, match="is in use by process"):
         claim(store, store.experiment(record.id))
-    with pytest.raises(InUseError, match="this very moment"):
+    with pytest.raises(InUseError, match="was just claimed"):
         claim(store, record)
 
 
@@ -301,11 +328,11 @@ def test_a_runner_that_cannot_start_ends_the_experiment_but_loses_nothing() -> N
     record = store.create("test", experiment.to_json(), 0.0)
     runner = FullDisk(steady)
     with pytest.raises(UnavailableError):
-        carry_on(store, record, experiment, runner, watch=lambda *_: None)
+        replayed(store, record, experiment, runner)
     failed = store.experiment(record.id)
     assert failed.status == "failed"
     runner.full = False
-    _, result = carry_on(store, failed, experiment, runner, watch=lambda *_: None)
+    _, result = replayed(store, failed, experiment, runner)
     assert [run.number for run in result.runs] == list(range(len(result.runs)))
     assert all(isinstance(run.outcome, Completed) for run in result.runs)
 
@@ -343,7 +370,7 @@ def test_a_request_to_kill_ends_what_is_running() -> None:
         return steady(config, repeat, now_s)
 
     runner = ReplayRunner(answers, slots=2)
-    stopped, before = carry_on(store, record, experiment, runner, watch=lambda *_: None)
+    stopped, before = replayed(store, record, experiment, runner)
     assert stopped.status == "stopped"
     assert stopped.stop_requested is None
     killed = [run for run in before.runs if isinstance(run.outcome, Lost)]

@@ -1,6 +1,6 @@
 """The plan alone: orders, budget, resampling, losses, verification, replay."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -42,10 +42,10 @@ def finish(plan: Plan, run: Run, outcome: Outcome) -> Run:
 def play(plan: Plan, answer: Answer, most: int = 1000) -> Result:
     """Run one at a time until the plan ends or `most` more runs were made."""
     for _ in range(most):
-        order = plan.next(0.0)
-        if order is None:
+        orders = plan.orders(1, 0.0)
+        if not orders:
             break
-        run = submit(plan, order)
+        run = submit(plan, orders[0])
         finish(plan, run, answer(run.config, run.number))
     return conclude(plan.experiment, plan.runs)
 
@@ -73,8 +73,7 @@ def test_workers_share_one_budget() -> None:
     plan = plan_of(Experiment(space=SPACE, budget=20, slots=4, verify_pairs=0, resample="once"))
     running: list[Run] = []
     while True:
-        while len(running) < 4 and (order := plan.next(0.0)) is not None:
-            running.append(submit(plan, order))
+        running += [submit(plan, order) for order in plan.orders(4 - len(running), 0.0)]
         if not running:
             break
         run = running.pop()
@@ -253,18 +252,68 @@ def test_a_replayed_history_goes_on_the_same(cut: int, optimizer: str, resample:
 
 
 class Told:
-    """An optimizer, and the latest it was told of each configuration."""
+    """An optimizer, the latest it was told of each configuration, and how many suggestions it was asked for."""
 
     def __init__(self, inner: Optimizer) -> None:
         self._inner = inner
         self.latest: dict[Config, Trial] = {}
+        self.asked: list[int] = []
 
     def ask(self, count: int, running: Sequence[Config]) -> Sequence[Config]:
+        self.asked.append(count)
         return self._inner.ask(count, running)
 
     def tell(self, finished: Sequence[Trial]) -> None:
         self.latest.update({trial.config: trial for trial in finished})
         self._inner.tell(finished)
+
+
+def test_a_replay_tells_and_does_not_ask() -> None:
+    experiment = Experiment(space=SPACE, budget=40, optimizer="random", resample="static:2", seed=3)
+    first = plan_of(experiment)
+    play(first, shaky, most=30)
+    told = Told(make_optimizer("random", SPACE, seed=3, budget=40))
+    second = Plan(experiment, told, stop=any_of(), resample=static(2))
+    second.replay(first.runs)
+    assert told.asked == []
+    assert list(told.latest.values()) == first.trials
+    assert second.orders(1, 0.0) == first.orders(1, 0.0)
+    assert len(told.asked) <= 1
+
+
+def test_all_free_slots_are_filled_by_one_question() -> None:
+    told = Told(make_optimizer("gp", SPACE, seed=3, budget=40))
+    experiment = Experiment(space=SPACE, budget=40, slots=6, resample="once", verify_pairs=0)
+    plan = Plan(experiment, told, stop=any_of(), resample=static(1))
+    orders = plan.orders(6, 0.0)
+    assert told.asked == [5], "the default takes a slot"
+    assert [order.trial for order in orders] == list(range(6))
+    runs = [submit(plan, order) for order in orders]
+    assert plan.orders(0, 0.0) == []
+    for run in runs[1:5]:
+        finish(plan, run, bowl(run.config, run.number))
+    more = plan.orders(4, 0.0)
+    assert told.asked == [5, 4]
+    assert len({order.config for order in (*orders, *more)}) == 10
+
+
+def test_a_batch_of_orders_is_what_one_after_the_other_would_be() -> None:
+    """Sentinels, repeats, the budget and rules about the last steps count the orders of the batch."""
+    options = {"budget": 14, "optimizer": "exhaustive", "sentinels": 3, "resample": "static:2", "verify_pairs": 0}
+    together, alone = (plan_of(Experiment(space=SPACE, slots=5, **options)) for _ in range(2))  # type: ignore[arg-type]  # options of every type
+    while orders := together.orders(5, 0.0):
+        expected: list[Order] = []
+        while len(expected) < 5 and (one := alone.orders(1, 0.0)):
+            expected += one
+            submit(alone, one[0])
+        assert orders == expected
+        for order in orders:
+            submit(together, order)
+        for plan in (together, alone):
+            for run in plan.running:
+                finish(plan, run, shaky(run.config, run.number))
+    assert len(together.runs) == 14
+    assert together.ending == alone.ending
 
 
 def test_what_the_plan_believes_is_what_is_concluded() -> None:
@@ -329,12 +378,12 @@ def test_a_winner_that_hangs_when_it_is_run_again_is_told_so() -> None:
 def test_a_replay_keeps_what_was_under_way() -> None:
     experiment = Experiment(space=SPACE, budget=40, slots=3)
     plan = plan_of(experiment)
-    runs = [submit(plan, order) for order in _orders(plan, 3)]
+    runs = [submit(plan, order) for order in plan.orders(3, 0.0)]
     finish(plan, runs[1], bowl(runs[1].config, 1))
     again = plan_of(experiment)
     again.replay(plan.runs)
     assert again.running == plan.running
-    assert again.next(0.0) == plan.next(0.0)
+    assert again.orders(2, 0.0) == plan.orders(2, 0.0)
 
 
 FEW = Space(Choice("mode", ["a", "b", "c", "d", "e"]))
@@ -389,8 +438,9 @@ def test_a_contest_goes_on_the_same_after_a_crash(cut: int, workers: int) -> Non
 def work(plan: Plan, answer: Answer, most: int = 1000) -> None:
     """Like `play` with as many runs at a time as there are workers, which end in another order than they began."""
     for _ in range(most):
-        while len(plan.running) < plan.experiment.slots and (order := plan.next(0.0)) is not None:
-            submit(plan, order)
+        while orders := plan.orders(plan.experiment.slots - len(plan.running), 0.0):
+            for order in orders:
+                submit(plan, order)
         if not plan.running:
             break
         run = plan.running[len(plan.runs) % len(plan.running)]
@@ -439,10 +489,3 @@ def test_a_budget_may_end_among_the_configurations_to_try_first() -> None:
     every = play(plan_of(whole), lambda config, _: Completed(1.0 + int(config["x"])))
     assert [run.config["x"] for run in every.runs[:3]] == [0, 2, 1]
     assert {run.trial for run in every.runs[3:]} == {0}, "the best one again: is there any noise?"
-
-
-def _orders(plan: Plan, count: int) -> Iterator[Order]:
-    for _ in range(count):
-        order = plan.next(0.0)
-        assert order is not None
-        yield order

@@ -36,7 +36,7 @@ def runs_of(path: Path, experiment: Experiment, folder: Path) -> list[Run]:
         argv, environment = EXPERIMENT.command.render(SPACE, config)  # type: ignore[union-attr]  # it has one
         return Command(argv, environment)
 
-    _, result = carry_on(store, store.experiment(1), experiment, CommandRunner(render, folder), watch=lambda *_: None)
+    _, result = carry_on(store, store.experiment(1), experiment, CommandRunner(render, folder))
     store.dispose()
     return list(result.runs)
 

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from tests.replayed import replayed
 
 from luthier.analysis.result import Result, conclude
 from luthier.analysis.sentences import trouble_lines
 from luthier.engine.plan import Plan
-from luthier.engine.session import carry_on, plan_of
+from luthier.engine.session import plan_of
 from luthier.errors import InvalidInputError
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
@@ -36,7 +37,7 @@ def tuned(experiment: Experiment, level: Callable[[float], float]) -> Result:
 
     store = open_store("memory:")
     record = store.create("x", experiment.to_json(), 0.0)
-    return carry_on(store, record, experiment, ReplayRunner(answer), watch=lambda *_: None)[1]
+    return replayed(store, record, experiment, ReplayRunner(answer))[1]
 
 
 def slower_later(now_s: float) -> float:

@@ -30,8 +30,10 @@ def answer(config: Config) -> Outcome:
 
 def play(plan: Plan, most: int = 1000) -> Result:
     for _ in range(most):
-        if (order := plan.next(0.0)) is None:
+        orders = plan.orders(1, 0.0)
+        if not orders:
             break
+        order = orders[0]
         run = Run(len(plan.runs), order.trial, order.purpose, order.config, 0.0, plan.events)
         plan.submitted(run)
         plan.finished(replace(run, outcome=answer(run.config), finish_order=plan.events, duration_s=1.0))

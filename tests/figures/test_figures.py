@@ -17,12 +17,11 @@ from luthier.analysis.result import Result, conclude
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, Figure, compared, draw, to_plotly
 from luthier.figures.figure import Role, Trace
-from luthier.figures.yardstick import thinned
+from luthier.figures.scales import thinned
 from luthier.space import Choice, Integer, Real, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
-from luthier.store.base import Json
-from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut
+from luthier.trial import Completed, Config, Failed, Json, Lost, Outcome, Pruned, Purpose, Run, TimedOut
 
 HOSTILE = "</script><img src=x onerror=alert(1)> & $x$ 'q' \"p\" 100%{y}"
 SPACE = Space(
@@ -232,11 +231,11 @@ def test_the_gain_is_above_one_when_the_best_is_better(goal: Goal) -> None:
     row = named(figure, "verified, with its 95 % interval")
     assert result.comparison is not None
     assert (list(row.y), list(row.low)) == ([result.comparison.speedup], [result.comparison.low])
-    pairs = [y for y in named(figure, "a pair of the verification").y if y is not None]
+    pairs = [y for y in named(figure, "pair of the verification").y if y is not None]
     assert len(pairs) == 6
     assert min(pairs) > 1.5
     assert math.exp(sum(map(math.log, pairs)) / 6) == pytest.approx(result.speedup)
-    assert list(named(figure, "by estimates").y) == [pytest.approx(2.0)]
+    assert list(named(figure, "estimated").y) == [pytest.approx(2.0)]
     assert figure.note == ""
 
 
@@ -245,14 +244,14 @@ def test_a_gain_before_the_verification_says_so(goal: Goal) -> None:
     values = (4.0, 2.0) if goal == "minimize" else (2.0, 4.0)
     figure = built("gain", searched([Completed(value) for value in values], goal))
     assert "not verified" in figure.note
-    assert list(named(figure, "by estimates").y) == [2.0]
-    assert list(named(figure, "by estimates").low) == [None]
+    assert list(named(figure, "estimated").y) == [2.0]
+    assert list(named(figure, "estimated").low) == [None]
 
 
 def test_a_gain_over_what_is_not_positive_is_a_difference() -> None:
     figure = built("gain", searched([Completed(-2.0), Completed(1.0)], "maximize"))
-    assert list(named(figure, "by estimates").y) == [1.5]
-    assert list(named(figure, "the default").y) == [0.0, 0.0]
+    assert list(named(figure, "estimated").y) == [1.5]
+    assert list(named(figure, "default").y) == [0.0, 0.0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -332,7 +331,7 @@ def test_importance_is_of_the_parameters() -> None:
 
 
 def test_noise_is_the_deviation_of_repeats() -> None:
-    dots = named(built("noise", verified()), "a configuration that ran more than once")
+    dots = named(built("noise", verified()), "configuration with several runs")
     assert len(dots.x) == 2
     assert all(y is not None and 0.0 < y < 5.0 for y in dots.y)
     assert FIGURES["noise"](MIXED) is None
@@ -350,7 +349,7 @@ def test_a_machine_that_grew_slower_shows_as_a_step() -> None:
 
 def test_runs_at_once_add_up_to_the_time_spent() -> None:
     figure = built("utilisation", MIXED)
-    line = named(figure, "runs at once")
+    line = named(figure, "parallel runs")
     corners = list(zip(line.x, line.y, strict=True))
     area = sum((after[0] - before[0]) * (before[1] or 0.0) for before, after in pairwise(corners))
     assert area == pytest.approx(MIXED.cost_s)

@@ -13,10 +13,10 @@ from luthier.launch.worker import Worker
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.template import Template
-from luthier.store import open_books
-from luthier.store.base import Json, Origin, Owner, Record
-from luthier.store.server_store import Books
-from luthier.trial import Completed
+from luthier.store import open_server_store
+from luthier.store.base import Origin, Owner, Record
+from luthier.store.server_store import ServerStore
+from luthier.trial import Completed, Json
 
 PATIENCE_S = 120.0
 LEAVES_A_TRACE = 'echo {x} >> "$0"; until [ -e "$1" ]; do sleep 0.02; done'
@@ -28,13 +28,13 @@ class Scene:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = str(folder / "x.db")
-        self.books: Books = open_books(self.url)
+        self.store: ServerStore = open_server_store(self.url)
         self.clock = itertools.count(0, 1000)
         self.workers: list[Worker] = []
 
     def worker(self, local: int = 9) -> Worker:
         """A worker that never waits between two tries."""
-        self.workers.append(Worker(self.books, self.url, local=local, clock=lambda: float(next(self.clock))))
+        self.workers.append(Worker(self.store, self.url, local=local, clock=lambda: float(next(self.clock))))
         return self.workers[-1]
 
     def settings(self, name: str, budget: int = 3) -> dict[str, Json]:
@@ -42,7 +42,7 @@ class Scene:
         return dict(Experiment(space=Space(Integer("x", 0, 9)), command=command, budget=budget).to_json())
 
     def queue(self, name: str, budget: int = 3) -> int:
-        return self.books.history.create(name, self.settings(name, budget), time.time(), Origin("ada")).id
+        return self.store.history.create(name, self.settings(name, budget), time.time(), Origin("ada")).id
 
     def executions(self, name: str) -> int:
         path = self.folder / name
@@ -52,7 +52,7 @@ class Scene:
         (self.folder / "gate").touch()
 
     def record(self, number: int) -> Record:
-        return self.books.history.experiment(number)
+        return self.store.history.experiment(number)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_queued_experiment_is_carried_through(scene: Scene) -> None:
     assert record.owner is None
     assert record.result is not None
     assert record.result["verdict"]
-    assert [type(run.outcome) for run in scene.books.history.runs(number)] == [Completed] * 3
+    assert [type(run.outcome) for run in scene.store.history.runs(number)] == [Completed] * 3
     assert scene.executions("one") == 3
 
 
@@ -131,7 +131,7 @@ def test_local_experiments_do_not_disturb_each_other(scene: Scene) -> None:
 
 def test_what_cannot_be_started_fails_with_what_its_process_said(scene: Scene) -> None:
     settings = {**scene.settings("one"), "unheard-of": 1}
-    number = scene.books.history.create("one", settings, time.time(), Origin("ada")).id
+    number = scene.store.history.create("one", settings, time.time(), Origin("ada")).id
     look_until(lambda: scene.record(number).status == "failed", scene.worker())
     result = scene.record(number).result
     assert result is not None
@@ -140,13 +140,13 @@ def test_what_cannot_be_started_fails_with_what_its_process_said(scene: Scene) -
 
 def test_what_was_stopped_before_it_began_is_left_alone(scene: Scene) -> None:
     number, worker = scene.queue("one"), scene.worker()
-    scene.books.history.request_stop(number)
+    scene.store.history.request_stop(number)
     worker.look()
     assert (worker.working, scene.record(number).status) == (0, "stopped")
 
 
 def test_experiments_of_the_command_line_are_left_alone(scene: Scene) -> None:
-    scene.books.history.create("attended", scene.settings("one"), time.time())
+    scene.store.history.create("attended", scene.settings("one"), time.time())
     worker = scene.worker()
     worker.look()
     assert worker.working == 0
@@ -156,12 +156,12 @@ def test_experiments_of_the_command_line_are_left_alone(scene: Scene) -> None:
 def test_owner_on_another_machine_counts_as_dead_when_its_heartbeat_stands_still(scene: Scene, skew_s: float) -> None:
     """Whatever time it is on that machine."""
     number, there, now = scene.queue("one"), Owner("another-machine", 1, "1"), [0.0]
-    worker = Worker(scene.books, scene.url, clock=lambda: now[0])
+    worker = Worker(scene.store, scene.url, clock=lambda: now[0])
     scene.workers.append(worker)
-    assert scene.books.history.claim(number, there, time.time() + skew_s, None)
+    assert scene.store.history.claim(number, there, time.time() + skew_s, None)
     for step in range(1, 8):
         now[0] += 50.0
-        scene.books.history.heartbeat(number, there, time.time() + skew_s + step)
+        scene.store.history.heartbeat(number, there, time.time() + skew_s + step)
         worker.look()
         assert worker.working == 0
     now[0] += 55.0

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from luthier.arrays import FloatArray
 from luthier.learn.forest import Forest
-from luthier.learn.points import FloatArray, PointSet
+from luthier.learn.points import PointSet
 
 MIXED = np.array([True, False, True])
 
@@ -54,30 +55,35 @@ def test_deviation_by_the_law_of_total_variance() -> None:
     assert deviation[0] ** 2 == pytest.approx(means.var() + variances.mean())
 
 
-def test_what_is_appended_falls_into_leaves_and_can_be_lifted() -> None:
+def test_what_is_added_falls_into_leaves_and_can_be_removed() -> None:
     x, z = points(100, seed=1), points(30, seed=2)
     y = stairs(x)
     forest = Forest(MIXED)
-    forest.learn(x[:90], y[:90])
+    forest.grow(x[:90], y[:90])
     generation, before = forest.generation, forest.predict(forest.leaves(z))
-    forest.learn(x[:95], y[:95] + 10.0 * (np.arange(95) >= 90))
+    forest.fill(x[:95], y[:95] + 10.0 * (np.arange(95) >= 90))
     assert forest.generation == generation
     assert forest.predict(forest.leaves(z))[0].max() > before[0].max()
-    forest.lift(90)
+    forest.remove_after(90)
     np.testing.assert_allclose(forest.predict(forest.leaves(z))[0], before[0])
+    forest.add(x[90:], y[90:])
+    added = forest.predict(forest.leaves(z))
+    forest.fill(x, y)
+    np.testing.assert_array_equal(forest.predict(forest.leaves(z)), added)
 
 
-def test_grows_anew_when_a_fifth_is_new_or_the_past_has_changed() -> None:
-    x = points(60, seed=1)
-    forest = Forest(MIXED)
-    forest.learn(x[:50], stairs(x[:50]))
-    generation = forest.generation
-    forest.learn(x[:59], stairs(x[:59]))
-    assert forest.generation == generation
-    forest.learn(x, stairs(x))
-    assert forest.generation == generation + 1
-    forest.learn(x[::-1], stairs(x[::-1]))
-    assert forest.generation == generation + 2
+def test_what_fills_the_leaves_may_come_in_parts_and_in_between() -> None:
+    x, z = points(100, seed=1), points(30, seed=2)
+    y, first = stairs(x), np.r_[0:40, 45:90]
+    predicted = []
+    for parts in ([], [np.r_[0:40, 45:95], first[:20], first]):
+        forest = Forest(MIXED)
+        forest.grow(x[first], y[first] + 1.0)
+        for rows in parts:
+            forest.fill(x[rows], y[rows])
+        forest.fill(x, y)
+        predicted.append(forest.predict(forest.leaves(z)))
+    np.testing.assert_array_equal(predicted[0], predicted[1])
 
 
 def test_out_of_bag_predictions_have_not_seen_their_target() -> None:

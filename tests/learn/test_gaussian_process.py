@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.learn.evidence import Evidence, weak_prior
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
-from luthier.learn.kernels import Family, FloatArray, Hyperparameters, Kernel
+from luthier.learn.kernels import Family, Hyperparameters, Kernel
 from luthier.learn.linear import cholesky
 from luthier.learn.points import PointSet
 
@@ -100,7 +101,7 @@ def test_predicts_a_bowl_and_knows_how_well() -> None:
     x, z = points(60, seed=1), points(200, seed=2)
     noisy = bowl(x) + 0.01 * np.random.default_rng(5).standard_normal(60)
     process = GaussianProcess(MIXED)
-    process.learn(Observations.single(x, noisy))
+    process.fit(Observations.single(x, noisy))
     mean, deviation = process.predict(z)
     error = mean - bowl(z)
     assert np.sqrt(np.mean(error**2)) < 0.15 * np.std(bowl(z))
@@ -114,11 +115,11 @@ def test_growing_row_by_row_equals_starting_over() -> None:
     process, watched = GaussianProcess(MIXED), FixedPoints(PointSet(grid))
     process.fit(Observations.single(x[:37], y[:37]))
     for count in range(37, 41):
-        process.learn(Observations.single(x[:count], y[:count]))
+        process.condition(Observations.single(x[:count], y[:count]))
         grown = watched.predict_standard(process)
     hyper = process.hyper
     process._forget_all()
-    process._condition(Observations.single(x, y))
+    process.condition(Observations.single(x, y))
     assert process.hyper is hyper
     over = FixedPoints(PointSet(grid)).predict_standard(process)
     np.testing.assert_allclose(grown[0], over[0], atol=1e-8)
@@ -132,24 +133,24 @@ def test_a_changed_observation_is_noticed() -> None:
     before = watched.predict_standard(process)
     share = np.ones(30)
     share[12] = 0.01
-    process.learn(Observations(x, bowl(x), share, np.zeros(30)))
+    process.condition(Observations(x, bowl(x), share, np.zeros(30)))
     after, fresh = watched.predict_standard(process), FixedPoints(PointSet(grid)).predict_standard(process)
     np.testing.assert_allclose(after[0], fresh[0], atol=1e-9)
     assert np.any(after[1] < before[1] - 1e-6)
 
 
-def test_believing_leaves_the_mean_and_is_taken_back() -> None:
+def test_what_is_assumed_leaves_the_mean_and_is_taken_back() -> None:
     x, grid = points(20, seed=1), points(30, seed=2)
     process, watched = GaussianProcess(MIXED), FixedPoints(PointSet(grid))
     process.fit(Observations.single(x, bowl(x)))
     mean, deviation = watched.predict_standard(process)
-    process.believe(grid[:2])
-    believed_mean, believed_deviation = watched.predict_standard(process)
-    np.testing.assert_allclose(believed_mean, mean, atol=1e-9)
-    assert np.all(believed_deviation[:2] < 0.9 * deviation[:2])
-    process.disbelieve()
-    process.believe(grid[5:6])
-    process.disbelieve()
+    process.assume(grid[:2])
+    assumed_mean, assumed_deviation = watched.predict_standard(process)
+    np.testing.assert_allclose(assumed_mean, mean, atol=1e-9)
+    assert np.all(assumed_deviation[:2] < 0.9 * deviation[:2])
+    process.forget_assumed()
+    process.assume(grid[5:6])
+    process.forget_assumed()
     again = watched.predict_standard(process)
     np.testing.assert_array_equal(again[0], mean)
     np.testing.assert_array_equal(again[1], deviation)
@@ -177,7 +178,7 @@ def test_five_points_in_ten_dimensions_stay_sober() -> None:
     rng = np.random.default_rng(0)
     x = rng.random((5, 10))
     process = GaussianProcess(np.ones(10, dtype=np.bool_))
-    process.learn(Observations.single(x, rng.standard_normal(5)))
+    process.fit(Observations.single(x, rng.standard_normal(5)))
     mean, deviation = process.predict(rng.random((100, 10)))
     assert np.all(np.abs(mean) < 3.0)
     assert np.all(deviation > 0.05)
@@ -188,7 +189,7 @@ def test_equal_targets(value: float) -> None:
     x = points(8, seed=1)
     process = GaussianProcess(MIXED)
     for count in range(1, 9):
-        process.learn(Observations.single(x[:count], np.full(count, value)))
+        process.fit(Observations.single(x[:count], np.full(count, value)))
         mean, deviation = process.predict(points(5, seed=2))
         np.testing.assert_allclose(mean, value)
         assert np.all(deviation > 0.0)
@@ -202,8 +203,8 @@ def test_any_finite_targets(targets: list[float], twins: int) -> None:
     x = np.concatenate((x, x[:twins]))
     process = GaussianProcess(MIXED)
     for count in range(1, len(y) + 1, 3):
-        process.learn(Observations.single(x[:count], y[:count]))
-    process.learn(Observations.single(x, y))
+        process.fit(Observations.single(x[:count], y[:count]))
+    process.fit(Observations.single(x, y))
     mean, deviation = process.predict_standard(points(5, seed=2))
     assert np.all(np.isfinite(mean))
     assert np.all(deviation > 0.0)
@@ -214,10 +215,10 @@ def test_repeats_are_trusted_more_and_errors_less() -> None:
     y = np.array([0.0, 1.0, 3.0])
     process = GaussianProcess(MIXED)
     process.hyper = Hyperparameters(1.0, 0.1, process.hyper.rates)
-    process._condition(Observations(x, y, np.array([1.0, 0.01, 1.0]), np.zeros(3)))
+    process.condition(Observations(x, y, np.array([1.0, 0.01, 1.0]), np.zeros(3)))
     trusting_second = process.predict(x[:1])[0][0]
     process._forget_all()
-    process._condition(Observations(x, y, np.ones(3), np.array([0.0, 3.0, 0.0])))
+    process.condition(Observations(x, y, np.ones(3), np.array([0.0, 3.0, 0.0])))
     doubting_second = process.predict(x[:1])[0][0]
     assert doubting_second < 0.4 < 0.8 < trusting_second
 
@@ -229,13 +230,60 @@ def test_jitter_saves_a_singular_matrix_and_nothing_saves_a_wrong_one() -> None:
         cholesky(-np.eye(3))
 
 
-def test_hyperparameters_rest_between_fits() -> None:
-    x = points(120, seed=1)
-    y = bowl(x)
+def test_a_new_fit_depends_on_the_data_alone() -> None:
+    x, grid = points(180, seed=1), points(30, seed=2)
+    data = Observations.single(x, bowl(x))
+    fresh, used = GaussianProcess(MIXED), GaussianProcess(MIXED)
+    fresh.fit(data, from_prior=True)
+    used.fit(Observations.single(x[:20], np.arange(20.0)))
+    used.fit(data, from_prior=True)
+    np.testing.assert_array_equal(used.hyper.to_log(), fresh.hyper.to_log())
+    np.testing.assert_array_equal(used.predict(grid), fresh.predict(grid))
+    used.fit(Observations.single(x, np.ones(180)), from_prior=True)
+    np.testing.assert_array_equal(used.hyper.to_log(), GaussianProcess(MIXED).hyper.to_log())
+
+
+@pytest.mark.parametrize("steps", [(1,), (3, 1, 9), (40,)])
+def test_predictions_are_the_same_to_the_last_bit_however_the_data_arrived(steps: tuple[int, ...]) -> None:
+    x, grid = points(75, seed=1), points(40, seed=2)
+    share = np.where(np.arange(75) == 21, 0.3, 1.0)
+    data = Observations(x, bowl(x), share, np.zeros(75))
+    slow, watched = GaussianProcess(MIXED), FixedPoints(PointSet(grid))
+    slow.fit(Observations.single(x[:30], bowl(x[:30])))
+    known, turn = 30, 0
+    while known < 75:
+        known, turn = min(known + steps[turn % len(steps)], 75), turn + 1
+        slow.condition(Observations.single(x[:known], bowl(x[:known])))
+        slow.assume(grid[:2])
+        watched.predict(slow)
+    slow.condition(data)
+    fast = GaussianProcess(MIXED)
+    fast.fit(Observations.single(x[:30], bowl(x[:30])))
+    fast.condition(data)
+    for process in (slow, fast):
+        process.assume(grid[3:5])
+    np.testing.assert_array_equal(watched.predict(slow), FixedPoints(PointSet(grid)).predict(fast))
+
+
+def test_targets_far_from_those_of_the_fit_have_a_scale_of_their_own() -> None:
+    x = points(40, seed=1)
     process = GaussianProcess(MIXED)
-    process.learn(Observations.single(x[:100], y[:100]))
-    first = process.hyper
-    process.learn(Observations.single(x[:119], y[:119]))
-    assert process.hyper is first
-    process.learn(Observations.single(x[:120], y[:120]))
-    assert process.hyper is not first
+    process.fit(Observations.single(x[:30], 5.0 + 1e-3 * bowl(x[:30])))
+    process.condition(Observations.single(x, 5.0 + 1e3 * bowl(x)))
+    assert np.abs(process.predict_standard(x)[0]).max() < 5.0
+
+
+def test_taking_off_errors_leaves_the_nugget_in() -> None:
+    x = points(12, seed=1)
+    process = GaussianProcess(MIXED)
+    process.hyper = Hyperparameters(1.0, 0.3, process.hyper.rates)
+    y = np.sin(5.0 * x[:, 0]) + x[:, 1]
+    data = Observations(x, y, np.ones(12), np.linspace(0.0, 0.5, 12))
+    process.condition(data)
+    mean, deviation = process.without_error(data)
+    function = process.kernel.correlation(process.hyper, x, x) + 0.3 * np.eye(12)
+    gain = function @ np.linalg.inv(function + np.diag(data.error**2))
+    np.testing.assert_allclose(mean, process.mean + gain @ (y - process.mean), atol=1e-9)
+    np.testing.assert_allclose(deviation**2, np.diagonal(function - gain @ function), atol=1e-7)
+    assert mean[0] == pytest.approx(y[0])
+    assert deviation[0] == pytest.approx(0.0)

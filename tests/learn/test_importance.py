@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from luthier.arrays import FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.importance import Swaps, averages, effects, with_uncertainty
-from luthier.learn.kernels import FloatArray
 
 ORDERED = np.array([True, True, True])
 

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.learn.points import FloatArray, PointSet
+from luthier.arrays import FloatArray
+from luthier.learn.points import PointSet
 
 
 def grid(*sizes: int) -> FloatArray:

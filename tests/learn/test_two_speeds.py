@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 from luthier.learn.two_speeds import expected_at_two_speeds
 
 ORDERED = np.array([True, True])

@@ -3,7 +3,7 @@ import importlib.metadata
 import json
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.measures.json_output import Json, JsonPath, last_document, look_up, parse_path
+from luthier.measures.json_output import JsonPath, last_document, look_up, parse_path
 from luthier.measures.output import Regex, number_in, tail
 from luthier.measures.registry import MEASURES, measure_from, measures_from
-from luthier.trial import Completed, Execution, Failed, Lost, Outcome, Problem, Pruned, TimedOut
+from luthier.plugins import entries_of
+from luthier.trial import Completed, Execution, Failed, Json, Lost, Outcome, Problem, Pruned, TimedOut
 
 METRICS = {"wall_s": 4.0, "user_s": 1.0, "system_s": 0.5, "peak_memory_bytes": 1024.0, "exit_code": 0.0}
 PROBLEMS: list[Problem] = [Failed("bad"), Lost("gone"), TimedOut("late"), Pruned("slow")]
@@ -98,7 +99,7 @@ def test_several_measures_of_one_run(tmp_path: Path) -> None:
     assert isinstance(measures_from(["regex:rate (.)", "regex:fault (.)"])(run), Failed)
     problem = TimedOut("late", 3.0)
     assert measures_from(["regex:rate (.)", "regex:error (.)"])(execution(problem)) == problem
-    with pytest.raises(InvalidInputError, match="there is no"):
+    with pytest.raises(InvalidInputError, match="unknown measure 'wal'; did you mean 'wall'"):
         measures_from(["wall", "wal"])
 
 
@@ -361,12 +362,16 @@ def test_any_path_is_read_or_refused(path: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "hint"),
-    [("wal", "did you mean 'wall'"), ("regexp:a", "did you mean 'regex'"), ("os.system", "no 'os.system'")],
+    [
+        ("wal", "did you mean 'wall'"),
+        ("regexp:a", "did you mean 'regex'"),
+        ("os.system", "unknown measure 'os.system'"),
+    ],
 )
 def test_unknown_measures(text: str, hint: str) -> None:
     with pytest.raises(NotFoundError, match=hint) as caught:
         measure_from(text)
-    assert all(name in str(caught.value) for name in [*MEASURES, "regex:PATTERN", "json:PATH"])
+    assert all(name in str(caught.value) for name in [*MEASURES.names(), "regex:PATTERN", "json:PATH"])
 
 
 @pytest.mark.parametrize("text", ["regex", "json"])
@@ -399,14 +404,16 @@ not_a_function = 3
 
 
 @pytest.fixture
-def plugin(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+def plugin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
     def install(value: str) -> None:
+        entries_of.cache_clear()
         entry = importlib.metadata.EntryPoint("mine", f"{__name__}:{value}", "luthier.measures")
         monkeypatch.setattr(
             importlib.metadata, "entry_points", lambda *, group: [entry] if group == entry.group else []
         )
 
-    return install
+    yield install
+    entries_of.cache_clear()
 
 
 def test_plugins(plugin: Callable[[str], None]) -> None:

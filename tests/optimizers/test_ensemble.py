@@ -1,25 +1,37 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.errors import InvalidInputError
-from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import FloatArray
+from luthier.learn.gaussian_process import Observations
 from luthier.optimizers.ensemble import Ensemble
-from luthier.optimizers.members import Watched
+from luthier.optimizers.history import History
 from luthier.optimizers.registry import make_optimizer
-from luthier.optimizers.surrogate import bounds_and_failures, expected_above
-from luthier.optimizers.warp import Warp
-from luthier.space import Choice, Integer, Space
-from luthier.trial import Completed, Config, Estimate, Failed, Lost, Outcome, Pruned, TimedOut, Trial
+from luthier.optimizers.scales import Linear, Logarithmic, Warp, linear_or_logarithmic
+from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, all_surrogates
+from luthier.space import Choice, Integer, Real, Space
+from luthier.trial import Completed, Config, Estimate, Failed, Lost, Outcome, Pruned, Trial
 
 
-def trial(number: int, outcome: Outcome) -> Trial:
-    estimate = Estimate(outcome.value, 1) if isinstance(outcome, Completed) else None
-    return Trial(Config({"a": number}), (outcome,), estimate)
+def told(x: FloatArray, outcomes: Sequence[Outcome | Estimate]) -> History:
+    """A history with these outcomes at the rows of `x` in the unit cube."""
+    history = History(Space(*(Real(f"x{i}", 0.0, 1.0) for i in range(x.shape[1]))))
+    for row, outcome in zip(x, outcomes, strict=True):
+        config = Config({f"x{i}": float(value) for i, value in enumerate(row)})
+        if isinstance(outcome, Estimate):
+            history.tell([Trial(config, (), outcome)])
+        else:
+            estimate = Estimate(outcome.value, 1) if isinstance(outcome, Completed) else None
+            history.tell([Trial(config, (outcome,), estimate)])
+    return history
+
+
+def one_process(ordered: BoolArray) -> tuple[GaussianSurrogate]:
+    return (GaussianSurrogate(ordered, "matern52"),)
 
 
 def best_of(name: str, space: Space, value: Callable[[Config], float | None], budget: int, seed: int) -> float:
@@ -58,29 +70,14 @@ def test_errors_are_measured_on_the_scale_of_the_targets() -> None:
     assert errors[0] == pytest.approx(0.5 * (warp(np.array([2.1])) - warp(np.array([1.9])))[0])
 
 
-def test_what_was_cut_short_is_a_bound_and_what_failed_is_a_failure() -> None:
-    trials = [
-        trial(0, Completed(3.0)),
-        trial(1, Pruned("slow", at_least=5.0)),
-        trial(2, TimedOut("10 s")),
-        trial(3, Lost("node")),
-        trial(4, Failed("exit 1")),
-    ]
-    bounds, broken = bounds_and_failures(trials)
-    assert np.isnan(bounds).tolist() == [True, False, True, True, True]
-    assert bounds[1] == 5.0
-    assert broken.tolist() == [False, False, True, False, True]
-    assert bounds_and_failures(trials[1:])[1].tolist() == [True, True, False, True]  # nothing to compare the bound with
-
-
-def test_a_bound_raises_what_is_expected_and_never_lowers_it() -> None:
-    x = np.linspace(0.0, 1.0, 8)[:, None]
-    process = GaussianProcess(np.array([True]))
-    process.learn(Observations.single(x, x[:, 0]))
-    at = np.array([[0.4], [0.4]])
-    low, high = expected_above(process, at, np.array([-5.0, 2.0]))
-    assert low == pytest.approx(process.predict(at)[0][0], abs=1e-3)
-    assert 2.0 <= high < 3.0
+def test_chooses_the_scale_the_values_are_normal_on() -> None:
+    x = np.random.default_rng(1).random((40, 3))
+    linear = 10.0 + x @ np.array([3.0, -2.0, 1.0])
+    steep = np.exp(8.0 * x.sum(axis=1))
+    for values, expected in ((steep, Logarithmic), (linear, Linear), (-steep, Linear)):
+        make = linear_or_logarithmic(Observations.single(x, values), np.ones(3, dtype=np.bool_), "matern52")
+        assert isinstance(make(values), expected)
+        assert isinstance(make(-values), Linear), "there is no logarithm"
 
 
 @pytest.mark.parametrize("bound", [4.0, None])
@@ -88,38 +85,89 @@ def test_a_pruned_region_loses_its_promise(bound: float | None) -> None:
     units = np.linspace(0.05, 0.95, 10)[:, None]
     outcomes: list[Outcome] = [Completed(3.0 - u) if u < 0.6 else Pruned("slow", at_least=bound) for u in units[:, 0]]
     ensemble = Ensemble(np.array([True]), seed=0)
-    ensemble.learn(units, [trial(i, outcome) for i, outcome in enumerate(outcomes)])
-    promise = ensemble.log_promise(Watched(np.array([[0.6], [0.9]])))
+    ensemble.learn(told(units, outcomes))
+    promise = ensemble.log_promise(CachedPoints(np.array([[0.6], [0.9]])))
     assert promise[0] > promise[1]
 
 
-def test_beliefs_are_taken_back() -> None:
+def test_what_is_assumed_is_taken_back() -> None:
     rng = np.random.default_rng(1)
     x: FloatArray = rng.random((20, 2))
-    ensemble, watched = Ensemble(np.array([True, True]), seed=0), Watched(rng.random((15, 2)))
-    ensemble.learn(x, [trial(i, Completed(float(row.sum()))) for i, row in enumerate(x)])
+    ensemble, watched = Ensemble(np.array([True, True]), seed=0), CachedPoints(rng.random((15, 2)))
+    ensemble.learn(told(x, [Completed(float(row.sum())) for row in x]))
     before = ensemble.log_promise(watched)
-    ensemble.believe(rng.random((3, 2)))
-    ensemble.disbelieve()
+    ensemble.assume(rng.random((3, 2)))
+    ensemble.forget_assumed()
     np.testing.assert_allclose(ensemble.log_promise(watched), before, rtol=1e-9)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_small_steps_down_a_plateau_are_no_news(sign: float) -> None:
     x: FloatArray = np.random.default_rng(1).random((40, 2))
-    watched = Watched(x)
+    watched = CachedPoints(x)
 
     def promise(step: float, seed: int) -> FloatArray:
         ensemble = Ensemble(np.array([True, True]), seed=seed)
-        ensemble.learn(x, [trial(i, Completed(sign * 100.0 - step * i)) for i in range(len(x))])
+        ensemble.learn(told(x, [Completed(sign * 100.0 - step * i) for i in range(len(x))]))
         return ensemble.log_promise(watched)
 
     def is_drawn(step: float) -> bool:
         return not np.array_equal(promise(step, seed=1), promise(step, seed=2))
 
-    assert is_drawn(0.01)  # the turn is left to chance
+    assert is_drawn(0.01)  # the suggestion is drawn at random
     assert not is_drawn(2.0)
     np.testing.assert_array_equal(promise(0.01, seed=1), promise(0.01, seed=1))
+
+
+def test_learns_where_runs_fail() -> None:
+    rng = np.random.default_rng(2)
+    x, places = rng.random((30, 2)), np.array([[0.1, 0.5], [0.9, 0.5]])
+    for surrogates in (one_process, all_surrogates):
+        ensemble = Ensemble(np.array([True, True]), surrogates, seed=0)
+        ensemble.learn(told(x, [Failed("exit 1") if row[0] < 0.5 else Completed(1.0) for row in x]))
+        failing, working = np.exp(ensemble._successes.log_chance(CachedPoints(places)))
+        assert failing < 0.2
+        assert working > 0.8
+
+
+def test_lost_runs_say_nothing() -> None:
+    x = np.array([[0.1], [0.5], [0.9]])
+    points, middle = CachedPoints(x), x[:2]
+
+    def promise(*outcomes: Outcome) -> FloatArray:
+        ensemble = Ensemble(np.array([True]), one_process, seed=0)
+        ensemble.learn(told(middle[: len(outcomes)], outcomes))
+        return ensemble.log_promise(points)
+
+    np.testing.assert_allclose(promise(Completed(1.0), Lost("node")), promise(Completed(1.0)))
+    assert promise(Completed(1.0), Failed("exit 1"))[1] < promise(Completed(1.0), Lost("node"))[1]
+
+
+def test_what_runs_makes_its_surroundings_less_promising() -> None:
+    x = np.random.default_rng(1).random((12, 2))
+    ensemble, points = Ensemble(np.array([True, True]), one_process, seed=0), CachedPoints(NEAR_AND_FAR)
+    ensemble.learn(told(x, [Completed(1.0 + float(np.sum((row - 0.5) ** 2))) for row in x]))
+    near, far = ensemble.log_promise(points)
+    ensemble.assume(np.array([[0.5, 0.5]]))
+    near_then, far_then = ensemble.log_promise(points)
+    assert near_then < near - 1.0
+    assert abs(far_then - far) < abs(near_then - near)
+
+
+NEAR_AND_FAR = np.array([[0.51, 0.5], [0.95, 0.05]])
+
+
+def test_repeats_reach_the_model_of_a_search() -> None:
+    x = np.random.default_rng(1).random((10, 2))
+    deviations = []
+    for count, deviation in ((1, None), (30, 1e-6)):
+        estimates = [Estimate(1.0 + float(row.sum()), 1) for row in x]
+        estimates[4] = Estimate(estimates[4].value, count, deviation)
+        ensemble = Ensemble(np.array([True, True]), one_process, seed=0)
+        ensemble.learn(told(x, estimates))
+        ((_, surrogate),) = ensemble._values.active()
+        deviations.append(surrogate.predict(CachedPoints(x[4:5]))[1][0])
+    assert deviations[1] < deviations[0]
 
 
 MIXED = Space(Integer("a", 0, 19), Integer("b", 0, 19), Choice("c", ["x", "y", "z"]))
@@ -181,3 +229,22 @@ def test_unknown_options_are_refused() -> None:
             make_optimizer(name, MIXED, seed=1, acquisition="best")
         with pytest.raises(InvalidInputError, match="initial is 0"):
             make_optimizer(name, MIXED, seed=1, initial=0)
+
+
+@pytest.mark.parametrize("name", ["auto", "gp", "forest"])
+def test_what_was_asked_on_the_way_through_a_long_history_does_not_matter(name: str) -> None:
+    rng = np.random.default_rng(5)
+    trials = []
+    for number, config in enumerate(MIXED.sample(190, rng)):
+        y = bowl(config)
+        problem = Failed("exit 1") if y is None else Pruned("slow", at_least=11.0)
+        measured = y is not None and number % 9 != 4
+        outcome = Completed(y) if measured and y is not None else problem
+        trials.append(Trial(config, (outcome,), Estimate(outcome.value, 1) if isinstance(outcome, Completed) else None))
+    asked, fresh = (make_optimizer(name, MIXED, seed=1) for _ in range(2))
+    for start in range(0, len(trials), 12):
+        asked.tell(trials[start : start + 12])
+        asked.ask(2, [])
+    fresh.tell(trials)
+    running = [MIXED.default] if MIXED.default not in {trial.config for trial in trials} else []
+    assert asked.ask(3, running) == fresh.ask(3, running)

@@ -3,8 +3,8 @@ import pytest
 
 from luthier.optimizers import make_optimizer
 from luthier.optimizers.contract import measured
-from luthier.optimizers.exploration import Exploration, sees_nothing
-from luthier.optimizers.members import Watched
+from luthier.optimizers.exploration import Exploration, explains_nothing
+from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Integer, Space
 
 BUSY = (1.0, 1.0, 1.27, 1.0, 1.08, 1.0, 1.0, 1.35)
@@ -24,27 +24,27 @@ def test_noise_on_a_plateau_is_not_taken_for_a_slope(name: str) -> None:
                 found += 1
                 break
             search.tell([measured(config, 43.0 * BUSY[(run + seed) % len(BUSY)])])
-    assert found >= 25  # chance finds it in 17 of 30 searches, models that believe what they see in 23 and 18
+    assert found >= 25  # random search finds it in 17 of 30 searches, models that follow the noise in 23 and 18
 
 
 def test_predictions_must_beat_the_mean_by_more_than_chance() -> None:
     y = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     mean_of_others = (y.sum() - y) / 5.0
-    assert sees_nothing(y, mean_of_others)
-    assert sees_nothing(y, mean_of_others + 0.1 * (y - mean_of_others))
-    assert not sees_nothing(y, mean_of_others + 0.5 * (y - mean_of_others))
-    assert sees_nothing(np.ones(6), np.ones(6))
-    assert sees_nothing(np.ones(1), np.zeros(1))
+    assert explains_nothing(y, mean_of_others)
+    assert explains_nothing(y, mean_of_others + 0.1 * (y - mean_of_others))
+    assert not explains_nothing(y, mean_of_others + 0.5 * (y - mean_of_others))
+    assert explains_nothing(np.ones(6), np.ones(6))
+    assert explains_nothing(np.ones(1), np.zeros(1))
 
 
 def test_the_farthest_point_and_any_are_the_most_promising_in_turns() -> None:
     exploration = Exploration(np.ones(2, dtype=np.bool_), seed=0)
-    points = Watched(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], *[[0.4, 0.5]] * 96]))
+    points = CachedPoints(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], *[[0.4, 0.5]] * 96]))
     exploration.learn(np.array([[0.1, 0.1], [0.9, 0.1], [0.0, 0.9], [0.5, 0.5]]))
     assert int(np.argmax(exploration.log_promise(points))) == 3
-    exploration.believe(np.array([[1.0, 1.0]]))
+    exploration.assume(np.array([[1.0, 1.0]]))
     assert int(np.argmax(exploration.log_promise(points))) > 3  # one of the hundred
-    exploration.believe(np.array([[0.4, 0.5]]))
+    exploration.assume(np.array([[0.4, 0.5]]))
     assert int(np.argmax(exploration.log_promise(points))) in (0, 1, 2)
-    exploration.disbelieve()
+    exploration.forget_assumed()
     assert int(np.argmax(exploration.log_promise(points))) == 3

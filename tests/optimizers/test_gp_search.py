@@ -3,14 +3,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 from luthier.optimizers import make_optimizer
 from luthier.optimizers.acquisition import log_expected_improvement
 from luthier.optimizers.contract import measured, unmeasured
-from luthier.optimizers.members import Watched
-from luthier.optimizers.surrogate import Surrogate
 from luthier.space import Choice, Integer, Real, Space
-from luthier.trial import Config, Failed, Lost
+from luthier.trial import Failed
 
 
 def branin(u: FloatArray) -> float:
@@ -84,60 +82,6 @@ def test_finds_the_best_beside_a_region_that_fails() -> None:
             best = min(best, value)
             search.tell([measured(config, value)])
     assert best == pytest.approx(1.525625)
-
-
-def test_learns_where_runs_fail() -> None:
-    rng = np.random.default_rng(2)
-    units, places = rng.random((30, 2)), np.array([[0.1, 0.5], [0.9, 0.5]])
-    fails = units[:, 0] < 0.5
-    surrogate = Surrogate(np.array([True, True]), seed=0)
-    surrogate.learn(
-        units,
-        [
-            unmeasured(Config({"i": i}), Failed("exit 1")) if fails[i] else measured(Config({"i": i}), 1.0)
-            for i in range(30)
-        ],
-    )
-    failing, working = np.exp(surrogate._log_success(Watched(places)))
-    assert failing < 0.2
-    assert working > 0.8
-
-
-def test_lost_runs_say_nothing() -> None:
-    units = np.array([[0.1], [0.5], [0.9]])
-    surrogate, watched = Surrogate(np.array([True]), seed=0), Watched(units)
-    seen = [measured(Config({"a": 0}), 1.0), unmeasured(Config({"a": 1}), Lost("node"))]
-    surrogate.learn(units[:2], seen)
-    with_lost = surrogate.log_promise(watched)
-    surrogate.learn(units[:1], seen[:1])
-    np.testing.assert_allclose(surrogate.log_promise(watched), with_lost)
-    surrogate.learn(units[:2], [seen[0], unmeasured(Config({"a": 1}), Failed("exit 1"))])
-    assert surrogate.log_promise(watched)[1] < with_lost[1]
-
-
-def test_chooses_the_scale_the_values_are_normal_on() -> None:
-    rng = np.random.default_rng(1)
-    x = rng.random((40, 3))
-    linear = 10.0 + x @ np.array([3.0, -2.0, 1.0])
-    for values, logarithmic in (
-        (np.exp(8.0 * x.sum(axis=1)), True),
-        (linear, False),
-        (-np.exp(8.0 * x.sum(axis=1)), False),
-    ):
-        surrogate = Surrogate(np.ones(3, dtype=np.bool_), seed=0)
-        surrogate.learn(x, [measured(Config({"i": i}), float(value)) for i, value in enumerate(values)])
-        assert surrogate._use_logarithm == logarithmic
-
-
-def test_what_runs_makes_its_surroundings_less_promising() -> None:
-    x = np.random.default_rng(1).random((12, 2))
-    surrogate, watched = Surrogate(np.array([True, True]), seed=0), Watched(np.array([[0.51, 0.5], [0.95, 0.05]]))
-    surrogate.learn(x, [measured(Config({"i": i}), branin(unit)) for i, unit in enumerate(x)])
-    near, far = surrogate.log_promise(watched)
-    surrogate.process.believe(np.array([[0.5, 0.5]]))
-    near_then, far_then = surrogate.log_promise(watched)
-    assert near_then < near - 1.0
-    assert abs(far_then - far) < abs(near_then - near)
 
 
 def test_log_expected_improvement_by_integration_and_far_out() -> None:

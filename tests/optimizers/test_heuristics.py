@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
-from luthier.learn.kernels import FloatArray
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.optimizers.contract import measured, unmeasured
-from luthier.optimizers.simplex import Field
+from luthier.optimizers.simplex import Landscape
 from luthier.optimizers.vicinity import nearest_free, step, walk
 from luthier.space import Choice, Integer, Real, Space
 from luthier.trial import Config, Failed
@@ -201,25 +201,25 @@ def test_the_nearest_free_is_a_neighbour_then_near_then_any() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 def test_a_projection_is_valid_and_rounds_towards_the_centre(seed: int, inward: bool) -> None:
-    rng, field = np.random.default_rng(seed), Field(MIXED, 0)
+    rng, landscape = np.random.default_rng(seed), Landscape(MIXED, 0)
     centre = MIXED.sample_codes(1, rng)[0]
-    targets = field.unit(centre) + rng.normal(0.0, 0.5, (20, len(centre)))
-    rows = field.project(centre, targets, inward=inward)
+    targets = landscape.unit(centre) + rng.normal(0.0, 0.5, (20, len(centre)))
+    rows = landscape.project(centre, targets, inward=inward)
     assert MIXED.feasible(rows).all()
     MIXED.configs(rows)
     assert (rows[:, 2] == centre[2]).all()
     if inward:
-        way, gone = targets - field.unit(centre), field.unit(rows) - field.unit(centre)
-        for axis in field.axes:
+        way, gone = targets - landscape.unit(centre), landscape.unit(rows) - landscape.unit(centre)
+        for axis in landscape.axes:
             assert (np.abs(gone[:, axis]) <= np.abs(way[:, axis]) + 1e-9).all()
             assert (gone[:, axis] * way[:, axis] >= 0.0).all()
 
 
 def test_shrinking_always_collapses() -> None:
-    field, rng = Field(MIXED, 0), np.random.default_rng(1)
+    landscape, rng = Landscape(MIXED, 0), np.random.default_rng(1)
     centre, row = MIXED.sample_codes(2, rng)
     row[2] = centre[2]
-    row = field.project(centre, field.unit(row))[0]
+    row = landscape.project(centre, landscape.unit(row))[0]
     for _ in range(30):
-        row = field.project(centre, 0.5 * (field.unit(centre) + field.unit(row)))[0]
-    assert field.coincide(np.stack([centre, row]))
+        row = landscape.project(centre, 0.5 * (landscape.unit(centre) + landscape.unit(row)))[0]
+    assert landscape.coincide(np.stack([centre, row]))

@@ -1,11 +1,13 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from luthier.errors import InvalidInputError, SpaceError
-from luthier.optimizers.contract import measured
+from luthier.optimizers.contract import measured, unmeasured
 from luthier.optimizers.history import History
 from luthier.space import Integer, Space
-from luthier.trial import Config, Estimate, Trial
+from luthier.trial import Config, Estimate, Failed, Trial
 
 
 def test_the_latest_word_on_a_configuration_counts() -> None:
@@ -27,3 +29,24 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="nan"):
         history.tell([Trial(Config({"a": 1}), (), Estimate(float("nan"), 1))])
     assert len(history) == 0
+
+
+def test_a_snapshot_is_taken_when_a_fifth_is_new_whoever_asks_and_however_it_is_told() -> None:
+    space = Space(Integer("a", 0, 99))
+    told = [
+        measured(Config({"a": a}), float(a)) if a % 4 else unmeasured(Config({"a": a}), Failed("exit 1"))
+        for a in range(60)
+    ]
+    told.insert(20, measured(Config({"a": 19}), 19.0, 21.0))  # known already, and no reason for a snapshot
+    alone, together = History(space), History(space)
+    sizes = []
+    for trial in told:
+        before = alone.snapshot
+        alone.tell([trial])
+        if alone.snapshot is not before:
+            sizes.append(len(alone.snapshot))
+    together.tell(told)
+    assert together.snapshot == alone.snapshot == tuple(alone.trials[: sizes[-1]])
+    assert sizes[:12] == list(range(1, 13))
+    assert all(later <= 1.2 * size + 2 for size, later in pairwise(sizes))
+    assert len(sizes) < 35

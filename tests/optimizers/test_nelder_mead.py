@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from luthier.optimizers.contract import measured
-from luthier.optimizers.nelder_mead import NelderMead, _collapsed
-from luthier.optimizers.simplex import Field
+from luthier.optimizers.nelder_mead import _collapsed, nelder_mead
+from luthier.optimizers.simplex import Landscape
 from luthier.space import Choice, Integer, Real, Space
 from luthier.trial import Config
 
@@ -14,7 +14,7 @@ PLANE = Space(Real("x", 0.0, 1.0), Real("y", 0.0, 1.0))
 
 def follow(values: list[float]) -> list[tuple[float, float]]:
     """The points asked for one by one, while the n-th has the n-th value."""
-    search, points = NelderMead(PLANE, seed=1, size=0.2), []
+    search, points = nelder_mead(PLANE, seed=1, size=0.2), []
     for value in values:
         (config,) = search.ask(1, [])
         points.append((float(config["x"]), float(config["y"])))
@@ -48,7 +48,7 @@ def test_contraction_outside_and_inside_and_shrinking() -> None:
 
 
 def test_what_it_may_need_next_fills_a_larger_question() -> None:
-    search = NelderMead(PLANE, seed=1, size=0.2)
+    search = nelder_mead(PLANE, seed=1, size=0.2)
     for config, value in zip(search.ask(3, []), (3.0, 2.0, 1.0), strict=True):
         search.tell([measured(config, value)])
     points = [(float(config["x"]), float(config["y"])) for config in search.ask(4, [])]
@@ -56,7 +56,7 @@ def test_what_it_may_need_next_fills_a_larger_question() -> None:
 
 
 def best_after(space: Space, height: Callable[[Config], float], steps: int, seed: int = 1) -> Config:
-    search, seen = NelderMead(space, seed=seed), dict[Config, float]()
+    search, seen = nelder_mead(space, seed=seed), dict[Config, float]()
     for _ in range(steps):
         for config in search.ask(1, []):
             seen[config] = height(config)
@@ -90,8 +90,8 @@ def test_a_local_optimum_is_left_for_another_simplex() -> None:
 
 def test_a_flat_or_one_point_simplex_has_collapsed() -> None:
     space = Space(Integer("a", 0, 9), Integer("b", 0, 9), Choice("c", ["u", "v"]))
-    field = Field(space, 0)
-    assert _collapsed(field, np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0], [3.0, 3.0, 0.0]]))
-    assert _collapsed(field, np.array([[1.0, 1.0, 0.0]] * 3))
-    assert _collapsed(field, np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0]]))
-    assert not _collapsed(field, np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0], [3.0, 2.0, 0.0]]))
+    landscape = Landscape(space, 0)
+    assert _collapsed(landscape, np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0], [3.0, 3.0, 0.0]]))
+    assert _collapsed(landscape, np.array([[1.0, 1.0, 0.0]] * 3))
+    assert _collapsed(landscape, np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0]]))
+    assert not _collapsed(landscape, np.array([[1.0, 1.0, 0.0], [2.0, 2.0, 0.0], [3.0, 2.0, 0.0]]))

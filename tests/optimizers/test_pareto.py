@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
-from luthier.learn.kernels import FloatArray
 from luthier.optimizers import make_optimizer
-from luthier.optimizers.contract import SPACES, Life, measured, unmeasured, value_at
+from luthier.optimizers.contract import SPACES, CheckedSearch, measured, unmeasured, value_at
 from luthier.optimizers.friendly import optimizer
 from luthier.optimizers.front import front_of
 from luthier.optimizers.hypervolume import Prediction, hypervolume, log_expected_hypervolume_improvement
@@ -149,28 +149,32 @@ def test_the_front_is_what_nothing_dominates(values: list[tuple[int, int, int]])
 
 @pytest.mark.parametrize("kind", SPACES)
 @pytest.mark.parametrize("scale", [1.0, -1e300, 1e-300, 0.0])
-def test_a_rough_life_with_two_objectives(kind: str, scale: float) -> None:
+def test_everything_that_can_happen_with_two_objectives(kind: str, scale: float) -> None:
     space = SPACES[kind]()
-    lives = [Life(make_optimizer("pareto", space, seed=1, budget=30), space) for _ in range(2)]
+    searches = [CheckedSearch(make_optimizer("pareto", space, seed=1, budget=30), space) for _ in range(2)]
     for step in range(12):
-        for life in lives:
-            life.ask(1 + step % 3)
-            for turn, config in enumerate(reversed(life.running[step % 2 :])):
+        for search in searches:
+            search.ask(1 + step % 3)
+            for turn, config in enumerate(reversed(search.running[step % 2 :])):
                 value = value_at(space, config)
                 pair = trial_of(config, (scale * value, scale * (3.0 - value)))
                 problem = Lost("node") if step % 2 else Failed("exit 1")
-                life.tell(unmeasured(config, problem) if (step + turn) % 4 == 1 else pair)
-    assert lives[0].asked == lives[1].asked
-    assert len(lives[0].told) >= min(10, space.size or 10)
+                search.tell(unmeasured(config, problem) if (step + turn) % 4 == 1 else pair)
+        if step % 4 == 3:
+            other = make_optimizer("pareto", space, seed=1, budget=30)
+            other.tell(searches[0].log)
+            assert other.ask(2, searches[0].running) == searches[0].optimizer.ask(2, searches[0].running)
+    assert searches[0].asked == searches[1].asked
+    assert len(searches[0].told) >= min(10, space.size or 10)
 
 
 def test_every_configuration_once_then_nothing() -> None:
     space = SPACES["constrained"]()
-    life = Life(make_optimizer("pareto", space, seed=2, budget=10), space)
-    while life.ask(1):
-        value = value_at(space, life.running[0])
-        life.tell(trial_of(life.running[0], (value, -value)))
-    assert len(life.told) == space.size
+    search = CheckedSearch(make_optimizer("pareto", space, seed=2, budget=10), space)
+    while search.ask(1):
+        value = value_at(space, search.running[0])
+        search.tell(trial_of(search.running[0], (value, -value)))
+    assert len(search.told) == space.size
 
 
 def test_avoids_a_region_that_fails() -> None:
@@ -224,7 +228,7 @@ def test_ask_and_tell_with_several_values() -> None:
     assert repeated.others[0].count == 2
     with pytest.raises(InvalidInputError, match="1 values, but 2 before"):
         opt.tell(front[0][0], 3.0)
-    with pytest.raises(InvalidInputError, match="this optimizer looks at 3"):
+    with pytest.raises(InvalidInputError, match="this optimizer supports 3"):
         opt.tell(front[0][0], (1.0, 2.0, 3.0, 4.0))
     with pytest.raises(InvalidInputError, match="use the optimizer 'pareto'"):
         optimizer("random", space, seed=1).tell(space.default, (1.0, 2.0))

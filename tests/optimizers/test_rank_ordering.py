@@ -4,7 +4,7 @@ import pytest
 
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.optimizers.contract import measured, unmeasured
-from luthier.optimizers.rank_ordering import ParallelRankOrdering, SequentialRankOrdering
+from luthier.optimizers.rank_ordering import parallel_rank_ordering, sequential_rank_ordering
 from luthier.space import Choice, Integer, Space
 from luthier.trial import Config, Failed
 
@@ -24,12 +24,12 @@ FIRST = [(24, 20), (16, 20), (20, 24), (20, 16)]  # the middle, and a tenth of e
 
 
 def test_the_first_generation() -> None:
-    assert asked(ParallelRankOrdering(SPACE, seed=1), 4) == FIRST
-    assert asked(ParallelRankOrdering(SPACE, seed=1, size=0.5), 4) == [(30, 20), (10, 20), (20, 30), (20, 10)]
+    assert asked(parallel_rank_ordering(SPACE, seed=1), 4) == FIRST
+    assert asked(parallel_rank_ordering(SPACE, seed=1, size=0.5), 4) == [(30, 20), (10, 20), (20, 30), (20, 10)]
 
 
 def test_a_generation_may_be_handed_out_piecemeal() -> None:
-    search, height = ParallelRankOrdering(SPACE, seed=1), lambda a, b: float(a + b)
+    search, height = parallel_rank_ordering(SPACE, seed=1), lambda a, b: float(a + b)
     for point in FIRST:
         assert asked(search, 1) == [point]
         tell(search, [point], height)
@@ -37,7 +37,7 @@ def test_a_generation_may_be_handed_out_piecemeal() -> None:
 
 
 def test_reflections_expansion_check_and_expansions() -> None:
-    search, height = ParallelRankOrdering(SPACE, seed=1), lambda a, b: float(a)
+    search, height = parallel_rank_ordering(SPACE, seed=1), lambda a, b: float(a)
     tell(search, FIRST, height)
     # Around v0 = (16, 20): all reflections 2 v0 - vj, in order of the values of vj.
     reflections = [(12, 16), (12, 24), (8, 20)]
@@ -49,7 +49,7 @@ def test_reflections_expansion_check_and_expansions() -> None:
 
 
 def test_reflections_are_kept_where_the_expansion_is_no_better() -> None:
-    search = ParallelRankOrdering(SPACE, seed=1)
+    search = parallel_rank_ordering(SPACE, seed=1)
 
     def height(a: int, b: int) -> float:
         return float(abs(a - 8)) + 0.1 * abs(b - 20)
@@ -63,7 +63,7 @@ def test_reflections_are_kept_where_the_expansion_is_no_better() -> None:
 
 
 def test_shrinking_rounds_towards_the_best() -> None:
-    search = ParallelRankOrdering(Space(Integer("a", 0, 30), Integer("b", 0, 30)), seed=1)
+    search = parallel_rank_ordering(Space(Integer("a", 0, 30), Integer("b", 0, 30)), seed=1)
     first = [(18, 15), (12, 15), (15, 18), (15, 12)]
     tell(search, first, lambda a, b: float(a != 12))
     reflections = asked(search, 3)
@@ -73,14 +73,14 @@ def test_shrinking_rounds_towards_the_best() -> None:
 
 
 def test_sequential_tries_the_reflection_of_the_worst_first() -> None:
-    search, height = SequentialRankOrdering(SPACE, seed=1), lambda a, b: float(a)
+    search, height = sequential_rank_ordering(SPACE, seed=1), lambda a, b: float(a)
     tell(search, FIRST, height)
     assert asked(search, 1) == [(8, 20)]
     tell(search, [(8, 20)], height)
     assert asked(search, 1) == [(0, 20)]
     tell(search, [(0, 20)], height)
     assert asked(search, 2) == [(8, 12), (8, 28)]
-    worse = SequentialRankOrdering(SPACE, seed=1)
+    worse = sequential_rank_ordering(SPACE, seed=1)
     tell(worse, FIRST, height)
     tell(worse, [(8, 20)], lambda a, b: 99.0)
     assert set(asked(worse, 3)) == {(18, 18), (18, 22), (20, 20)}
@@ -106,7 +106,7 @@ def test_convergence_is_checked_with_the_neighbours_then_it_starts_elsewhere(nam
 
 
 def test_values_told_before_are_not_asked_for_again() -> None:
-    search, height = ParallelRankOrdering(SPACE, seed=1), lambda a, b: float(a)
+    search, height = parallel_rank_ordering(SPACE, seed=1), lambda a, b: float(a)
     tell(search, [(8, 20), (16, 20), (0, 20)], height)
     assert asked(search, 3) == [FIRST[0], *FIRST[2:]]
     tell(search, [FIRST[0], *FIRST[2:]], height)
@@ -114,7 +114,7 @@ def test_values_told_before_are_not_asked_for_again() -> None:
 
 
 def test_a_simplex_without_a_number_is_left() -> None:
-    search = ParallelRankOrdering(SPACE, seed=1)
+    search = parallel_rank_ordering(SPACE, seed=1)
     search.tell([unmeasured(config, Failed("exit 1")) for config in search.ask(4, [])])
     (start,) = asked(search, 1)
     assert start not in FIRST
@@ -124,9 +124,9 @@ def test_a_simplex_without_a_number_is_left() -> None:
 def test_categories_are_never_ordered() -> None:
     """The values between two categories of a list are no way from one to the other."""
     space = Space(Choice("c", ["u", "v", "w", "x", "y"], default="x"), Integer("a", 0, 40), Choice("on", [False, True]))
-    first = ParallelRankOrdering(space, seed=1).ask(2, [])
+    first = parallel_rank_ordering(space, seed=1).ask(2, [])
     assert first == [{"c": "x", "a": 24, "on": False}, {"c": "x", "a": 16, "on": False}]
-    search, seen = ParallelRankOrdering(space, seed=1), dict[Config, float]()
+    search, seen = parallel_rank_ordering(space, seed=1), dict[Config, float]()
     while Config({"c": "v", "a": 11, "on": True}) not in seen:
         assert len(seen) < 80
         (config,) = search.ask(1, [])
@@ -136,7 +136,7 @@ def test_categories_are_never_ordered() -> None:
 
 def test_vertices_stay_within_the_constraints() -> None:
     space = Space(Integer("a", 0, 40), Integer("b", 0, 40), constraints=["a + b <= 44"])
-    search, best = ParallelRankOrdering(space, seed=1), 0
+    search, best = parallel_rank_ordering(space, seed=1), 0
     for _ in range(60):
         for config in search.ask(4, []):
             assert space.contains(config)

@@ -33,3 +33,13 @@ def test_it_ends_early_where_others_took_its_place() -> None:
     others = {Config({"a": 4, "b": b, "c": 0}) for b in range(3)}
     assert len(start.next(9, {*first, *others})) == 1
     assert start.next(9, {*first, *others, DEFAULT}) == []
+
+
+def test_what_was_asked_before_does_not_matter() -> None:
+    """A start that is asked for the first time half-way gives what one that was asked from the beginning gives."""
+    known = {Config({"a": a, "b": 7, "c": 9}) for a in range(3)}
+    first = Start(SPACE, 9, seed=3)
+    taken = {DEFAULT, *first.next(2, {DEFAULT})}
+    for others in (set(), {*list(known)[:1]}, known):
+        assert first.next(9, taken | others) == Start(SPACE, 9, seed=3).next(9, taken | others)
+        assert len(first.next(9, taken | others)) == 9 - len(taken | others)

@@ -96,13 +96,13 @@ def test_chance_seldom_stops_a_configuration_as_good_as_the_best() -> None:
 
 
 @given(
-    st.sampled_from(sorted(PRUNES)),
+    st.sampled_from(sorted(PRUNES.names())),
     st.lists(st.lists(st.floats(0.0, 1e300), min_size=1, max_size=4), max_size=4),
     st.floats(0.0, 1e9),
 )
 def test_every_rule_answers_for_any_times(name: str, values: list[list[float]], elapsed_s: float) -> None:
     progress = after(*(trial(*each) for each in values))
-    reason = PRUNES[name]()(len(values), elapsed_s, progress)
+    reason = PRUNES.get(name)()(len(values), elapsed_s, progress)
     assert reason is None or reason.strip()
     if not values:
         assert reason is None

@@ -29,8 +29,8 @@ from luthier.spec.notation import parse_parameter
 from luthier.spec.objectives import Objective
 from luthier.spec.template import Template
 from luthier.store import open_store
-from luthier.store.base import Json, Owner, Record
-from luthier.trial import Completed, Config, Failed, Outcome, Run, Value
+from luthier.store.base import Owner, Record
+from luthier.trial import Completed, Config, Failed, Json, Outcome, Run, Value
 
 HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1"> \'&amp; $(rm)'
 SPACE = Space(Integer("x", 1, 9, default=5), Choice("mode", ["plain", HOSTILE]), constraints=["x < 9"])
@@ -354,7 +354,7 @@ def test_a_missing_extra_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr("luthier.figures.web.find_spec", lambda name: None if name == package else find(name))
+    monkeypatch.setattr("luthier.figures.plotly_format.find_spec", lambda name: None if name == package else find(name))
     monkeypatch.setitem(sys.modules, package, None)
     target = tmp_path / "out"
     assert called(monkeypatch, "1", "--store", store, option, str(target)) == 2

@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from benchmarks.slurm_survival import Survival
 from tests.slurm.cluster import Cluster
+from tests.slurm.survival import Survival
 
 
 def test_everything_restarted_and_killed_every_job_is_accounted_for_once(slurm: Cluster, tmp_path: Path) -> None:

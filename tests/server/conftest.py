@@ -16,16 +16,16 @@ from typing import cast
 import pytest
 from fastapi import FastAPI
 
-from luthier.server.access import LOCAL
-from luthier.server.app import Place, create_app
+from luthier.server.app import ServerAddress, create_app
+from luthier.server.authentication import LOCAL
 from luthier.server.connections import Limits
 from luthier.server.context import CSRF_HEADER, Context
 from luthier.server.oidc import Provider
 from luthier.server.serve import server_of
-from luthier.store import open_books
+from luthier.store import open_server_store
 from luthier.store.base import Status
 from luthier.store.ownership import claim
-from luthier.store.server_store import Books, Role
+from luthier.store.server_store import Role, ServerStore
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut
 
@@ -58,7 +58,7 @@ class Running:
     """A server that runs: `token` is an administrator's."""
 
     url: str
-    books: Books
+    store: ServerStore
     context: Context
     store_url: str
     token: str
@@ -96,10 +96,10 @@ class Running:
 
     def play(self, number: int, outcomes: Sequence[Outcome | None], status: Status | None = "finished") -> None:
         """Write runs that ended so (None: still running) into the store; then give it up, unless it is to go on."""
-        history = self.books.history
+        history = self.store.history
         record = history.experiment(number)
         owner = claim(history, record)
-        known = self.books.desk.changes(number)[1]
+        known = self.store.queue.changes(number)[1]
         for place, outcome in enumerate(outcomes, start=record.runs):
             config = Config({"LEVEL": place % 99 + 1})
             purpose: Purpose = "search" if place else "default"
@@ -113,13 +113,13 @@ class Running:
 
     def add_user(self, name: str, role: Role) -> str:
         """Add an account with `PASSWORD`, and give a token of it."""
-        self.context.door.add_user(name, role, PASSWORD)
-        return self.context.door.issue_token(name, "test", None)[0]
+        self.context.authenticator.add_user(name, role, PASSWORD)
+        return self.context.authenticator.issue_token(name, "test", None)[0]
 
     def session(self, name: str) -> dict[str, str]:
         """The headers of a browser of this user."""
-        secret = self.context.door.open_session(name)
-        who = self.context.door.recognise(secret, "session")
+        secret = self.context.authenticator.open_session(name)
+        who = self.context.authenticator.recognise(secret, "session")
         assert who is not None
         assert who.csrf is not None
         return {"Cookie": f"{self.context.cookie}={secret}", CSRF_HEADER: who.csrf}
@@ -172,15 +172,15 @@ def running_server(
     store_url: str,
     *,
     port: int = 0,
-    place: Callable[[int], Place] = Place,
+    place: Callable[[int], ServerAddress] = ServerAddress,
     provider: Provider | None = None,
     limits: Limits | None = None,
 ) -> Iterator[Running]:
     """A server over this store, until the block ends."""
-    books = open_books(store_url)
+    server_store = open_server_store(store_url)
     with socket.create_server(("127.0.0.1", port), backlog=256) as listening:
         port = listening.getsockname()[1]
-        app = create_app(books, place(port), provider=provider)
+        app = create_app(server_store, place(port), provider=provider)
         uvicorn = server_of(app, limits)
         thread = threading.Thread(target=uvicorn.run, args=([listening],), name="server")
         thread.start()
@@ -190,13 +190,13 @@ def running_server(
             thread.join()
 
         context: Context = app.state.context
-        token = context.door.issue_token(LOCAL, "test", None)[0]
+        token = context.authenticator.issue_token(LOCAL, "test", None)[0]
         try:
-            yield Running(f"http://127.0.0.1:{port}", books, context, store_url, token, app, stop)
+            yield Running(f"http://127.0.0.1:{port}", server_store, context, store_url, token, app, stop)
         finally:
             stop()
-            if isinstance(books.history, SqlStore):
-                books.history.dispose()
+            if isinstance(server_store.history, SqlStore):
+                server_store.history.dispose()
 
 
 def _direct() -> urllib.request.OpenerDirector:

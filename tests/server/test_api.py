@@ -94,7 +94,7 @@ def test_an_experiment_as_json_is_the_same_as_its_yaml(server: Running) -> None:
     assert told(server.ask("POST", f"{API}/experiments/document", {"yaml": written}))["document"] == document
     script = {"experiment": {"script": "echo 1\necho 2\n"}}
     assert "|\n    echo 1\n" in str(told(server.ask("POST", f"{API}/experiments/yaml", {"document": script}))["yaml"])
-    one, other = (server.books.history.experiment(server.launch(cast("str", text))) for text in (EXPERIMENT, written))
+    one, other = (server.store.history.experiment(server.launch(cast("str", text))) for text in (EXPERIMENT, written))
     assert one.settings == other.settings
     assert server.ask("POST", f"{API}/experiments", {"yaml": EXPERIMENT, "experiment": {}}).status == 422
     assert server.ask("POST", f"{API}/experiments", {}).status == 422
@@ -394,8 +394,8 @@ def test_hostile_requests_are_refused_in_one_line(server: Running) -> None:
         error = cast("Mapping[str, str]", reply.json)["error"]
         assert error
         assert "\n" not in error
-    assert not server.books.accounts.users()
-    assert not server.books.history.experiments()
+    assert not server.store.accounts.users()
+    assert not server.store.history.experiments()
 
 
 def test_bodies_that_are_too_long_or_no_json(server: Running) -> None:
@@ -415,7 +415,7 @@ def test_bodies_that_are_too_long_or_no_json(server: Running) -> None:
 
 def test_the_same_over_postgresql(start_server: Starter, postgresql_url: str) -> None:
     server = start_server(postgresql_url)
-    assert isinstance(server.books.history, SqlStore)
+    assert isinstance(server.store.history, SqlStore)
     number = server.launch()
     server.play(number, [Completed(3.0), Failed("a\0b \udcff"), Completed(1.0)])
     assert [run["value"] for run in items(server.ask("GET", f"{API}/experiments/{number}/runs"))] == [3.0, None, 1.0]

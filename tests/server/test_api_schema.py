@@ -60,7 +60,7 @@ def an_experiment(server: Running, token: str) -> Iterator[Callable[[], int]]:
     numbers: list[int] = []
 
     def number() -> int:
-        if not numbers or not any(record.id == numbers[-1] for record in server.books.desk.records()):
+        if not numbers or not any(record.id == numbers[-1] for record in server.store.queue.records()):
             numbers.append(server.launch(token=token))
             server.play(numbers[-1], [Completed(5.0), Failed("bad \udcff"), Completed(4.0)], "stopped")
         return numbers[-1]

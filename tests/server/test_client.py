@@ -68,7 +68,7 @@ def test_runs_are_listed_over_many_pages(client: Client, server: Running, monkey
 
 
 def test_mistakes_are_told_in_one_line(client: Client, server: Running) -> None:
-    with pytest.raises(NotFoundError, match="there is no experiment 7"):
+    with pytest.raises(NotFoundError, match="experiment 7 does not exist"):
         client.experiment(7)
     with pytest.raises(InvalidInputError, match=r"experiment.yaml:2: experiment.budget: 0"):
         client.create(EXPERIMENT.replace("budget: 40", "budget: 0"))
@@ -130,12 +130,12 @@ def test_the_examples_of_the_documentation(server: Running, tmp_path: Path, monk
         script = re.sub(r"^\$ ", "", console, flags=re.MULTILINE)
         done = subprocess.run(["bash", "-e"], input=script, cwd=tmp_path, env=environment, text=True, check=False)
         assert done.returncode == 0, script
-    assert server.books.history.experiment(1).status == "stopped"
+    assert server.store.history.experiment(1).status == "stopped"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("URL", server.url)
     monkeypatch.setenv("TOKEN", server.token)
     exec(compile(programs[0], "api.md", "exec"), {})
-    assert server.books.history.experiment(2).name == "first try"
+    assert server.store.history.experiment(2).name == "first try"
 
 
 def test_the_client_needs_no_other_package() -> None:

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from tests.server.conftest import EXPERIMENT, Running, Starter
 
-from luthier.server.app import Place
-from luthier.server.store_errors import STORE_AWAY
+from luthier.server.app import ServerAddress
+from luthier.server.store_errors import STORE_UNAVAILABLE
 from luthier.store.base import Origin
 from luthier.texts import DEEPEST
 
@@ -50,7 +50,7 @@ def test_half_a_character_is_refused_wherever_it_stands(server: Running, text: s
         assert b"half of a character" in reply.body
     escaped = f'a: "{json.dumps(text)[1:-1]}"'  # in YAML's own way
     assert b"half of a character" in server.ask("POST", f"{API}/experiments/document", {"yaml": escaped}).body
-    assert not server.books.history.experiments()
+    assert not server.store.history.experiments()
 
 
 @pytest.mark.parametrize("text", ["\x1b[31mred", "a\nb", "a\x7f", "\u202eabc", "a\x00"])
@@ -82,7 +82,7 @@ def test_methods_and_paths_that_strangers_make_up_are_no_labels(server: Running)
 
 
 def test_browsers_are_told_to_stay_with_https(start_server: Starter) -> None:
-    server = start_server(place=lambda port: Place(port, is_https=True))
+    server = start_server(place=lambda port: ServerAddress(port, is_https=True))
     for path in ("/login", f"{API}/health", "/nothing"):
         assert server.ask("GET", path, token=None).headers["strict-transport-security"] == "max-age=31536000"
 
@@ -105,14 +105,14 @@ def test_a_store_that_is_away_is_not_described_to_strangers(
             for headers in ({}, session, {"Authorization": "Bearer x"}):
                 reply = server.ask("GET", path, token=None, headers=headers)
                 if reply.status not in (200, 303, 401):
-                    assert (reply.status, json.loads(reply.body)) == (503, {"error": STORE_AWAY}), path
+                    assert (reply.status, json.loads(reply.body)) == (503, {"error": STORE_UNAVAILABLE}), path
                 said += reply.body
         login = {"name": "ada", "password": "correct horse battery"}
         reply = server.ask("POST", f"{API}/session", login, token=None, headers={"X-Luthier-CSRF": "1"})
-        assert (reply.status, reply.json) == (503, {"error": STORE_AWAY})
+        assert (reply.status, reply.json) == (503, {"error": STORE_UNAVAILABLE})
         assert server.ask("GET", f"{API}/health", token=None).status == 503
         connection.execute("CREATE DATABASE one_test")
-    assert STORE_AWAY.encode() in said
+    assert STORE_UNAVAILABLE.encode() in said
     for word in (parts.username, parts.password, "one_test", str(parts.port)):
         assert word is not None
         assert word.encode() not in said
@@ -135,7 +135,7 @@ def test_a_new_account_does_not_get_what_an_old_one_of_its_name_had(server: Runn
     seen = cast("dict[str, object]", server.ask("GET", f"{API}/experiments/1", token=root).json)
     assert seen["author"] == "ada (removed)"
     assert server.ask("PUT", f"{API}/users/ada%2Fremoved", {"role": "admin"}, token=root).status in (404, 405, 422)
-    assert server.books.history.create("x", {}, 1.0, Origin("ada/removed", None, "k")).author == "ada/removed"
+    assert server.store.history.create("x", {}, 1.0, Origin("ada/removed", None, "k")).author == "ada/removed"
 
 
 @pytest.mark.parametrize("depth", [100, 400, 800])

@@ -116,7 +116,7 @@ def party(one_party: Party) -> Party:
 def open_house(start_server: Starter, party: Party) -> Running:
     """A server that takes the provider's word for the people it has accounts of."""
     server = start_server(provider=Provider(party.issuer, CLIENT, SECRET))
-    server.context.door.add_user("ada", "admin", None)
+    server.context.authenticator.add_user("ada", "admin", None)
     return server
 
 
@@ -129,13 +129,13 @@ def leave(server: Running, following: str = "/") -> tuple[str, dict[str, str]]:
     return reply.headers["location"], {"Cookie": f"{cookie.key}={cookie.value}"}
 
 
-def come_back(server: Running, code: str, state: str, cookie: dict[str, str]) -> Reply:
+def callback(server: Running, code: str, state: str, cookie: dict[str, str]) -> Reply:
     return server.ask("GET", f"/oidc/callback?{urlencode({'code': code, 'state': state})}", token=None, headers=cookie)
 
 
 def visit(server: Running, party: Party, following: str = "/") -> Reply:
     location, cookie = leave(server, following)
-    return come_back(server, *party.agree(location), cookie)
+    return callback(server, *party.agree(location), cookie)
 
 
 def test_whoever_is_known_gets_a_session(open_house: Running, party: Party) -> None:
@@ -156,17 +156,17 @@ def test_the_answer_to_another_browsers_question_is_refused(open_house: Running,
     code, _ = party.agree(location)
     _, other_state = party.agree(leave(open_house)[0])
     for state, headers in ((other_state, cookie), ("", cookie), (other_state, {}), ("x", {"Cookie": "x=y"})):
-        reply = come_back(open_house, code, state, headers)
+        reply = callback(open_house, code, state, headers)
         assert reply.status == 401
-        assert b"begin again" in reply.body
+        assert b"log in again" in reply.body
         assert "set-cookie" not in reply.headers
 
 
 def test_a_code_works_once(open_house: Running, party: Party) -> None:
     location, cookie = leave(open_house)
     code, state = party.agree(location)
-    assert come_back(open_house, code, state, cookie).status == 303
-    assert come_back(open_house, code, state, cookie).status == 401
+    assert callback(open_house, code, state, cookie).status == 303
+    assert callback(open_house, code, state, cookie).status == 401
 
 
 @pytest.mark.parametrize(
@@ -194,11 +194,11 @@ def test_people_without_an_account(open_house: Running, party: Party) -> None:
         reply = visit(open_house, party)
         assert reply.status == 403
         assert b"<script>" not in reply.body
-    assert [user.name for user in open_house.books.accounts.users()] == ["ada"]
+    assert [user.name for user in open_house.store.accounts.users()] == ["ada"]
 
 
 def test_disabled_people_stay_out(open_house: Running, party: Party) -> None:
-    open_house.context.door.add_user("bob", "user", PASSWORD, disabled=True)
+    open_house.context.authenticator.add_user("bob", "user", PASSWORD, disabled=True)
     party.name = "bob"
     assert visit(open_house, party).status == 403
 
@@ -206,10 +206,10 @@ def test_disabled_people_stay_out(open_house: Running, party: Party) -> None:
 def test_new_people_get_an_account_where_that_is_wanted(start_server: Starter, party: Party) -> None:
     server = start_server(provider=Provider(party.issuer, CLIENT, SECRET, new_users="viewer"))
     party.name = "bob"
-    assert visit(server, party).status == 403  # somebody has to be an administrator first
-    server.context.door.add_user("ada", "admin", None)
+    assert visit(server, party).status == 403  # the server needs an administrator first
+    server.context.authenticator.add_user("ada", "admin", None)
     assert visit(server, party).status == 303
-    assert server.books.accounts.user("bob").role == "viewer"
+    assert server.store.accounts.user("bob").role == "viewer"
     party.name = "a/b"
     assert visit(server, party).status == 403
 
@@ -235,7 +235,7 @@ def test_settings_from_the_environment() -> None:
         {**whole, "LUTHIER_OIDC_SECRET": "x"},
         {**whole, "LUTHIER_OIDC_ISSUER": "file:///etc/passwd"},
     ):
-        with pytest.raises(InvalidInputError, match=r"LUTHIER_OIDC|is no address"):
+        with pytest.raises(InvalidInputError, match=r"LUTHIER_OIDC|is not a valid address"):
             provider_in(wrong)
 
 

@@ -26,14 +26,14 @@ def busy(start_server: Starter) -> Iterator[Running]:
     """A server with a worker, on which a run of experiment 1 hangs."""
     server = start_server()
     stopped = threading.Event()
-    worker = Worker(server.books, server.store_url)
+    worker = Worker(server.store, server.store_url)
     thread = threading.Thread(target=worker.run, args=(stopped,))
     thread.start()
     server.launch(HANGS)
     wait_until(lambda: any(len(folder.processes()) == 2 for folder in folders()))
     yield server
     with suppress(NotFoundError):
-        server.books.history.request_stop(1, "kill")
+        server.store.history.request_stop(1, "kill")
     wait_until(lambda: worker.working == 0)
     stopped.set()
     thread.join()
@@ -60,10 +60,10 @@ def test_stop_now_kills_the_run(busy: Running) -> None:
     assert busy.ask("POST", f"{API}/experiments/1/stop").status == 200
     assert busy.ask("DELETE", f"{API}/experiments/1").status == 409
     assert busy.ask("POST", f"{API}/experiments/1/stop?now=true").status == 200
-    wait_until(lambda: busy.books.history.experiment(1).status == "stopped")
+    wait_until(lambda: busy.store.history.experiment(1).status == "stopped")
     assert not any(process.is_alive() for process in hanging)
-    assert [type(run.outcome).__name__ for run in busy.books.history.runs(1)] == ["Lost"]
-    actions = [entry.action for entry in busy.books.accounts.entries()]
+    assert [type(run.outcome).__name__ for run in busy.store.history.runs(1)] == ["Lost"]
+    actions = [entry.action for entry in busy.store.accounts.entries()]
     assert actions == ["stop now", "stop", "launch"]
 
 
@@ -82,7 +82,7 @@ def test_what_a_dead_tuner_left_running_is_killed_with_its_experiment(server: Ru
 
     number = server.launch(HANGS)
     server.play(number, [None], "stopped")
-    record, (run,) = server.books.history.experiment(number), server.books.history.runs(number)
+    record, (run,) = server.store.history.experiment(number), server.store.history.runs(number)
     runner = CommandRunner(lambda _: Command(("sleep", "100000")), data_directory() / "runs")
     runner.submit(Job(run.key(record.uid), Config({})))
     wait_until(lambda: len(processes()) == 2)
@@ -95,14 +95,14 @@ def test_what_a_dead_tuner_left_running_is_killed_with_its_experiment(server: Ru
 def test_others_may_not_stop_it(busy: Running) -> None:
     busy.add_user("root", "admin")
     eve = busy.add_user("eve", "user")
-    busy.books.desk.share(1, shared=True)
+    busy.store.queue.share(1, shared=True)
     assert busy.ask("POST", f"{API}/experiments/1/stop?now=true", token=eve).status == 403
     assert busy.ask("DELETE", f"{API}/experiments/1?stop=true", token=eve).status == 403
-    assert busy.books.history.experiment(1).stop_requested is None
+    assert busy.store.history.experiment(1).stop_requested is None
 
 
 def test_unattended_runs_have_a_time_limit(server: Running) -> None:
     server.launch(EXPERIMENT)
     server.launch(EXPERIMENT.replace("budget: 40", "budget: 40, timeout: 90s"))
-    limits = [cast("float", server.books.history.experiment(number).settings["timeout_s"]) for number in (1, 2)]
+    limits = [cast("float", server.store.history.experiment(number).settings["timeout_s"]) for number in (1, 2)]
     assert limits == [RUN_TIMEOUT_S, 90.0]

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.errors import SpaceError
-from luthier.space import Choice, FloatArray, Integer, Parameter, Real, Space
+from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.space.boxes import Problem
 from luthier.space.constraints import parse_constraint
 
@@ -213,7 +214,7 @@ def test_choices_units_and_names(text: str, name: str, valid: list[object]) -> N
     ("text", "message"),
     [
         ("a < lenght", "did you mean 'length'"),
-        ("a < zzz", "known are a, cache, engine, length"),
+        ("a < zzz", "known: a, cache, engine, length"),
         ("a < 'x'", "compares a number with a text"),
         ("engine < 3", "compares a text with a number"),
         ("engine < 'sync'", "not less or more"),

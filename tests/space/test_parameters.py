@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from luthier.arrays import FloatArray
 from luthier.errors import SpaceError
-from luthier.space import Choice, FloatArray, Integer, Parameter, Real, Scale
+from luthier.space import Choice, Integer, Parameter, Real, Scale
 from luthier.space.serial import parameter_from_json, parameter_to_json
 from luthier.trial import Value
 

@@ -82,7 +82,6 @@ def test_counts_and_lists_exactly(case: tuple[Space, list[Config]]) -> None:
     assert len(listed) == len(valid)
     assert set(listed) == set(valid)
     assert [space.at(index) for index in range(len(valid))] == listed
-    assert [space.index_of(config) for config in listed] == list(range(len(valid)))
 
 
 @quick
@@ -207,7 +206,7 @@ def test_json_with_missing_or_unknown_keys() -> None:
         ([Integer("a", 1, 10**6), Integer("b", 1, 10**6)], ["a > b"], "such as a="),
         ([Real("a", 0, 1), Real("b", 0, 1)], ["a + b > 1.5"], "such as a="),
         ([Real("a", 0, 1)], ["a > 2"], "no configuration satisfies"),
-        ([Integer("a", 1, 10**6), Integer("b", 1, 10**6)], ["a < b", "b < a"], "nor a proof"),
+        ([Integer("a", 1, 10**6), Integer("b", 1, 10**6)], ["a < b", "b < a"], "but one may exist"),
     ],
 )
 def test_impossible_spaces_are_refused(parameters: list[Parameter], constraints: list[str], message: str) -> None:
@@ -272,14 +271,13 @@ def test_a_million_millions() -> None:
 def test_ten_to_the_twenty() -> None:
     space = Space(*(Integer(f"p{i}", 1, 100) for i in range(10)))
     assert space.size == 10**20
-    for index in (0, 1, 12345678901234567890, 10**20 - 1):
-        assert space.index_of(space.at(index)) == index
-    assert list(space.at(10**20 - 1).values()) == [100] * 10
+    for index in (0, 1, 12345678901234567890, 10**20 - 1):  # the decimal digits in pairs
+        assert int("".join(f"{int(value) - 1:02d}" for value in space.at(index).values())) == index
     first = space.sample(100, np.random.default_rng(0))
     more = space.sample(100, np.random.default_rng(0), frozenset(first))
     assert len({*first, *more}) == 200
     for index in (-1, 10**20):
-        with pytest.raises(SpaceError, match="no configuration number"):
+        with pytest.raises(SpaceError, match="does not exist"):
             space.at(index)
     with pytest.raises(SpaceError, match="too many to list"):
         space.grid()

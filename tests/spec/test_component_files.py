@@ -99,14 +99,14 @@ def test_a_whole_number_is_a_fine_text() -> None:
         ("parameters: {a: {env_vra: true, type: int}}", "3: {0}.a.env_vra: is unknown; did you mean 'env_var'?"),
         ("parameters: {a: {env_var: true}}", "3: {0}.a.type: is missing"),
         ("parameters: {a: {env_var: true, type: integer}}", "{0}.a.type: 'integer' is invalid; expected"),
-        ("parameters: {a: {env_var: 'False', type: int}}", "{0}.a.env_var: 'False' is not what is expected"),
+        ("parameters: {a: {env_var: 'False', type: int}}", "{0}.a.env_var: 'False' is invalid; expected true or false"),
         ("parameters: {a: {type: int, default: 1}}", "3: {0}.a: is not passed to the program"),
         ("parameters:\n  b: {cmd_var: true, type: int, default: 1}", "4: {0}.b: has cmd_var, but the component has no"),
         (
             "parameters: {a-b: {env_var: true, type: int, default: 1}}",
             "{0}.a-b: is not a valid name of an environment variable",
         ),
-        ("parameters: {9a: {cli_var: true, type: int, default: 1}}", "'9a' is no parameter name"),
+        ("parameters: {9a: {cli_var: true, type: int, default: 1}}", "'9a' is not a valid parameter name"),
         (
             "parameters: {a: {env_var: true, type: str, default: 1.10}}",
             "{0}.a: 1.1 is not of type str; expected a text",

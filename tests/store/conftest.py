@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from luthier.store import open_books, open_store
+from luthier.store import open_server_store, open_store
 from luthier.store.base import Store
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 from luthier.store.sql import SqlStore
 
 Opener = Callable[[str], Store]
-BooksOpener = Callable[[], Books]
+BooksOpener = Callable[[], ServerStore]
 
 
 @pytest.fixture
@@ -38,20 +38,20 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def reopen(url: str) -> Iterator[BooksOpener]:
-    """Opens the same books again, as another process would, and lets go of their connections in the end."""
-    opened: list[Books] = []
+    """Opens the same server_store again, as another process would, and lets go of their connections in the end."""
+    opened: list[ServerStore] = []
 
-    def opener() -> Books:
-        opened.append(open_books(url))
+    def opener() -> ServerStore:
+        opened.append(open_server_store(url))
         return opened[-1]
 
     yield opener
-    for books in opened:
-        assert isinstance(books.history, SqlStore)
-        books.history.dispose()
+    for server_store in opened:
+        assert isinstance(server_store.history, SqlStore)
+        server_store.history.dispose()
 
 
 @pytest.fixture
-def books(reopen: BooksOpener) -> Books:
-    """New books."""
+def server_store(reopen: BooksOpener) -> ServerStore:
+    """New server_store."""
     return reopen()

@@ -15,21 +15,21 @@ from luthier.store.base import Origin
 from luthier.store.samples import NASTY
 from luthier.store.server_store import (
     Accounts,
-    Books,
+    Credential,
+    CredentialKind,
     Entry,
-    Pass,
-    PassKind,
     Role,
+    ServerStore,
     User,
     author_after_removal,
     shown_author,
 )
 from luthier.store.strategies import examples, short_texts, texts
 
-BooksOpener = Callable[[], Books]
+BooksOpener = Callable[[], ServerStore]
 
 ANN = User("ann", "user", 5.0, "hash")
-TOKEN = Pass(0, "ann", "token", "laptop", 10.0, 100.0)
+TOKEN = Credential(0, "ann", "token", "laptop", 10.0, 100.0)
 
 _times = st.floats(allow_nan=False, allow_infinity=False)
 _users = st.builds(
@@ -43,8 +43,8 @@ _users = st.builds(
 
 
 @pytest.fixture
-def accounts(books: Books) -> Accounts:
-    return books.accounts
+def accounts(server_store: ServerStore) -> Accounts:
+    return server_store.accounts
 
 
 def test_users_are_listed_by_name(accounts: Accounts) -> None:
@@ -69,29 +69,29 @@ def test_removed_user_is_forgotten_with_their_passes(accounts: Accounts) -> None
         accounts.grant(f"digest of {name}", replace(TOKEN, user=name))
     accounts.note(Entry(0, 1.0, "ann", "launch", "experiment 1"))
     accounts.remove_user("ann")
-    with pytest.raises(NotFoundError, match=r"^user 'ann' is not known here"):
+    with pytest.raises(NotFoundError, match=r"^user 'ann' does not exist"):
         accounts.user("ann")
     with pytest.raises(NotFoundError, match="ann"):
         accounts.remove_user("ann")
-    assert accounts.passes("ann") == []
+    assert accounts.credentials("ann") == []
     assert accounts.find("digest of ann", 11.0) is None
-    assert len(accounts.passes("bob")) == 1
+    assert len(accounts.credentials("bob")) == 1
     assert [entry.user for entry in accounts.entries()] == ["ann"]
 
 
-def test_experiments_of_a_removed_user_are_nobodys(books: Books) -> None:
-    books.accounts.put_user(ANN)
-    mine = books.history.create("mine", {}, 1.0, Origin("ann", None, "key"))
-    other = books.history.create("other", {}, 1.0, Origin("bob", None, "key"))
-    books.accounts.remove_user("ann")
-    assert books.history.experiment(mine.id).author == author_after_removal("ann") == "ann/removed"
-    assert books.history.experiment(other.id) == other
-    books.accounts.put_user(ANN)
-    again = books.history.create("again", {}, 2.0, Origin("ann", None, "key"))
+def test_experiments_of_a_removed_user_are_nobodys(server_store: ServerStore) -> None:
+    server_store.accounts.put_user(ANN)
+    mine = server_store.history.create("mine", {}, 1.0, Origin("ann", None, "key"))
+    other = server_store.history.create("other", {}, 1.0, Origin("bob", None, "key"))
+    server_store.accounts.remove_user("ann")
+    assert server_store.history.experiment(mine.id).author == author_after_removal("ann") == "ann/removed"
+    assert server_store.history.experiment(other.id) == other
+    server_store.accounts.put_user(ANN)
+    again = server_store.history.create("again", {}, 2.0, Origin("ann", None, "key"))
     assert again.id not in (mine.id, other.id)
-    assert [found.id for found in books.desk.records(author="ann")] == [again.id]
-    books.accounts.remove_user("ann")
-    assert [books.history.experiment(one.id).author for one in (mine, again)] == ["ann/removed"] * 2
+    assert [found.id for found in server_store.queue.records(author="ann")] == [again.id]
+    server_store.accounts.remove_user("ann")
+    assert [server_store.history.experiment(one.id).author for one in (mine, again)] == ["ann/removed"] * 2
     assert shown_author("ann/removed") == "ann (removed)"
 
 
@@ -106,12 +106,12 @@ def test_user_added_by_several_at_once_is_one(accounts: Accounts, reopen: BooksO
 @examples
 @given(user=short_texts, label=texts, created_at=_times, kind=st.sampled_from(["session", "token"]))
 def test_passes_come_back_as_they_were_granted(
-    accounts: Accounts, user: str, label: str, created_at: float, kind: PassKind
+    accounts: Accounts, user: str, label: str, created_at: float, kind: CredentialKind
 ) -> None:
     digest = uuid.uuid4().hex
-    issued = accounts.grant(digest, Pass(0, user, kind, label, created_at))
-    assert issued == Pass(issued.id, user, kind, label, created_at)
-    assert accounts.passes(user)[-1] == issued
+    issued = accounts.grant(digest, Credential(0, user, kind, label, created_at))
+    assert issued == Credential(issued.id, user, kind, label, created_at)
+    assert accounts.credentials(user)[-1] == issued
     assert accounts.find(digest, created_at) == replace(issued, used_at=created_at)
 
 
@@ -120,7 +120,7 @@ def test_find_tells_who_it_is_until_the_pass_expires(accounts: Accounts) -> None
     assert accounts.find("other digest", 10.0) is None
     found = accounts.find("digest", 99.9)
     assert found == replace(issued, used_at=99.9)
-    assert list(accounts.passes("ann")) == [found]
+    assert list(accounts.credentials("ann")) == [found]
     assert accounts.find("digest", 100.0) is None
 
 
@@ -129,14 +129,14 @@ def test_use_is_noted_to_the_minute(accounts: Accounts) -> None:
     for now, noted in ((20.0, 20.0), (79.0, 20.0), (80.0, 80.0), (3.0, 3.0)):
         found = accounts.find("digest", now)
         assert found is not None
-        assert found.used_at == accounts.passes("ann")[0].used_at == noted
+        assert found.used_at == accounts.credentials("ann")[0].used_at == noted
 
 
 def test_invitation_is_good_once(accounts: Accounts) -> None:
     issued = accounts.grant("digest", replace(TOKEN, kind="once"))
     assert accounts.find("digest", 20.0) == replace(issued, used_at=20.0)
     assert accounts.find("digest", 20.0) is None
-    assert accounts.passes("ann") == []
+    assert accounts.credentials("ann") == []
 
 
 def test_one_of_several_spends_an_invitation(accounts: Accounts, reopen: BooksOpener) -> None:
@@ -150,22 +150,22 @@ def test_one_of_several_spends_an_invitation(accounts: Accounts, reopen: BooksOp
 
 def test_digest_is_of_one_pass(accounts: Accounts) -> None:
     issued = accounts.grant("digest", TOKEN)
-    with pytest.raises(InvalidInputError, match="this secret already") as caught:
+    with pytest.raises(InvalidInputError, match="this secret is already in use") as caught:
         accounts.grant("digest", replace(TOKEN, user="bob"))
     assert "digest" not in str(caught.value)
-    assert list(accounts.passes("ann")) == [issued]
-    assert accounts.passes("bob") == []
+    assert list(accounts.credentials("ann")) == [issued]
+    assert accounts.credentials("bob") == []
 
 
 def test_expired_passes_are_swept_out_when_another_is_granted(accounts: Accounts) -> None:
     accounts.grant("old", TOKEN)
     accounts.grant("for ever", replace(TOKEN, user="bob", expires_at=None))
     accounts.grant("new", replace(TOKEN, created_at=99.0, expires_at=200.0))
-    assert len(accounts.passes("ann")) == 2
+    assert len(accounts.credentials("ann")) == 2
     latest = accounts.grant("newer", replace(TOKEN, created_at=100.0, expires_at=200.0))
-    assert [found.created_at for found in accounts.passes("ann")] == [99.0, 100.0]
-    assert accounts.passes("ann")[-1] == latest
-    assert len(accounts.passes("bob")) == 1
+    assert [found.created_at for found in accounts.credentials("ann")] == [99.0, 100.0]
+    assert accounts.credentials("ann")[-1] == latest
+    assert len(accounts.credentials("bob")) == 1
 
 
 def test_revoked_pass_is_gone_and_its_number_is_not_given_again(accounts: Accounts) -> None:
@@ -173,7 +173,7 @@ def test_revoked_pass_is_gone_and_its_number_is_not_given_again(accounts: Accoun
     for number in (issued.id, issued.id, 0, -1, 10**30, -(10**30)):
         accounts.revoke(number)
     assert accounts.find("digest", 20.0) is None
-    assert list(accounts.passes("ann")) == [kept]
+    assert list(accounts.credentials("ann")) == [kept]
     assert accounts.grant("digest", TOKEN).id > issued.id
 
 
@@ -212,7 +212,7 @@ def test_times_are_numbers(accounts: Accounts, number: float) -> None:
             call()
     assert accounts.users() == []
     assert accounts.entries() == []
-    assert [found.used_at for found in accounts.passes("ann")] == [None]
+    assert [found.used_at for found in accounts.credentials("ann")] == [None]
 
 
 def test_other_bad_arguments_are_told(accounts: Accounts) -> None:
@@ -222,14 +222,14 @@ def test_other_bad_arguments_are_told(accounts: Accounts) -> None:
         lambda: accounts.put_user(replace(ANN, role=cast("Role", "king"))),
         lambda: accounts.grant("d" * 201, TOKEN),
         lambda: accounts.grant("x", replace(TOKEN, user="u" * 201)),
-        lambda: accounts.grant("x", replace(TOKEN, kind=cast("PassKind", "key"))),
+        lambda: accounts.grant("x", replace(TOKEN, kind=cast("CredentialKind", "key"))),
         lambda: accounts.entries(limit=0),
     ]
     for call in calls:
         with pytest.raises(InvalidInputError):
             call()
     assert accounts.users() == []
-    assert accounts.passes("ann") == []
+    assert accounts.credentials("ann") == []
 
 
 def test_everything_is_there_after_reopening(accounts: Accounts, reopen: BooksOpener) -> None:
@@ -238,5 +238,5 @@ def test_everything_is_there_after_reopening(accounts: Accounts, reopen: BooksOp
     accounts.note(Entry(0, 1.0, "ann", "launch", "experiment 1"))
     again = reopen().accounts
     assert list(again.users()) == [ANN]
-    assert list(again.passes("ann")) == list(accounts.passes("ann"))
+    assert list(again.credentials("ann")) == list(accounts.credentials("ann"))
     assert list(again.entries()) == list(accounts.entries())

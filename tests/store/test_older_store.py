@@ -5,9 +5,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.replayed import replayed
 
 from luthier.analysis.result import conclude
-from luthier.engine.session import carry_on, resumable
+from luthier.engine.session import resumable
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.spec.experiment import Experiment
 from luthier.store import open_store
@@ -51,7 +52,7 @@ def test_what_was_stopped_goes_on(store: SqlStore) -> None:
 
     record = store.experiment(5)
     before = store.runs(5)
-    finished, result = carry_on(store, record, resumable(record), ReplayRunner(answers), watch=lambda *_: None)
+    finished, result = replayed(store, record, resumable(record), ReplayRunner(answers))
     assert finished.status == "finished"
     assert list(result.runs[: len(before)]) == list(before)
     assert len(result.runs) > len(before)

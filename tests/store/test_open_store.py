@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.store import data_directory, open_books, open_store
+from luthier.store import data_directory, open_server_store, open_store
 from luthier.store.memory import MemoryStore
 from luthier.store.url import without_password
 
@@ -56,26 +56,26 @@ def test_environment_names_the_store(home: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LUTHIER_STORE", "memory:")
     assert isinstance(open_store(), MemoryStore)
     monkeypatch.setenv("LUTHIER_STORE", "nonsense")
-    with pytest.raises(InvalidInputError, match=r"^LUTHIER_STORE: 'nonsense' names no store; expected .*memory:$"):
+    with pytest.raises(InvalidInputError, match=r"^LUTHIER_STORE: 'nonsense' is not a valid store; .*memory:$"):
         open_store()
     monkeypatch.setenv("LUTHIER_STORE", "")
     open_store()
     assert (data_directory() / "luthier.db").exists()
 
 
-def test_books_are_opened_like_stores(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_stores_are_opened_like_stores(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = open_store("a.db").create("x", {}, 0.0).id
-    assert [record.id for record in open_books("a.db").desk.records()] == [key]
-    assert open_books().history.experiments() == []
+    assert [record.id for record in open_server_store("a.db").queue.records()] == [key]
+    assert open_server_store().history.experiments() == []
     assert (data_directory() / "luthier.db").exists()
     monkeypatch.setenv("LUTHIER_STORE", "a.db")
-    assert len(open_books().history.experiments()) == 1
+    assert len(open_server_store().history.experiments()) == 1
 
 
 @pytest.mark.parametrize("name", ["memory:", "memory:x", "nonsense", "mysql://root:secret@host/db"])
-def test_what_holds_no_books_is_told(home: Path, name: str) -> None:
-    with pytest.raises(InvalidInputError, match=r"^store: .*name") as caught:
-        open_books(name)
+def test_invalid_names_of_server_stores(home: Path, name: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"^store: .*(valid|a server needs)") as caught:
+        open_server_store(name)
     assert "secret" not in str(caught.value)
     assert list(home.iterdir()) == []
 

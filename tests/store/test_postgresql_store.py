@@ -113,7 +113,7 @@ def test_user_without_rights(postgresql_url: str, administrator: psycopg.Connect
 def test_read_only_server(store: SqlStore, administrator: psycopg.Connection) -> None:
     administrator.execute("ALTER DATABASE one_test SET default_transaction_read_only = on")
     store.dispose()
-    with pytest.raises(StoreError, match=r"read-only .* name the server that takes writes"):
+    with pytest.raises(StoreError, match=r"read-only .* use the server that accepts writes"):
         store.create("x", {}, 0.0)
 
 

@@ -119,7 +119,7 @@ def test_damaged_database(store: Store, path: Path) -> None:
 
 def test_folder_instead_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "folder.db").mkdir()
-    with pytest.raises(InvalidInputError, match=r"it is a folder; name a file in it"):
+    with pytest.raises(InvalidInputError, match=r"this is a folder; use a file in it"):
         open_store(str(tmp_path / "folder.db"))
 
 
@@ -155,9 +155,9 @@ def test_change_of_journal_waits_for_others() -> None:
             raise answer
         return "wal"
 
-    assert sqlite._insist(change, lock_timeout_s=60) == "wal"
+    assert sqlite._retry_while_locked(change, lock_timeout_s=60) == "wal"
     with pytest.raises(sqlite3.OperationalError, match="I/O"):
-        sqlite._insist(change, lock_timeout_s=60)
+        sqlite._retry_while_locked(change, lock_timeout_s=60)
 
 
 def test_removed_or_replaced_file(store: Store, path: Path) -> None:
@@ -176,7 +176,7 @@ def test_removed_or_replaced_file(store: Store, path: Path) -> None:
 
 def test_newer_schema(store: Store, path: Path) -> None:
     ask(path, "UPDATE luthier_version SET version_num = '0999'")
-    with pytest.raises(InvalidInputError, match=r"newer luthier \(schema 0999; this one knows \d+\); upgrade luthier"):
+    with pytest.raises(InvalidInputError, match=r"newer luthier \(schema 0999, not \d+\); upgrade luthier"):
         open_store(str(path))
 
 
@@ -246,7 +246,7 @@ def test_full_disk(tmp_path: Path, opening: Opener) -> None:
         store = opening(f"{disk}/x.db")
         key = store.create("x", {}, 0.0).id
         written, refused = _fill(store, key)
-        assert "the disk is full; make room and try again" in str(refused)
+        assert "the disk is full; free some space and try again" in str(refused)
         assert [run.number for run in store.runs(key)] == list(range(written))
         subprocess.run(["mount", "-o", "remount,size=2M", disk], check=True)
         store.append(key, a_run(written))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from luthier.store.base import Owner, Store
 from luthier.store.samples import a_run, ended
-from luthier.store.server_store import Books, Pass
+from luthier.store.server_store import Credential, ServerStore
 from luthier.trial import Completed
 
 Opener = Callable[[str], Store]
@@ -39,16 +39,16 @@ for number in range(first, first + count):
 RIVAL = """
 import sys
 from luthier.errors import NotFoundError
-from luthier.store import open_books
+from luthier.store import open_server_store
 from luthier.store.base import Origin, Owner
-books, me, keys = open_books(sys.argv[1]), int(sys.argv[2]), [int(key) for key in sys.argv[3:]]
+store, me, keys = open_server_store(sys.argv[1]), int(sys.argv[2]), [int(key) for key in sys.argv[3:]]
 print("ready", flush=True)
 sys.stdin.readline()
-print(books.history.create("x", {}, 0.0, Origin("ann", None, "k")).id)
-print("nothing" if books.accounts.find("digest", 1.0) is None else "let in")
+print(store.history.create("x", {}, 0.0, Origin("ann", None, "k")).id)
+print("nothing" if store.accounts.find("digest", 1.0) is None else "let in")
 for key in keys:
     try:
-        won = books.desk.delete(key, None) if me % 2 else books.history.claim(key, Owner("here", me, "1"), 1.0, None)
+        won = store.queue.delete(key, None) if me % 2 else store.history.claim(key, Owner("here", me, "1"), 1.0, None)
     except NotFoundError:
         won = False
     print("won" if won else "lost")
@@ -93,15 +93,15 @@ def test_many_append_at_once_without_duplicates_or_losses(url: str, opening: Ope
     assert list(store.runs(key)) == [ended(a_run(number), Completed(float(number))) for number in range(140)]
 
 
-def test_of_rivals_exactly_one_gets_what_there_is_one_of(url: str, reopen: Callable[[], Books]) -> None:
-    books = reopen()
-    keys = [books.history.create("x", {}, 0.0).id for _ in range(20)]
-    books.accounts.grant("digest", Pass(0, "ann", "once", "invitation", 0.0))
+def test_of_rivals_exactly_one_gets_what_there_is_one_of(url: str, reopen: Callable[[], ServerStore]) -> None:
+    server_store = reopen()
+    keys = [server_store.history.create("x", {}, 0.0).id for _ in range(20)]
+    server_store.accounts.grant("digest", Credential(0, "ann", "once", "invitation", 0.0))
     answers = at_once([start(RIVAL, url, index, *keys) for index in range(4)])
     created, entered, *taken = zip(*answers, strict=True)
     assert len(set(created)) == 1
     assert sorted(entered) == ["let in", "nothing", "nothing", "nothing"]
-    left = {record.id: record.owner for record in books.history.experiments()}
+    left = {record.id: record.owner for record in server_store.history.experiments()}
     for key, results in zip(keys, taken, strict=True):
         assert results.count("won") == 1
         winner = results.index("won")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.replayed import replayed
 
 from luthier.analysis.result import Result
-from luthier.engine.session import carry_on
 from luthier.errors import NotFoundError, SpaceError
 from luthier.runners.replay import ReplayRunner
 from luthier.spec.experiment import Experiment
@@ -163,7 +163,7 @@ def tuned(testbed: Testbed, noise: str, *, seed: int) -> Result:
     record = store.create(testbed.name, experiment.to_json(), 0.0)
     noisy = NoisyTestbed(testbed, find_noise(noise), seed=seed)
     runner = ReplayRunner(noisy.answer)
-    return carry_on(store, record, experiment, runner, watch=lambda *_: None)[1]
+    return replayed(store, record, experiment, runner)[1]
 
 
 @pytest.mark.parametrize(

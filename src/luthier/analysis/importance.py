@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 
 from luthier.analysis.result import Result
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
 from luthier.learn.gaussian_process import Observations
 from luthier.learn.importance import Swaps, averages, effects, with_uncertainty
-from luthier.learn.kernels import FloatArray
 from luthier.learn.linear import one_thread
 from luthier.space import Space
 from luthier.trial import Value

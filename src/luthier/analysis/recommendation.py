@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.learn.linear import one_thread
 from luthier.learn.scatter import scatter_of
 from luthier.learn.two_speeds import expected_at_two_speeds

@@ -1,7 +1,6 @@
 """The commands for declared components and experiments."""
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -168,21 +167,18 @@ def render(
     Example: luthier render examples/dd.yaml -p bs=4
     """
     from luthier.launch.declared import config_from, declared_in
-    from luthier.spec.script import JobScript, comment, interpreter
+    from luthier.spec.script import JobScript, comment
 
     experiment = declared_in(file, settings or []).experiment
     job = experiment.command
     if not isinstance(job, JobScript):
         raise InvalidInputError(f"{file}: does not describe a job")
     batch = job.batch(experiment.space, config_from(experiment.space, values or []))
-    program = ["sbatch", *batch.options] if job.where == "slurm" else interpreter(job.application, job.name)
-    variables = [f"{name}={shlex.quote(text)}" for name, text in batch.environment.items()]
     if as_json:
         plain = {"script": batch.script, "environment": dict(batch.environment), "options": batch.options}
         print_json(plain)
         return
-    how = comment(f"run as: {' '.join([*variables, shlex.join([*program, 'SCRIPT'])])}")
-    print_data(f"{batch.script}\n{how}\n")
+    print_data(f"{batch.script}\n{comment(f'run as: {job.command_line(batch)}')}\n")
 
 
 @shaman.command("install")

@@ -1,4 +1,4 @@
-"""A small client of a luthier server; it needs nothing but Python.
+"""A small client for a luthier server; it needs only the standard library.
 
 >>> from luthier import Client
 >>> client = Client("http://127.0.0.1:8642", "TOKEN")
@@ -15,14 +15,14 @@ from typing import TypedDict, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
-from luthier.store.base import Json
+from luthier.trial import Json
 
 _PAGE = 500
-_LATER = frozenset({409, 429})
+_TRY_LATER = frozenset({409, 429})
 
 
 class Summary(TypedDict):
-    """An experiment in a listing; what it came to is None until it ends."""
+    """An experiment in a list; the fields of the result are None until it ends."""
 
     id: int
     name: str
@@ -65,7 +65,7 @@ class RunData(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to an experiment: `runs` with a list of runs, `status` with its status, or `gone`."""
+    """A change of an experiment: `runs` with a list of runs, `status` with its status, or `gone`."""
 
     kind: str
     data: Json
@@ -75,17 +75,19 @@ class Event:
 class Client:
     """A luthier server, as one user sees it.
 
-    Bad input and what is not there raise `InvalidInputError` and `NotFoundError`; a server that cannot be reached, or
-    that says "not now", raises `UnavailableError`. `timeout_s` is how long an answer may take, `retry_s` how long
-    `watch` waits before it comes back to a server that has gone.
+    Invalid input raises `InvalidInputError`, and unknown numbers and names raise `NotFoundError`. A server that cannot
+    be reached, or that answers with a temporary error, raises `UnavailableError`. `timeout_s` is the time limit of an
+    answer, `retry_s` the pause before `watch` reconnects.
     """
 
     def __init__(self, url: str, token: str, *, timeout_s: float = 60.0, retry_s: float = 1.0) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InvalidInputError(f"url: {url!r} is no address of a server; write for example http://127.0.0.1:8642")
+            raise InvalidInputError(
+                f"url: {url!r} is not a valid server address; use for example http://127.0.0.1:8642"
+            )
         if not token.isascii() or not token.isprintable() or not token:
-            raise InvalidInputError("token: this is none; make one on the page of your account")
+            raise InvalidInputError("invalid token; create one on your account page")
         self._base = f"{url.rstrip('/')}/api/v1"
         self._token = token
         self._timeout_s = timeout_s
@@ -101,7 +103,7 @@ class Client:
         return cast("dict[str, list[str]]", answer)["names"]
 
     def create(self, yaml: str, *, key: str | None = None) -> Summary:
-        """Launch the experiment that a text describes; the same `key` again makes no second one."""
+        """Launch the experiment that a text describes; a `key` that was used before creates no second one."""
         headers = {} if key is None else {"Idempotency-Key": key}
         return cast("Summary", self._ask("POST", "/experiments", {"yaml": yaml}, headers))
 
@@ -111,37 +113,37 @@ class Client:
         return cast("Iterator[Summary]", self._listed("/experiments", "before", wanted))
 
     def experiment(self, number: int) -> dict[str, Json]:
-        """Everything that is known about one experiment."""
+        """All details of one experiment."""
         return cast("dict[str, Json]", self._ask("GET", f"/experiments/{number}"))
 
     def stop(self, number: int, *, now: bool = False) -> Summary:
-        """Ask an experiment to end: what is running ends, or is killed `now`; nothing new begins."""
+        """Stop an experiment: active runs finish, or are killed with `now`; no new runs start."""
         return cast("Summary", self._ask("POST", f"/experiments/{number}/stop{'?now=true' if now else ''}"))
 
     def resume(self, number: int) -> Summary:
-        """Let an experiment go on that was stopped, failed or was interrupted."""
+        """Resume an experiment that was stopped, failed or was interrupted."""
         return cast("Summary", self._ask("POST", f"/experiments/{number}/resume"))
 
     def clone(self, number: int, yaml: str | None = None) -> Summary:
-        """Launch a copy of an experiment, or another text in its place."""
+        """Launch a copy of an experiment, optionally with a changed text."""
         return cast("Summary", self._ask("POST", f"/experiments/{number}/clone", {"yaml": yaml}))
 
     def delete(self, number: int, *, stop: bool = False) -> None:
-        """Delete an experiment and its runs; with `stop`, one that is running is killed first."""
+        """Delete an experiment and its runs; with `stop`, a running experiment is killed first."""
         self._ask("DELETE", f"/experiments/{number}{'?stop=true' if stop else ''}")
 
     def runs(self, number: int) -> Iterator[RunData]:
-        """The runs of an experiment, in the order in which they were submitted."""
+        """The runs of an experiment, in order of submission."""
         return cast("Iterator[RunData]", self._listed(f"/experiments/{number}/runs", "after", {}))
 
     def figure(self, number: int, name: str) -> dict[str, Json] | None:
-        """A figure for plotly.js; None if there is nothing to draw yet."""
+        """A figure for plotly.js; None if it has no content yet."""
         return cast("dict[str, Json] | None", self._ask("GET", f"/experiments/{number}/figures/{quote(name, safe='')}"))
 
     def watch(self, number: int, since: int | None = None) -> Iterator[Event]:
-        """What happens to an experiment, from event `since` on or from now on, until it is deleted.
+        """The changes of an experiment, from event `since` or from now on, until it is deleted.
 
-        A connection that is lost is made again, and nothing is missed meanwhile. A run may be told twice.
+        A lost connection is opened again, and no event is missed. A run may be reported twice.
         """
         last, was_there = since, False
         while True:
@@ -159,7 +161,7 @@ class Client:
             time.sleep(self._retry_s)
 
     def wait(self, number: int) -> dict[str, Json]:
-        """Everything about an experiment as soon as it is neither waiting nor running."""
+        """All details of an experiment as soon as it is neither queued nor running."""
         for event in self.watch(number):
             if event.kind == "gone":
                 break
@@ -184,7 +186,7 @@ class Client:
             with self._open(method, path, body, headers or {}) as answer:
                 text = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise UnavailableError(f"{self._base}: the answer broke off: {error}") from error
+            raise UnavailableError(f"{self._base}: the answer is incomplete: {error}") from error
         return cast("Json", json.loads(text)) if text else None
 
     def _open(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> http.client.HTTPResponse:
@@ -196,7 +198,7 @@ class Client:
             answer = urllib.request.urlopen(request, timeout=self._timeout_s)  # noqa: S310  # the same
         except urllib.error.HTTPError as error:
             with error:
-                raise _trouble(error.code, error.read()) from None
+                raise _error_for(error.code, error.read()) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise UnavailableError(f"{self._base}: cannot be reached: {reason}") from error
@@ -221,12 +223,12 @@ def _last_seen(last: int | None) -> dict[str, str]:
     return {} if last is None else {"Last-Event-ID": str(last)}
 
 
-def _trouble(status: int, body: bytes) -> LuthierError:
-    """What the server says, as the error that fits."""
+def _error_for(status: int, body: bytes) -> LuthierError:
+    """The exception for an error response."""
     try:
         text = str(json.loads(body)["error"])
     except (ValueError, TypeError, KeyError):
         text = f"the server answered {status}"
     if status == 404:
         return NotFoundError(text)
-    return UnavailableError(text) if status in _LATER or status >= 500 else InvalidInputError(text)
+    return UnavailableError(text) if status in _TRY_LATER or status >= 500 else InvalidInputError(text)

@@ -1,4 +1,4 @@
-"""Initial designs: where a search looks before it has learnt anything."""
+"""Initial designs: the configurations a search measures first."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from luthier.trial import Config
 
 Design: TypeAlias = "Callable[[Space, int, np.random.Generator], list[Config]]"
-"""Chooses up to `count` distinct valid configurations; all there are when the space has no more."""
+"""Chooses up to `count` distinct valid configurations; all of the space if it has no more."""
 
 DESIGNS: Mapping[str, Design] = {
     "d-optimal": d_optimal,

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from luthier.space import BoolArray, FloatArray, Space
+from luthier.arrays import BoolArray, FloatArray
+from luthier.space import Space
 from luthier.trial import Config
 
 MOST_CANDIDATES = 5_000
-MOST_CHOSEN = 200  # by a criterion: beyond, designs differ little and cost much, and the rest is drawn
+MOST_CHOSEN = 200  # points chosen by a criterion; more would cost much and gain little, and are drawn at random
 
 
 def leaves_no_choice(space: Space, count: int) -> bool:

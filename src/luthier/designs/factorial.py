@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import FloatArray, IntArray
 from luthier.designs.candidates import MOST_CANDIDATES, completed, distinct, leaves_no_choice
-from luthier.space import FloatArray, Parameter, Space
+from luthier.space import Parameter, Space
 from luthier.trial import Config
 
 
@@ -15,8 +15,8 @@ def factorial(space: Space, count: int, rng: np.random.Generator) -> list[Config
     """Combinations of levels: the two ends of every parameter, then evenly spaced values between as `count` grows.
 
     The levels are as few as give `count` valid combinations. Where they give more, a balanced fraction is taken: every
-    level of a parameter equally often, and combinations that differ in many parameters. Constraints that leave too few
-    combinations are made up for by random draws.
+    level of a parameter equally often, and combinations that differ in many parameters. If constraints leave too few
+    combinations, random configurations are added.
     """
     if leaves_no_choice(space, count):
         return space.sample(max(count, 0), rng)
@@ -45,8 +45,8 @@ def _add_level(space: Space, levels: list[int]) -> bool:
     return True
 
 
-def _values(parameter: Parameter, levels: int, order: npt.NDArray[np.int64]) -> FloatArray:
-    """The codes of so many levels: evenly spaced from end to end, or some of the categories."""
+def _values(parameter: Parameter, levels: int, order: IntArray) -> FloatArray:
+    """The codes of `levels` levels: evenly spaced from end to end, or some of the categories."""
     if not parameter.ordered:
         return np.sort(order[:levels]).astype(np.float64)
     if parameter.size is None:

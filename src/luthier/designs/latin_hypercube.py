@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from luthier.arrays import FloatArray
 from luthier.designs.candidates import candidate_codes, completed, leaves_no_choice, squared_distances
-from luthier.space import FloatArray, Space
+from luthier.space import Space
 from luthier.trial import Config
 
 _MOST_TRIES = 100

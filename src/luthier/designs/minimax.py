@@ -1,10 +1,8 @@
-"""The design no configuration is far from."""
-
-from typing import TypeAlias
+"""The design that has a point near every configuration."""
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.designs.candidates import (
     MOST_CHOSEN,
     candidate_codes,
@@ -12,10 +10,8 @@ from luthier.designs.candidates import (
     leaves_no_choice,
     squared_distances,
 )
-from luthier.space import BoolArray, FloatArray, Space
+from luthier.space import Space
 from luthier.trial import Config
-
-Rows: TypeAlias = npt.NDArray[np.intp]
 
 _ROUNDS = 10
 _STARTS = (3, 30)
@@ -27,8 +23,8 @@ def minimax(space: Space, count: int, rng: np.random.Generator) -> list[Config]:
     """Minimises the largest distance from a configuration to the design (Johnson et al. 1990, definition 1).
 
     From several starts, one of them by the farthest-point rule, which is within a factor of two of the best (Gonzalez
-    1985), each point moves to the middle of those nearest to it as long as that helps. A large space is judged by a
-    sample.
+    1985), each point moves to the middle of those nearest to it as long as that helps. For a large space
+    a sample is used.
     """
     if leaves_no_choice(space, count):
         return space.sample(max(count, 0), rng)
@@ -43,7 +39,7 @@ def minimax(space: Space, count: int, rng: np.random.Generator) -> list[Config]:
     return completed(space, codes[chosen], count, rng)
 
 
-def _settled(units: FloatArray, ordered: BoolArray, chosen: Rows) -> tuple[tuple[float, float], Rows]:
+def _settled(units: FloatArray, ordered: BoolArray, chosen: IntArray) -> tuple[tuple[float, float], IntArray]:
     """Move the chosen points as long as that brings the farthest nearer, or all on average; how near, and where."""
     near = _nearness(units, ordered, chosen)
     for _ in range(_ROUNDS):
@@ -55,17 +51,12 @@ def _settled(units: FloatArray, ordered: BoolArray, chosen: Rows) -> tuple[tuple
     return near, chosen
 
 
-def _nearness(units: FloatArray, ordered: BoolArray, chosen: Rows) -> tuple[float, float]:
+def _nearness(units: FloatArray, ordered: BoolArray, chosen: IntArray) -> tuple[float, float]:
     squares = squared_distances(ordered, units[chosen], units).min(axis=0)
     return round(float(squares.max()), 9), round(float(squares.mean()), 9)
 
 
-def covering_radius(ordered: BoolArray, points: FloatArray, design: FloatArray) -> float:
-    """The largest distance from a point to the nearest one of the design, both in the unit cube."""
-    return float(np.sqrt(squared_distances(ordered, design, points).min(axis=0).max()))
-
-
-def _farthest_points(units: FloatArray, ordered: BoolArray, count: int, rng: np.random.Generator) -> Rows:
+def _farthest_points(units: FloatArray, ordered: BoolArray, count: int, rng: np.random.Generator) -> IntArray:
     nearest = np.full(len(units), np.inf)
     chosen = [int(rng.integers(len(units)))]
     while True:
@@ -75,7 +66,7 @@ def _farthest_points(units: FloatArray, ordered: BoolArray, count: int, rng: np.
         chosen.append(int(np.argmax(nearest)))
 
 
-def _centred(units: FloatArray, ordered: BoolArray, chosen: Rows) -> Rows:
+def _centred(units: FloatArray, ordered: BoolArray, chosen: IntArray) -> IntArray:
     """For each chosen point the candidate that is nearest to the farthest of those it covers."""
     owner = squared_distances(ordered, units[chosen], units).argmin(axis=0)
     centres = chosen.copy()

@@ -1,4 +1,4 @@
-"""Designs after which a Gaussian process would know most.
+"""Designs that are most informative for a Gaussian process.
 
 The process has unit variance and a Matérn 5/2 correlation whose length is half of each range; two categories are
 correlated by 1/e.
@@ -6,15 +6,16 @@ correlated by 1/e.
 
 import numpy as np
 
+from luthier.arrays import FloatArray
 from luthier.designs.candidates import MOST_CHOSEN, candidate_codes, completed, leaves_no_choice
 from luthier.learn.kernels import Hyperparameters, Kernel
-from luthier.space import FloatArray, Space
+from luthier.space import Space
 from luthier.trial import Config
 
 _LENGTH = 0.5
 _NUGGET = 1e-6
 _PASSES = 2
-_MOST_EXCHANGED = 40  # points: to exchange them all costs as much as so many greedy choices
+_MOST_EXCHANGED = 40  # points: an exchange of each costs as much as that many greedy choices
 _REFERENCES = 500
 
 
@@ -47,8 +48,8 @@ class Knowledge:
 def d_optimal(space: Space, count: int, rng: np.random.Generator) -> list[Config]:
     """Maximises the entropy of what is measured, log det R(S) (Shewry & Wynn 1987; Robert 2022, section 3.2.3).
 
-    Greedy at first: the candidate with the largest variance raises the determinant most. Then, in a design that is not
-    large, each point gives way to a candidate that raises it more.
+    Greedy at first: the candidate with the largest variance raises the determinant most. Then, in a small design,
+    each point is replaced by a candidate that raises it more.
     """
     if leaves_no_choice(space, count):
         return space.sample(max(count, 0), rng)

@@ -1,4 +1,4 @@
-"""The plainest design: independent draws."""
+"""The simplest design: independent draws."""
 
 import numpy as np
 
@@ -7,5 +7,5 @@ from luthier.trial import Config
 
 
 def random_design(space: Space, count: int, rng: np.random.Generator) -> list[Config]:
-    """Distinct valid configurations drawn uniformly; all there are when the space has no more than `count`."""
+    """Distinct valid configurations drawn uniformly; all of the space if it has no more than `count`."""
     return space.sample(count, rng)

@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TypeVar
 
 from luthier.errors import InUseError, LuthierError, StoreAwayError
-from luthier.store.base import Json, Owner, Record, Status, StopRequest, Store
-from luthier.trial import Run
+from luthier.store.base import Owner, Record, Status, StopRequest, Store
+from luthier.trial import Json, Run
 
 log = logging.getLogger(__name__)
 

@@ -71,11 +71,7 @@ class Loop:
             self._start(run)
         while True:
             self._listen(interrupts)
-            while not self._draining and len(self._plan.running) < self._machinery.runner.slots:
-                order = self._plan.next(self.elapsed_s)
-                if order is None:
-                    break
-                self._submit(order)
+            self._fill_slots()
             if not self._plan.running:
                 return not self._draining
             self._prune()
@@ -84,9 +80,18 @@ class Loop:
                 self._finish(keys[execution.key], execution)
             self._watch(self._plan, self._draining)
 
+    def _fill_slots(self) -> None:
+        """Submit until every slot is taken or the plan has no more orders."""
+        while not self._draining:
+            orders = self._plan.orders(self._plan.experiment.slots - len(self._plan.running), self.elapsed_s)
+            if not orders:
+                return
+            for order in orders:
+                self._submit(order)
+
     @property
     def elapsed_s(self) -> float:
-        """Seconds this experiment has been worked on, earlier sittings included."""
+        """Seconds this experiment has been worked on, including the time of earlier processes."""
         return self._machinery.timer() - self._began
 
     def _listen(self, interrupts: Interrupts) -> None:
@@ -156,14 +161,10 @@ class Loop:
                 self._cancel([run], Pruned(reason))
 
     def _going_s(self, run: Run) -> float | None:
-        """How long a run has been going; None while it waits in a queue.
-
-        Where jobs wait before they start, the runner has a function `started_at` from a key to the time, or None.
-        """
+        """How long a run has been going; None while it waits in a queue."""
         now, submitted = self._machinery.timer(), self._submitted[run.number]
         if run.number not in self._started:
-            started_at = getattr(self._machinery.runner, "started_at", None)
-            began = started_at(self._key(run)) if callable(started_at) else self._machinery.clock() - (now - submitted)
+            began = self._machinery.runner.started_at(self._key(run))
             if began is None:
                 return None
             # How long ago by the clock, as far as that can be: the clock may have been set since.
@@ -197,5 +198,5 @@ class Loop:
 
 
 def _time_spent(plan: Plan) -> float:
-    """What earlier sittings took: the runs' own time, shared by the workers."""
+    """The time that earlier processes worked on it: the time of all runs, divided by the slots."""
     return sum(run.duration_s or 0.0 for run in plan.runs) / plan.experiment.slots

@@ -1,6 +1,7 @@
-"""One process working on one stored experiment: claim it, replay it, carry it on, let it go."""
+"""One process working on one stored experiment: claim it, replay it, continue it, release it."""
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -12,28 +13,38 @@ from luthier.engine.plan import Plan
 from luthier.errors import InUseError, InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
-from luthier.policies.resample import Auto, Once
 from luthier.policies.stop import after_seconds, any_of
 from luthier.runners.base import Runner
 from luthier.spec.experiment import Experiment
-from luthier.store.base import Json, Record, Status, Store
+from luthier.store.base import Record, Status, Store
 from luthier.store.ownership import claim
+from luthier.trial import Json
 
 
 def carry_on(
-    store: Store, record: Record, experiment: Experiment, runner: Runner, *, watch: Watcher
+    store: Store,
+    record: Record,
+    experiment: Experiment,
+    runner: Runner,
+    *,
+    watch: Watcher = lambda *_: None,
+    virtual_clock: Callable[[], float] | None = None,
 ) -> tuple[Record, Result]:
-    """Work on a stored experiment, from wherever its history ends, until it is done or interrupted."""
+    """Work on a stored experiment, from wherever its history ends, until it is done or interrupted.
+
+    A runner that only simulates runs has a `virtual_clock`, which is then used for everything.
+    """
     owner = claim(store, record)
     plan = plan_of(experiment)
     with Interrupts() as interrupts, Ledger(store, record, owner, gave_up=lambda: interrupts.count > 0) as ledger:
         try:
             plan.replay(ledger.runs())
             measure = measures_from([objective.measure for objective in experiment.objectives])
-            machinery = Machinery(runner, measure, experiment.prune_rule, **_clocks(runner))
+            clock, timer = virtual_clock or time.time, virtual_clock or time.monotonic
+            machinery = Machinery(runner, measure, experiment.prune_rule, clock, timer)
             finished = Loop(plan, machinery, ledger, watch=watch).run(interrupts)
         except InUseError:
-            raise  # another process works on it by now
+            raise  # another process works on it now
         except BaseException as error:
             with suppress(LuthierError):
                 status: Status = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
@@ -69,7 +80,7 @@ def summary(result: Result, ending: str | None) -> Mapping[str, Json]:
 
 
 def _finite(number: float | None) -> float | None:
-    """A number JSON can hold; a ratio of extreme values may be beyond it."""
+    """A number that JSON can hold, or None: a ratio of extreme values may be infinite."""
     return number if number is not None and math.isfinite(number) else None
 
 
@@ -84,13 +95,4 @@ def plan_of(experiment: Experiment) -> Plan:
     stop = experiment.stop_rule
     if experiment.time_limit_s is not None:
         stop = any_of(after_seconds(experiment.time_limit_s), stop)
-    resample = experiment.resample_rule
-    if experiment.has_front and isinstance(resample, Auto):
-        resample = Once()
-    return Plan(experiment, optimizer_of(experiment), stop=stop, resample=resample)
-
-
-def _clocks(runner: Runner) -> Mapping[str, Callable[[], float]]:
-    """The clocks to go by: the runner's own where its time is virtual."""
-    clock = getattr(runner, "clock", None)
-    return {"clock": clock, "timer": clock} if callable(clock) else {}
+    return Plan(experiment, optimizer_of(experiment), stop=stop, resample=experiment.resample_rule)

@@ -1,4 +1,4 @@
-"""Figures of results: what to draw as plain values, and two ways to draw it.
+"""Figures of results: their contents as plain values, and two ways to draw them.
 
 `FIGURES` holds every figure of one experiment by name. `to_plotly` is for pages and reports, `draw` for PNG and SVG.
 """
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.analysis.result import Result
-from luthier.figures import course, gains, knobs
+from luthier.figures import gain_figures, parameter_figures, progress_figures
 from luthier.figures.figure import DARK, LIGHT, Figure
-from luthier.figures.gains import compared
+from luthier.figures.gain_figures import compared
 from luthier.figures.image import draw
-from luthier.figures.web import plotly_js, to_plotly
+from luthier.figures.plotly_format import plotly_js, to_plotly
 
 __all__ = ["DARK", "FIGURES", "LIGHT", "SCRIPT", "Drawing", "Figure", "compared", "draw", "plotly_js", "to_plotly"]
 
 SCRIPT = Path(__file__).with_name("figures.js")
-"""An ES module that shows what `to_plotly` gives in the colours of the page."""
+"""An ES module that shows the output of `to_plotly` in the colours of the page."""
 
 POINTS = 1000
-"""About how many points a figure has at most."""
+"""The approximate maximum number of points in a figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One entry of `FIGURES`. `explanation` says how to read the figure; a `slow` one fits models, for seconds."""
+    """One entry of `FIGURES`. `explanation` says how to read the figure; a `slow` one takes seconds to fit models."""
 
     title: str
     explanation: str
@@ -33,77 +33,77 @@ class Drawing:
     slow: bool = False
 
     def __call__(self, result: Result, points: int = POINTS) -> Figure | None:
-        """The figure of this result; None if it would tell nothing.
+        """The figure of this result; None if it would be empty.
 
-        Of a history longer than `points`, the lowest and the highest value of each of equally long stretches are kept.
-        The best so far is exact at any length, and no stretch with a failure loses its mark.
+        A history longer than `points` is divided into equal sections, of which the lowest and the highest values are
+        kept. The line of the best value so far is exact, and every section with a failure keeps its mark.
         """
         return self.build(result, points)
 
 
 FIGURES: Mapping[str, Drawing] = {
     "trajectory": Drawing(
-        "Every run",
-        "Each point is one run, in the order in which they were submitted. Runs without a number are crosses at the "
-        "lower edge, or triangles at what they took at least.",
-        course.trajectory,
+        "All runs",
+        "Each point is one run, in order of submission. Runs without a value are crosses at the lower edge, or "
+        "triangles at their lower bound.",
+        progress_figures.trajectory,
     ),
     "trials": Drawing(
-        "Every configuration",
-        "Each point is one configuration, judged by all of its runs in the search. The line is the best so far, as it "
-        "is known now, with its interval.",
-        course.trials,
+        "All configurations",
+        "Each point is one configuration, estimated from all its runs in the search. The line is the best one so far, "
+        "with its interval.",
+        progress_figures.trials,
     ),
     "gain": Drawing(
         "Gain over the default",
-        "How much better the best configuration is. An interval that does not touch the dashed line is beyond doubt. "
-        "Estimates of the search flatter the winner; the verification does not.",
-        gains.gains,
+        "How much better the best configuration is than the default. The gain is significant if its interval does not "
+        "touch the dashed line. Estimates from the search are often too good for the winner; the verification is not.",
+        gain_figures.gains,
     ),
     "front": Drawing(
-        "The Pareto front",
-        "No other configuration is better in everything than one on the front. Whatever lies on the worse side of the "
-        "line is beaten.",
-        gains.front,
+        "Pareto front",
+        "No configuration is better in all objectives than one on the front. Configurations on the worse side of the "
+        "line are dominated.",
+        gain_figures.front,
     ),
     "importance": Drawing(
-        "What matters",
-        "The share of all variation that a parameter has a part in, with its 95 % interval. Shares may add up to more "
-        "than 100 %, because parameters act together.",
-        knobs.importance,
+        "Parameter importance",
+        "The share of the variance that a parameter explains, alone and together with others, with its 95 % interval. "
+        "The sum can exceed 100 %, because interactions count for every parameter involved.",
+        parameter_figures.importance,
         slow=True,
     ),
     "dependence": Drawing(
-        "How the value follows each parameter",
-        "The mean over all values of the other parameters, by a model of what was measured, with its 95 % interval.",
-        knobs.dependence,
+        "Effect of each parameter",
+        "The mean over all values of the other parameters, predicted by a model, with its 95 % interval.",
+        parameter_figures.dependence,
         slow=True,
     ),
     "parallel": Drawing(
-        "Every configuration at once",
-        "Each line is one configuration, from its parameters to its value, with better ones on top of the last axis. "
-        "Where the best lines run together, the value of that parameter is what makes them good.",
-        knobs.parallel,
+        "Parallel coordinates",
+        "Each line is one configuration, from its parameters to its value; on the last axis, the best are at the top. "
+        "Where the best lines meet on an axis, that value of the parameter is good.",
+        parameter_figures.parallel,
     ),
     "scatter": Drawing(
-        "What was tried",
-        "The value of each configuration against every parameter by itself. Empty stretches were not tried.",
-        knobs.scatter,
+        "Values tried",
+        "The value of each configuration against each parameter. Empty regions were not tried.",
+        parameter_figures.scatter,
     ),
     "noise": Drawing(
         "Noise",
-        "How much the runs of one configuration differ. The dashed line is the noise of all configurations together.",
-        gains.noise,
+        "How much runs of the same configuration differ. The dashed line is the pooled noise of all configurations.",
+        gain_figures.noise,
     ),
     "machine": Drawing(
-        "The machine",
-        "Runs of the default, again and again: a level that moves is the machine's doing, not that of a configuration.",
-        course.machine,
+        "Drift of the machine",
+        "Repeated runs of the default: if their level changes, the cause is the machine, not a configuration.",
+        progress_figures.machine,
     ),
     "utilisation": Drawing(
-        "Runs at once",
-        "How many runs were under way at a time. Below the dashed line, workers were waiting.",
-        course.utilisation,
+        "Parallel runs",
+        "How many runs were active at a time. Below the dashed line, slots were idle.",
+        progress_figures.utilisation,
     ),
 }
-"""Every figure of one experiment, in the order in which a report shows them."""
+"""All figures of one experiment, in the order of the report."""

@@ -1,11 +1,11 @@
-"""Figures as plain values: what to draw, apart from how it is drawn."""
+"""Figures as plain values: what to draw, not how to draw it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["points", "line", "band", "bars", "marks", "labels"]
-"""`bars` lie along x; `marks` have no height and stand at the lower edge; `labels` are texts alone."""
+"""`bars` are horizontal; `marks` have no y value and are drawn at the lower edge; `labels` are only text."""
 
 Symbol: TypeAlias = Literal["dot", "diamond", "cross", "triangle"]
 
@@ -13,12 +13,12 @@ Role: TypeAlias = Literal[
     "page", "text", "grid", "default", "search", "verify", "best", "failed", "pruned",
     "shade1", "shade2", "shade3", "shade4", "shade5",
 ]  # fmt: skip
-"""What a colour is for; a palette says which colour that is. `shade1` is for the best values, `shade5` the worst."""
+"""What a colour is used for; a palette maps roles to colours. `shade1` is for the best values, `shade5` the worst."""
 
 SHADES: tuple[Role, ...] = ("shade1", "shade2", "shade3", "shade4", "shade5")
 
 SERIES: tuple[Role, ...] = ("search", "best", "pruned", "verify", "failed", "default")
-"""Roles that tell several experiments apart."""
+"""Roles that distinguish several experiments."""
 
 LIGHT: dict[Role, str] = {
     "page": "#ffffff", "text": "#1f2933", "grid": "#dfe4ea", "default": "#6b7280", "search": "#2f6db5",
@@ -34,7 +34,7 @@ DARK: dict[Role, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis; `ticks` are places with texts of their own, where the numbers would say nothing."""
+    """One axis; `ticks` are positions with texts, for axes whose numbers have no meaning."""
 
     title: str = ""
     scale: Literal["linear", "log"] = "linear"
@@ -55,8 +55,8 @@ class Panel:
 class Trace:
     """Something drawn on a panel; without a name it is not in the legend.
 
-    `low` and `high` are the ends of intervals, of a band, or of error bars (None: this one has none). A None in `y`
-    interrupts a line. `texts` are shown beside the pointer, or are the `labels` themselves.
+    `low` and `high` are the ends of a band or of error bars (None: no error bar). A None in `y` interrupts a line.
+    `texts` are shown next to the pointer; for `labels` they are the labels.
     """
 
     kind: Kind
@@ -75,7 +75,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One picture: panels in rows of at most three, and the traces on them. `note` says what is special about it."""
+    """One picture: panels in rows of at most three, the traces on them, and a `note` for the reader."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -87,6 +87,6 @@ MOST_COLUMNS = 3
 
 
 def columns_of(figure: Figure) -> int:
-    """How many panels stand side by side."""
+    """The number of panels in a row."""
     count = len(figure.panels)
     return 2 if count == 4 else min(count, MOST_COLUMNS)

@@ -1,4 +1,4 @@
-// Shows what `to_plotly` gives in the colours of the page: `role:best/0.2` becomes a fifth of --figure-best.
+// Draws the output of `to_plotly` in the colours of the page: `role:best/0.2` becomes --figure-best at 20 % opacity.
 
 const NARROW = 640;
 
@@ -10,27 +10,27 @@ function colour(text, style) {
   return `rgba(${red},${green},${blue},${strength})`;
 }
 
-function painted(value, key, style) {
+function withColours(value, key, style) {
   if (typeof value === "string") {
     return key.endsWith("color") && value.startsWith("role:") ? colour(value, style) : value;
   }
   if (value === null || typeof value !== "object" || (Array.isArray(value) && typeof value[0] !== "object")) return value;
-  if (Array.isArray(value)) return value.map((one) => painted(one, key, style));
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, painted(one, name, style)]));
+  if (Array.isArray(value)) return value.map((one) => withColours(one, key, style));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withColours(one, name, style)]));
 }
 
-// On a narrow screen the panels of a figure stand one below the other.
-function fitted(layout, width) {
+// On a narrow screen, the panels of a figure are drawn one below the other.
+function fitToWidth(layout, width) {
   const panels = Object.keys(layout).filter((name) => name.startsWith("xaxis")).length;
   if (!layout.grid || width >= NARROW) return layout;
   return { ...layout, grid: { ...layout.grid, rows: panels, columns: 1 }, height: 80 + 240 * panels };
 }
 
-// Draw a figure into an element, or draw it anew; `figure` is the answer of `to_plotly`.
+// Draw or redraw a figure in an element; `figure` is the output of `to_plotly`.
 export function showFigure(element, figure, plotly = window.Plotly) {
-  const { data, layout } = painted(figure, "", getComputedStyle(element));
+  const { data, layout } = withColours(figure, "", getComputedStyle(element));
   const font = { ...layout.font, family: getComputedStyle(element).fontFamily };
-  return plotly.react(element, data, fitted({ ...layout, font }, element.clientWidth), {
+  return plotly.react(element, data, fitToWidth({ ...layout, font }, element.clientWidth), {
     responsive: true,
     displaylogo: false,
     modeBarButtons: [["toImage", "resetScale2d"]],

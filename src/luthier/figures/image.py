@@ -20,30 +20,28 @@ _SYMBOLS = {"dot": "o", "diamond": "D", "cross": "x", "triangle": "^"}
 
 
 def draw(figure: Figure, path: Path) -> None:
-    """Write the figure to a file that ends in .png or .svg, on white; nothing is left behind if that fails."""
+    """Write the figure to a .png or .svg file with a white background; if that fails, no file is left behind."""
     if path.suffix not in FORMATS:
-        raise InvalidInputError(f"{path}: a figure is written as {' or '.join(FORMATS)}")
+        raise InvalidInputError(f"{path}: not supported; use a file that ends in {' or '.join(FORMATS)}")
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure as Canvas
     except ImportError:
-        raise InvalidInputError(f"{path}: pictures need matplotlib: pip install 'luthier[plots]'") from None
-    beside = path.with_name(f".{path.name}.part")
+        raise InvalidInputError(f"{path}: image files need matplotlib: pip install 'luthier[plots]'") from None
+    temporary = path.with_name(f".{path.name}.part")
     try:
-        # A name may hold dollars, and the same figure gives the same file.
+        # Dollar signs in names are no formulas; a fixed salt makes the output reproducible.
         settings = mpl.rc_context({"text.parse_math": False, "font.size": 9.0, "svg.hashsalt": "luthier"})
         with settings, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a letter that the font lacks is drawn as a box
+            warnings.simplefilter("ignore")  # characters that the font lacks are drawn as boxes
             canvas = Canvas(figsize=_size(figure), layout="constrained")
             _fill(canvas, figure)
-            canvas.savefig(beside, format=path.suffix[1:], dpi=144, metadata={"Date": None} if _is_svg(path) else None)
-        beside.replace(path)
+            canvas.savefig(
+                temporary, format=path.suffix[1:], dpi=144, metadata={"Date": None} if path.suffix == ".svg" else None
+            )
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
-
-
-def _is_svg(path: Path) -> bool:
-    return path.suffix == ".svg"
+        temporary.unlink(missing_ok=True)
 
 
 def _size(figure: Figure) -> tuple[float, float]:
@@ -64,8 +62,8 @@ def _fill(canvas: "Canvas", figure: Figure) -> None:
         if trace.name:
             shown.append((handle, trace.name))
     for frame, panel in zip(frames, figure.panels, strict=True):
-        _mark(frame.xaxis, panel.x)
-        _mark(frame.yaxis, panel.y)
+        _set_ticks(frame.xaxis, panel.x)
+        _set_ticks(frame.yaxis, panel.y)
     canvas.suptitle(f"{figure.title} ({figure.note})" if figure.note else figure.title, fontsize=11)
     if shown:
         handles, names = zip(*shown, strict=True)
@@ -84,8 +82,8 @@ def _prepare(frame: "Axes", panel: Panel) -> None:
     frame.set_axisbelow(True)
 
 
-def _mark(ruler: "Ruler", axis: Axis) -> None:
-    """Texts of its own for an axis that has some; plain numbers for a logarithmic one, whose own are formulas."""
+def _set_ticks(ruler: "Ruler", axis: Axis) -> None:
+    """Set the texts of an axis with ticks, and plain numbers instead of formulas on a logarithmic axis."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     if axis.scale == "log":
@@ -147,7 +145,7 @@ _LOOKS: Mapping[str, Callable[["Axes", Trace, str], object]] = {
 
 
 def _lengths(middles: Sequence[float], trace: Trace) -> tuple[list[float], list[float]]:
-    """How far the intervals reach below and above the middles; 0 where there is none."""
+    """The lengths of the error bars below and above the middles; 0 without an interval."""
     sides = [
         [0.0 if end is None else abs(end - middle) for middle, end in zip(middles, ends, strict=True)]
         for ends in (trace.low, trace.high)
@@ -156,5 +154,5 @@ def _lengths(middles: Sequence[float], trace: Trace) -> tuple[list[float], list[
 
 
 def _numbers(values: Sequence[float | None]) -> list[float]:
-    """What is no number is not drawn."""
+    """The values as floats; missing and infinite ones become NaN, which is not drawn."""
     return [math.nan if value is None or not math.isfinite(value) else value for value in values]

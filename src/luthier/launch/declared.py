@@ -46,21 +46,9 @@ def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
         measures_from([objective.measure for objective in found.experiment.objectives])
         place = ("experiment", "optimizer")
         optimizer_of(found.experiment)
-        place = ("experiment", "runner")
-        _check_executor(found.experiment)
     except InvalidInputError as error:
         raise document.error(place, str(error)) from None
     return replace(found, notes=(*found.notes, *_ignored(found.experiment, is_own=folder is not None)))
-
-
-def _check_executor(experiment: Experiment) -> None:
-    """Raise if PSI/J is to run this and cannot."""
-    job = experiment.command
-    if isinstance(job, JobScript) and job.executor is not None:
-        from luthier.runners.psij import checked_executor
-
-        if checked_executor(job.executor) == "local":
-            raise InvalidInputError("psij:local loses sight of runs that luthier left behind; write local")
 
 
 def _ignored(experiment: Experiment, *, is_own: bool) -> list[str]:

@@ -2,25 +2,28 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Unpack
+from typing import TypeAlias, Unpack
 
 from luthier.analysis.result import Result
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.start import with_earlier_best
+from luthier.runners.base import Runner
 from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
 from luthier.spec.settings import GivenSettings
 from luthier.store import open_store
-from luthier.texts import check_name, closest
+from luthier.texts import check_name, closest, shown
 from luthier.trial import Config
 
-Measured = Callable[[Config], Returned]
+Measured: TypeAlias = Callable[[Config], Returned]
+AnyRunner: TypeAlias = Runner | Callable[[int], Runner]
+"""A runner, or a function that makes one for a number of parallel runs."""
 
 
-def tune(
+def tune(  # keywords, as for an experiment
     measure: Measured,
     space: Space,
     *,
@@ -28,6 +31,7 @@ def tune(
     goals: Sequence[Goal] = (),
     store: str = "memory:",
     name: str = "",
+    runner: AnyRunner | None = None,
     **settings: Unpack[GivenSettings],
 ) -> Result:
     """Find a good configuration of `space` for `measure(config)` and verify that it beats the default.
@@ -36,6 +40,11 @@ def tune(
     `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. With several `slots` the
     function is called from as many threads. With `store` (a file or a database URL) everything measured survives this
     process, and `resume` continues it. The settings are those that `luthier tune --help` explains.
+
+    By default the function is called in this process. A `runner` is used instead: an object with the methods of
+    `luthier.runners.base.Runner`, or a function that makes one for a number of slots, such as
+    `lambda slots: MyRunner(measure, slots)`. It is given up to `slots` jobs at a time, and each `Execution` that it
+    reports holds the measured `value`; `measure` is then not called by luthier itself.
     """
     known = [*GivenSettings.__annotations__, "goal", "goals"]
     if unknown := [option for option in settings if option not in known]:
@@ -46,22 +55,33 @@ def tune(
         raise InvalidInputError("tune: give one goal, or a list of goals with one for each returned number")
     objectives = tuple(Objective("returned", one) for one in goals or [goal or "minimize"])
     experiment = Experiment(space=space, objectives=objectives, **settings)  # type: ignore[arg-type]  # it checks them
+    used = _runner_of(measure, experiment, runner)
+    name = check_name(name or getattr(measure, "__name__", "function"), "name")
     history = open_store(store)
     experiment = with_earlier_best(experiment, history, history.experiment)
-    name = check_name(name or getattr(measure, "__name__", "function"), "name")
     record = history.create(name, experiment.to_json(), time.time())
-    return carry_on(history, record, experiment, _runner_of(measure, experiment), watch=lambda *_: None)[1]
+    return carry_on(history, record, experiment, used)[1]
 
 
-def resume(measure: Measured, number: int, *, store: str) -> Result:
-    """Continue experiment `number` of `store`, which tuned this function and was stopped or killed."""
+def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | None = None) -> Result:
+    """Continue experiment `number` of `store`, which tuned this function and was stopped or killed.
+
+    `runner` is the same as for `tune`.
+    """
     history = open_store(store)
     record = history.experiment(number)
     experiment = resumable(record)
     if experiment.command is not None:
         raise InvalidInputError(f"experiment {number} tunes a command; continue it with: luthier resume {number}")
-    return carry_on(history, record, experiment, _runner_of(measure, experiment), watch=lambda *_: None)[1]
+    return carry_on(history, record, experiment, _runner_of(measure, experiment, runner))[1]
 
 
-def _runner_of(measure: Measured, experiment: Experiment) -> FunctionRunner:
-    return FunctionRunner(measure, slots=experiment.slots)
+def _runner_of(measure: Measured, experiment: Experiment, runner: AnyRunner | None) -> Runner:
+    if runner is None:
+        return FunctionRunner(measure, slots=experiment.slots)
+    made = runner if isinstance(runner, Runner) else runner(experiment.slots) if callable(runner) else None
+    if not isinstance(made, Runner):
+        raise InvalidInputError(
+            f"runner: {shown(runner)} is not a runner, and makes none; it needs submit, poll, cancel and started_at"
+        )
+    return made

@@ -1,11 +1,12 @@
 """The runner that an experiment asks for."""
 
 from dataclasses import replace
-from pathlib import Path
 
 from luthier.errors import InvalidInputError
-from luthier.runners.base import Runner
-from luthier.runners.command import Command, CommandRunner
+from luthier.runners.base import Runner, RunnerSetup
+from luthier.runners.command import Command
+from luthier.runners.registry import make_runner
+from luthier.runners.slurm import Batch
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store import data_directory
@@ -14,48 +15,22 @@ from luthier.trial import Config
 
 def runner_of(experiment: Experiment) -> Runner:
     """The runner of an experiment that tunes a command or a job script."""
-    template = experiment.command
-    if template is None:
+    tuned = experiment.command
+    if tuned is None:
         raise InvalidInputError("the experiment tunes a Python function, which only its program has")
-    if isinstance(template, JobScript):
-        return _job_runner(experiment, template)
+    job = tuned if isinstance(tuned, JobScript) else None
 
-    def render(config: Config) -> Command:
-        argv, environment = template.render(experiment.space, config)
-        return Command(argv, environment, cwd=experiment.cwd)
+    def command(config: Config) -> Command:
+        is_marked = job is not None and job.is_timed_apart
+        return Command(*tuned.render(experiment.space, config), experiment.cwd, is_marked)
 
-    return CommandRunner(render, data_directory() / "runs", slots=experiment.slots)
+    def batch(config: Config) -> Batch:
+        if job is None:
+            raise InvalidInputError("a single command has no batch script; write an experiment file")
+        made = job.batch(experiment.space, config)
+        return replace(made, options=(f"--chdir={experiment.cwd}", *made.options))
 
-
-def _job_runner(experiment: Experiment, job: JobScript) -> Runner:
-    """The runner that an experiment with a job script asks for."""
-    folder = data_directory() / "runs"
-    if job.executor is not None:
-        return _psij(experiment, job, job.executor, folder)
-    return _slurm(experiment, job, folder) if job.where == "slurm" else _local(experiment, job, folder)
-
-
-def _local(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
-    def render(config: Config) -> Command:
-        return Command(*job.render(experiment.space, config), experiment.cwd, job.is_timed_apart)
-
-    return CommandRunner(render, folder, slots=experiment.slots)
-
-
-def _psij(experiment: Experiment, job: JobScript, executor: str, folder: Path) -> Runner:
-    from luthier.runners.psij import PsijRunner
-
-    def render(config: Config) -> Command:
-        return Command(*job.render(experiment.space, config), experiment.cwd, job.is_timed_apart)
-
-    return PsijRunner(render, executor, folder, slots=experiment.slots, allocation=job.allocation)
-
-
-def _slurm(experiment: Experiment, job: JobScript, folder: Path) -> Runner:
-    from luthier.runners.slurm import Batch, SlurmRunner
-
-    def render(config: Config) -> Batch:
-        batch = job.batch(experiment.space, config)
-        return replace(batch, options=(f"--chdir={experiment.cwd}", *batch.options))
-
-    return SlurmRunner(render, folder, slots=experiment.slots)
+    setup = RunnerSetup(command, batch, data_directory() / "runs", experiment.slots)
+    if job is None:
+        return make_runner("local", setup)
+    return make_runner(job.where, replace(setup, allocation=job.allocation))

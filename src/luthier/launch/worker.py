@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
+from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError, UnavailableError
 from luthier.runners.job_folder import last_line
+from luthier.runners.registry import runner_kind
 from luthier.store import data_directory
 from luthier.store.base import Record
 from luthier.store.ownership import DEAD_AFTER_S, claim, is_alive
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class Worker:
     `batch` of those that only wait for a batch system.
     """
 
-    books: Books
+    store: ServerStore
     store_url: str | None
     local: int = 1
     batch: int = 50
@@ -72,7 +73,7 @@ class Worker:
         for child in self._children.values():
             if child.process is not None and child.process.poll() is not None:
                 child.process = None
-        waiting, now = self.books.desk.waiting(), self.clock()
+        waiting, now = self.store.queue.waiting(), self.clock()
         numbers = {record.id for record in waiting}
         self._children = {
             number: child for number, child in self._children.items() if number in numbers or child.process is not None
@@ -114,14 +115,14 @@ class Worker:
     def _place(self, record: Record) -> str:
         """Where its runs are made: `local`, on this machine, or `batch`."""
         if record.uid not in self._places:
-            command = self.books.history.experiment(record.id).settings.get("command")
+            command = self.store.history.experiment(record.id).settings.get("command")
             where = command.get("where", "local") if isinstance(command, dict) else "local"
-            self._places[record.uid] = "local" if where == "local" else "batch"
+            self._places[record.uid] = "local" if _is_local(str(where)) else "batch"
         return self._places[record.uid]
 
     def _start(self, record: Record, child: _Child) -> None:
         if record.owner is not None and record.owner.host != platform.node():
-            self.books.desk.enqueue(record.id, record.owner)  # the new process need not judge again
+            self.store.queue.enqueue(record.id, record.owner)  # the new process need not judge again
         child.tries += 1
         child.not_before = self.clock() + min(2.0**child.tries, _LONGEST_PAUSE_S)
         environment = dict(os.environ)
@@ -148,8 +149,16 @@ class Worker:
         reason = last_line(_log_of(record)).removeprefix("luthier: ") or "its process ended without a word"
         log.warning("experiment %d: given up: %s", record.id, reason)
         with suppress(InUseError, NotFoundError):
-            owner = claim(self.books.history, record)
-            self.books.history.close(record.id, owner, "failed", {"ending": reason, "verdict": reason})
+            owner = claim(self.store.history, record)
+            self.store.history.close(record.id, owner, "failed", {"ending": reason, "verdict": reason})
+
+
+def _is_local(where: str) -> bool:
+    """Whether runs are made on this machine; assumed if the runner is unknown here, as its plug-in was removed."""
+    try:
+        return runner_kind(where).is_local
+    except InvalidInputError:
+        return True
 
 
 def _log_of(record: Record) -> Path:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luthier.learn.kernels import FloatArray, Hyperparameters, Kernel
+from luthier.arrays import FloatArray
+from luthier.learn.kernels import Hyperparameters, Kernel
 from luthier.learn.linear import cholesky, inverse_from_cholesky, solve_cholesky
 
 _SIGNAL_MEDIAN, _SIGNAL_SPREAD = 1.0, 1.0
@@ -31,7 +32,7 @@ class Prior:
 
 
 def weak_prior(kernel: Kernel) -> Prior:
-    """Beliefs that let five points in ten dimensions behave and that a hundred points overrule.
+    """Beliefs that keep a fit to five points in ten dimensions stable and that a hundred points overrule.
 
     Length scales grow with the root of the dimension, so that the expected distance between two points stays the same
     (Hvarfner et al. 2024, section 5).
@@ -54,7 +55,7 @@ def constant_mean(whitened_ones: FloatArray, whitened_targets: FloatArray) -> fl
 
 
 class Evidence:
-    """The log posterior density of hyper-parameters given data; what depends on the data alone is computed once."""
+    """The log posterior density of hyper-parameters given data; what depends only on the data is computed once."""
 
     def __init__(self, kernel: Kernel, x: FloatArray, y: FloatArray, share: FloatArray, extra: FloatArray) -> None:
         self._kernel, self._prior = kernel, weak_prior(kernel)

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
-from luthier.learn.kernels import BoolArray, FloatArray
-from luthier.learn.points import IntArray, PointSet
+from luthier.arrays import BoolArray, FloatArray, IntArray
+from luthier.learn.points import PointSet
 
 _DEEPEST = 64
-_GROWTH = 5  # new trees are grown when one in so many observations is new
 _AT_ONCE = 8_192  # points looked up together, over all trees: few enough for the processor's cache
 _WORD = 64  # bits
 
@@ -16,66 +16,21 @@ _WORD = 64  # bits
 class Forest:
     """Trees whose cuts are drawn at random, one per column, and the best is kept (Geurts et al. 2006).
 
-    An ordered column is cut at a uniform position between the values present, an unordered one parts one category from
-    the rest; every tree sees its own bootstrap sample. Nodes of all trees are numbered together, roots first; the
-    children of a node stand side by side, and a leaf is its own left child.
+    `grow` the trees first; then `fill` their leaves with whatever is known. An ordered column is cut at a uniform
+    position between the values present, an unordered one separates one category from the rest; every tree sees its own
+    bootstrap sample. Nodes are numbered over all trees, roots first; children have successive numbers, and a leaf is
+    its own left child.
     """
 
     def __init__(self, ordered: BoolArray, trees: int = 32) -> None:
         self.trees, self.generation = trees, 0
         self._ordered = ordered
-        self._grown = 0
-        self._x, self._y = np.empty((0, len(ordered))), np.empty(0)
-        self._drawn: IntArray = np.empty((trees, 0), dtype=np.intp)
-        self._where: IntArray = self._drawn
-        self._column, self._left, self._cut = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
+        self._grown = np.empty((0, len(ordered)))
+        self._x, self._y = self._grown, np.empty(0)
+        self._times = np.empty((trees, 0))  # how often each tree has drawn each observation
+        self._drawn: dict[bytes, FloatArray] = {}
         self._clear(0)
-        self._weigh()
-
-    def learn(self, x: FloatArray, y: FloatArray) -> None:
-        """Take targets `y` at the rows of `x` for all that is known; what was appended falls into the leaves there are.
-
-        The trees are drawn from the number of observations alone, so that a replay grows the same ones.
-        """
-        kept = min(len(self._y), len(y))
-        appended = kept == len(self._y) and np.array_equal(self._x, x[:kept])
-        if not appended or len(y) >= self._grown + max(1, self._grown // _GROWTH):
-            self.grow(x, y)
-            return
-        self._y = y[:kept]  # the targets of what is known may have moved
-        self.drop(x[kept:], y[kept:])
-
-    def drop(self, x: FloatArray, y: FloatArray) -> None:
-        """Let targets `y` at the rows of `x` fall into the leaves there are; `lift` takes them back."""
-        known, new = len(self._y), len(y)
-        fresh = np.broadcast_to(np.arange(known, known + new), (self.trees, new))
-        self._drawn = np.concatenate((self._drawn, fresh), axis=1)
-        self._where = np.concatenate((self._where, self.leaves(x)), axis=1)
-        self._x, self._y = np.concatenate((self._x, x)), np.concatenate((self._y, y))
-        self._weigh()
-
-    def lift(self, count: int) -> None:
-        """Forget all but the first `count` observations; the trees stay as they are."""
-        if count < len(self._y):
-            self._x, self._y = self._x[:count], self._y[:count]
-            self._drawn, self._where = self._drawn[:, :count], self._where[:, :count]
-            self._weigh()
-
-    def grow(self, x: FloatArray, y: FloatArray) -> None:
-        """Grow new trees from targets `y` at the rows of `x`."""
-        n = len(y)
-        rng = np.random.default_rng(n)
-        self._x, self._y, self._grown = x, y, n
-        self.generation += 1
-        self._drawn = rng.integers(n, size=(self.trees, n)) if n else np.empty((self.trees, 0), dtype=np.intp)
-        self._clear(self.trees * 2 * n)
-        sample, node = self._drawn.ravel(), np.repeat(np.arange(self.trees), n)
-        while len(sample) and self._depth < _DEEPEST:
-            sample, node = self._split(sample, node, rng)
-            self._depth += 1
-        self._column, self._left = self._column[: self._nodes], self._left[: self._nodes]
-        self._cut = self._cut[: self._nodes]
-        self._where = self.leaves(x)
+        self._where = self.leaves(self._x)
         self._weigh()
 
     def _clear(self, most: int) -> None:
@@ -84,7 +39,59 @@ class Forest:
         self._column = np.zeros(self.trees + most, dtype=np.intp)
         self._cut = np.full(self.trees + most, np.inf)
         self._left = np.arange(self.trees + most)
-        self._where = np.empty((self.trees, 0), dtype=np.intp)
+
+    def grow(self, x: FloatArray, y: FloatArray) -> None:
+        """Grow new trees from targets `y` at the rows of `x`, and fill their leaves with them.
+
+        The trees depend only on `x` and `y`: the random numbers are seeded by the number of observations.
+        """
+        n, rng = len(y), np.random.default_rng(len(y))
+        self._x, self._y, self._grown = x, y, x
+        self.generation += 1
+        drawn: IntArray = rng.integers(n, size=(self.trees, n)) if n else np.empty((self.trees, 0), dtype=np.intp)
+        tree = np.repeat(np.arange(self.trees), n)
+        self._times = np.zeros((self.trees, n))
+        np.add.at(self._times, (tree, drawn.ravel()), 1.0)
+        self._drawn = {row.tobytes(): self._times[:, at] for at, row in enumerate(x)}
+        self._clear(self.trees * 2 * n)
+        sample, node = drawn.ravel(), tree
+        while len(sample) and self._depth < _DEEPEST:
+            sample, node = self._split(sample, node, rng)
+            self._depth += 1
+        self._column, self._left = self._column[: self._nodes], self._left[: self._nodes]
+        self._cut = self._cut[: self._nodes]
+        self._where = self.leaves(x)
+        self._weigh()
+
+    def fill(self, x: FloatArray, y: FloatArray) -> None:
+        """Replace all known data by targets `y` at the rows of `x`; the trees stay as they are.
+
+        An observation the trees were grown from counts in each of them as often as it was drawn, another one once.
+        """
+        kept = _agreeing(self._x, x)
+        once = np.ones(self.trees)
+        times = [self._drawn.get(row.tobytes(), once) for row in np.ascontiguousarray(x[kept:])]
+        self._add(kept, x[kept:], np.array(times).reshape(len(times), self.trees).T)
+        self._y = y
+        self._weigh()
+
+    def add(self, x: FloatArray, y: FloatArray) -> None:
+        """Add targets `y` at the rows of `x` to the leaves; `remove_after` removes them."""
+        self._add(len(self._x), x, np.ones((self.trees, len(x))))
+        self._y = np.concatenate((self._y, y))
+        self._weigh()
+
+    def remove_after(self, count: int) -> None:
+        """Forget all but the first `count` observations; the trees stay as they are."""
+        if count < len(self._y):
+            self._add(count, self._x[:0], np.empty((self.trees, 0)))
+            self._y = self._y[:count]
+            self._weigh()
+
+    def _add(self, kept: int, x: FloatArray, times: FloatArray) -> None:
+        self._where = np.concatenate((self._where[:, :kept], self.leaves(x)), axis=1)
+        self._times = np.concatenate((self._times[:, :kept], times), axis=1)
+        self._x = np.concatenate((self._x[:kept], x))
 
     def _split(self, sample: IntArray, node: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Split the nodes of one level (`node` is sorted); return the samples in those that split, by their child."""
@@ -92,7 +99,8 @@ class Forest:
         counts = np.diff(np.append(starts, len(node)))
         own = np.repeat(np.arange(len(starts)), counts)
         values, targets = self._x[sample], self._y[sample]
-        cuts, is_left = self._draw_cuts(values, starts, counts, own, rng)
+        cuts = _random_cuts(self._ordered, values, starts, counts, rng)
+        is_left = np.where(self._ordered, values <= cuts[own], values == cuts[own])
         gain = _explained(is_left, targets, starts, counts)
         best = np.argmax(gain, axis=1)
         varied = np.maximum.reduceat(targets, starts) > np.minimum.reduceat(targets, starts)
@@ -112,31 +120,21 @@ class Forest:
         order = np.argsort(child, kind="stable")
         return sample[stays][order], child[order]
 
-    def _draw_cuts(
-        self, values: FloatArray, starts: IntArray, counts: IntArray, own: IntArray, rng: np.random.Generator
-    ) -> tuple[FloatArray, BoolArray]:
-        """One random cut per node and column, and which sample goes to its left."""
-        low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-        between = np.minimum(low + rng.random(low.shape) * (high - low), np.nextafter(high, low))
-        picked = values[starts + (rng.random(len(starts)) * counts).astype(np.intp)]
-        cuts = np.where(self._ordered, between, picked)
-        is_left = np.where(self._ordered, values <= cuts[own], values == cuts[own])
-        return cuts, is_left
-
     def _weigh(self) -> None:
         """Mean and variance of the targets in every leaf."""
-        leaf = np.take_along_axis(self._where, self._drawn, axis=1).ravel()
-        targets = self._y[self._drawn.ravel()]
-        count = np.maximum(np.bincount(leaf, minlength=self._nodes), 1)
+        leaf, times = self._where.ravel(), self._times.ravel()
+        targets = times * np.tile(self._y, self.trees)
+        squares = targets * np.tile(self._y, self.trees)
+        count = np.maximum(np.bincount(leaf, weights=times, minlength=self._nodes), 1.0)
         self._mean = np.bincount(leaf, weights=targets, minlength=self._nodes) / count
-        squares = np.bincount(leaf, weights=targets * targets, minlength=self._nodes) / count
-        self._variance = np.maximum(squares - self._mean * self._mean, 0.0)
+        mean_square = np.bincount(leaf, weights=squares, minlength=self._nodes) / count
+        self._variance = np.maximum(mean_square - self._mean * self._mean, 0.0)
 
     def leaves(self, x: FloatArray) -> IntArray:
         """The leaf of every row of `x` in every tree, an array (trees, rows); good until `generation` changes."""
         rows = np.arange(len(x))
         values, first = np.ascontiguousarray(x.T).ravel(), self._column * len(x)
-        # To the right goes what is above the cut or, where categories are parted, below it; nothing is beyond a leaf's.
+        # Values above the cut go right; so do those below it where one category is separated. A leaf has no cut.
         below = np.where(self._ordered[self._column] | np.isinf(self._cut), -np.inf, self._cut)
         leaves = np.empty((self.trees, len(x)), dtype=np.intp)
         together = max(1, _AT_ONCE // max(len(x), 1))
@@ -153,7 +151,7 @@ class Forest:
         """`leaves`, by a table for each column where the columns have few values and the trees few leaves."""
         parts = [points.part(column) for column in range(points.rows.shape[1])]
         which = [part.which for part in parts if part.which is not None]
-        lookups, words = self.trees * len(points), -(-self._grown // _WORD)
+        lookups, words = self.trees * len(points), -(-len(self._grown) // _WORD)
         # Rough counts of operations; a level of a tree costs about four times what a column of a table costs.
         tables = self._nodes * sum(len(part.rows) for part in parts) + lookups * words * (len(parts) + 4)
         if len(which) < len(parts) or tables > 4 * self._depth * lookups:
@@ -163,7 +161,7 @@ class Forest:
     def _leaves_by_tables(self, values: Sequence[FloatArray], which: Sequence[IntArray]) -> IntArray:
         """`leaves` of the points whose value in column c is `values[c][which[c]]`.
 
-        A table has the leaves that a value leaves open, a bit for each; what all columns leave open is a single leaf.
+        A table has for each value the leaves it may lead to, a bit for each; only one leaf has its bit in every column.
         (The bits are those of Lucchese et al. 2015, who keep more of them and take the first.)
         """
         column = np.repeat(np.arange(len(values)), [len(own) for own in values])
@@ -180,10 +178,7 @@ class Forest:
         leaves = np.empty((self.trees, len(which[0])), dtype=np.intp)
         for at in range(self.trees):
             for word in range(words):
-                left_over = tables[0][at, :, word].take(which[0])
-                for table, place in zip(tables[1:], which[1:], strict=True):
-                    left_over &= table[at, :, word].take(place)
-                position = np.frexp(left_over.astype(np.float64))[1]  # of the only bit, from 1 on; 0 if there is none
+                position = _only_bit([table[at, :, word] for table in tables], which)
                 here = position > 0
                 leaves[at, here] = leaf[first[at] + word * _WORD + position[here] - 1]
         return leaves
@@ -210,11 +205,9 @@ class Forest:
         return centre, np.sqrt(np.maximum(between, 0.0) + self._variance[leaves].mean(axis=0))
 
     def out_of_bag(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation at each observation of the last growth, by the trees that have not seen it."""
-        n = self._grown
-        rows = np.arange(self.trees)[:, None]
-        unseen = np.ones((self.trees, n), dtype=np.bool_)
-        unseen[rows, self._drawn[:, :n]] = False
+        """Mean and deviation at each observation the trees were just grown from, by the trees that did not draw it."""
+        n = len(self._grown)
+        unseen = self._times[:, :n] == 0.0
         count = np.maximum(unseen.sum(axis=0), 1)
         means, variances = self._mean[self._where[:, :n]], self._variance[self._where[:, :n]]
         centre = (unseen * means).sum(axis=0) / count
@@ -222,8 +215,33 @@ class Forest:
         return centre, np.sqrt(total)
 
 
+def _agreeing(first: FloatArray, second: FloatArray) -> int:
+    """How many rows at the beginning are the same."""
+    known = min(len(first), len(second))
+    same = np.all(first[:known] == second[:known], axis=1)
+    return known if same.all() else int(np.argmin(same))
+
+
+def _only_bit(words: Sequence[npt.NDArray[np.uint64]], which: Sequence[IntArray]) -> IntArray:
+    """The position, from 1 on, of the only bit that is set for a point in the words of every column; 0 without one."""
+    left_over = words[0].take(which[0])
+    for word, place in zip(words[1:], which[1:], strict=True):
+        left_over &= word.take(place)
+    return np.asarray(np.frexp(left_over.astype(np.float64))[1], dtype=np.intp)
+
+
+def _random_cuts(
+    ordered: BoolArray, values: FloatArray, starts: IntArray, counts: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """One random cut per node and column; the samples of a node stand together from `starts` on."""
+    low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    between = np.minimum(low + rng.random(low.shape) * (high - low), np.nextafter(high, low))
+    picked = values[starts + (rng.random(len(starts)) * counts).astype(np.intp)]
+    return np.where(ordered, between, picked)
+
+
 def _explained(is_left: BoolArray, targets: FloatArray, starts: IntArray, counts: IntArray) -> FloatArray:
-    """How much of the targets' squares each cut explains, per node and column; minus infinity if it parts nothing."""
+    """How much of the targets' squares each cut explains, per node and column; -inf if it separates nothing."""
     lefts = np.add.reduceat(is_left, starts, dtype=np.float64)
     rights = counts[:, None] - lefts
     sums = np.add.reduceat(is_left * targets[:, None], starts)

@@ -1,13 +1,15 @@
 """Gaussian process regression that is cheap to keep up to date, one observation at a time."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.evidence import Evidence, constant_mean, most_probable, weak_prior
-from luthier.learn.kernels import BoolArray, Family, FloatArray, Hyperparameters, Kernel
+from luthier.learn.kernels import Family, Hyperparameters, Kernel
 from luthier.learn.linear import (
     cholesky,
     inverse_from_cholesky,
@@ -17,19 +19,18 @@ from luthier.learn.linear import (
 )
 from luthier.learn.points import PointSet
 
-_GROWTH = 5  # the hyper-parameters are fitted anew when one in so many observations is new
 _FIT_POINTS = 500
-_FAR = 10.0  # a target this many deviations away means that the scale was learnt from something else
+_ROUGH_FIT_POINTS = 150  # a fit to more points starts with a fit to this many of them
 _COLD_ITERATIONS, _WARM_ITERATIONS = 50, 20
+_FAR = 10.0  # deviations: a target farther away does not fit the scale, which is then computed again
 _SMALLEST_VARIANCE = 1e-12
-_DRAWS = 16
-_NO_NOISE = 1e-9  # of the signal: keeps a covariance without noise from being singular
+_BLOCK = 8  # rows of the Cholesky factor computed together
 _AT_ONCE = 32_768  # covariances computed together: few enough for the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """Targets at points of the unit cube and how far each is to be trusted.
+    """Targets at points of the unit cube, and how reliable each of them is.
 
     The variance of a target is its `share` of the noise that is fitted (1 for a single measurement) plus the square of
     its own `error`, in the unit of the targets (0 for a single measurement).
@@ -80,118 +81,133 @@ class _Scale:
 
 
 class GaussianProcess:
-    """A constant mean plus a stationary process plus noise; `learn` first, then ask for predictions.
+    """A constant mean plus a stationary process plus noise; `fit` or `condition` it first, then ask for predictions.
 
-    `hyper` stays as it is while the number of observations grows by less than a fifth; an observation added to the ones
-    known costs a row of the Cholesky factor only.
+    Appending observations is cheap: the rows of the Cholesky factor before them are kept. Rows are computed in blocks
+    of fixed size, so that predictions depend, to the last bit, only on the hyper-parameters and the observations, and
+    not on how many of these were known at an earlier call.
     """
 
     def __init__(self, ordered: BoolArray, family: Family = "matern52") -> None:
         self.kernel = Kernel(ordered, family)
         self.hyper = Hyperparameters.from_log(weak_prior(self.kernel).centre)
-        self._scale = _Scale(1.0, 0.0, 1.0)
-        self._fitted = 0
+        self._fit_scale = self._scale = _Scale(1.0, 0.0, 1.0)
+        self._is_fitted = False
         self._ids = count()
-        self._exact: GaussianProcess | None = None
         self._forget_all()
 
     def _forget_all(self) -> None:
         self.row_ids: list[int] = []
+        self.block_ends: list[int] = []
         self.x = np.empty((0, len(self.kernel.ordered)))
         self.lower = np.empty((0, 0))
         self.whitened = np.empty(0)  # L⁻¹ (y - mean)
         self.mean = 0.0
         self._diagonal = np.empty(0)
-        self._y = np.empty(0)
-        self._best_believed = math.inf
+        self._y = self._weights = np.empty(0)
+        self._best_assumed = math.inf
 
-    def learn(self, data: Observations) -> None:
-        """Take `data` for all that is known. Prefer to append: what stands before unchanged costs nothing."""
-        y = self._scale.inward(data.y)
-        if len(y) >= self._fitted + max(1, self._fitted // _GROWTH) or not np.all(np.abs(y) < _FAR):
-            self.fit(data)
-        else:
-            self._condition(data)
+    def fit(self, data: Observations, *, from_prior: bool = False) -> None:
+        """Find the most probable hyper-parameters for `data`, and condition on it.
 
-    def fit(self, data: Observations) -> None:
-        """Learn from `data`, hyper-parameters included."""
-        self._scale = _Scale.of(data.y)
-        y = self._scale.inward(data.y)
-        if len(y) > 1 and np.ptp(y) > 0.0:
-            chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), _FIT_POINTS)).round().astype(np.intp))
-            extra = self._scale.deviations_inward(data.error[chosen]) ** 2
-            evidence = Evidence(self.kernel, data.x[chosen], y[chosen], data.share[chosen], extra)
-            prior = weak_prior(self.kernel)
-            starts, iterations = [self.hyper.to_log()], _WARM_ITERATIONS
-            if self._fitted == 0:
-                iterations = _COLD_ITERATIONS
-            self.hyper = Hyperparameters.from_log(most_probable(evidence, starts, prior, iterations))
-        self._fitted = len(y)
+        The search for them starts from those of the last fit or, if `from_prior`, from the prior: then the result
+        depends on `data` only.
+        """
+        self._scale = self._fit_scale = _Scale.of(data.y)
+        if len(data.y) > 1 and np.ptp(self._scale.inward(data.y)) > 0.0:
+            start = None if from_prior or not self._is_fitted else self.hyper
+            self.hyper = _most_probable(self.kernel, data, self._scale, start)
+        elif from_prior:
+            self.hyper = Hyperparameters.from_log(weak_prior(self.kernel).centre)
+        self._is_fitted = True
         self._forget_all()
-        self._condition(data)
+        self.condition(data)
 
-    def _condition(self, data: Observations) -> None:
+    def condition(self, data: Observations) -> None:
+        """Replace all known data by `data`; the hyper-parameters stay as they are."""
+        self.forget_assumed()
+        self._scale = self._fit_scale
+        if not np.all(np.abs(self._scale.inward(data.y)) < _FAR):
+            self._scale = _Scale.of(data.y)
         y = self._scale.inward(data.y)
         own = self._scale.deviations_inward(data.error)
         diagonal = self.hyper.signal + self.hyper.noise * data.share + own * own
         known = min(len(self._diagonal), len(y))
         same = np.all(self.x[:known] == data.x[:known], axis=1) & (self._diagonal[:known] == diagonal[:known])
         kept = known if same.all() else int(np.argmin(same))
-        self._truncate(kept)
-        self._append(data.x[kept:], diagonal[kept:])
+        if not kept == len(y) == len(self._diagonal):
+            kept -= kept % _BLOCK  # a block is computed as a whole
+            self._truncate(kept)
+            ends = [*range(kept + _BLOCK, len(y), _BLOCK), len(y)]
+            self._append(data.x[kept:], diagonal[kept:], ends)
         self._y = y
+        if len(y) == 0:
+            self.mean, self.whitened, self._weights = 0.0, y, y
+            return
         whitened = solve_lower(self.lower, np.column_stack((np.ones(len(y)), y)))
         self.mean = constant_mean(whitened[:, 0], whitened[:, 1])
         self.whitened = whitened[:, 1] - self.mean * whitened[:, 0]
+        self._weights = solve_cholesky(self.lower, y - self.mean)
 
     def _truncate(self, rows: int) -> None:
         self.row_ids = self.row_ids[:rows]
+        self.block_ends = [end for end in self.block_ends if end <= rows]
         self.x, self.lower = self.x[:rows], self.lower[:rows, :rows]
         self.whitened, self._diagonal = self.whitened[:rows], self._diagonal[:rows]
 
-    def _append(self, x: FloatArray, diagonal: FloatArray) -> None:
-        """Add rows to the Cholesky factor: [L 0; B C] with B = K₂₁ L⁻ᵀ and C Cᵀ = K₂₂ - B Bᵀ."""
-        old, new = len(self.x), len(x)
-        if new == 0:
+    def _append(self, x: FloatArray, diagonal: FloatArray, ends: Sequence[int]) -> None:
+        """Add rows to the Cholesky factor, in blocks that end before the rows `ends`.
+
+        A block turns L into [L 0; B C] with B = K₂₁ L⁻ᵀ and C Cᵀ = K₂₂ - B Bᵀ.
+        """
+        first, total = len(self.x), len(self.x) + len(x)
+        if total == first:
             return
-        corner = self.hyper.signal * self.kernel.correlation(self.hyper, x, x)
-        np.fill_diagonal(corner, diagonal)
-        lower = np.zeros((old + new, old + new))
-        lower[:old, :old] = self.lower
-        if old:
-            side = self.hyper.signal * self.kernel.correlation(self.hyper, self.x, x)
-            border = solve_lower(self.lower, side).T
-            lower[old:, :old] = border
-            corner -= border @ border.T
-        lower[old:, old:] = cholesky(corner)
-        self.lower = lower
         self.x = np.concatenate((self.x, x))
+        lower = np.zeros((total, total))
+        lower[:first, :first] = self.lower
+        start = first
+        for end in ends:
+            rows = self.x[start:end]
+            corner = self.hyper.signal * self.kernel.correlation(self.hyper, rows, rows)
+            np.fill_diagonal(corner, diagonal[start - first : end - first])
+            if start:
+                side = self.hyper.signal * self.kernel.correlation(self.hyper, self.x[:start], rows)
+                border = solve_lower(lower[:start, :start], side).T
+                lower[start:end, :start] = border
+                corner -= border @ border.T
+            lower[start:end, start:end] = cholesky(corner)
+            start = end
+        self.lower = lower
         self._diagonal = np.concatenate((self._diagonal, diagonal))
-        self.row_ids = [*self.row_ids, *(next(self._ids) for _ in range(new))]
+        self.block_ends = [*self.block_ends, *ends]
+        self.row_ids = [*self.row_ids, *(next(self._ids) for _ in range(total - first))]
 
-    def believe(self, x: FloatArray) -> None:
-        """Pretend that each row of `x` was measured exactly as predicted (kriging believer; Ginsbourger et al. 2010).
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured exactly as predicted (kriging believer; Ginsbourger et al. 2010).
 
-        The mean stays as it is, the deviation shrinks; the next `learn` takes it back.
+        The mean stays as it is, the deviation shrinks.
         """
         if len(x) == 0:
             return
-        self._best_believed = min(self._best_believed, float(self.predict_standard(x)[0].min()))
-        self._append(x, np.full(len(x), self.hyper.signal + self.hyper.noise))
+        # Assumed points do not change the mean: the measured points decide.
+        away = self.kernel.correlation(self.hyper, self.x[: len(self._y)], x).T @ self._weights
+        self._best_assumed = min(self._best_assumed, self.mean + self.hyper.signal * float(away.min()))
+        self._append(x, np.full(len(x), self.hyper.signal + self.hyper.noise), [len(self.x) + len(x)])
         self.whitened = np.concatenate((self.whitened, np.zeros(len(x))))
 
-    def disbelieve(self) -> None:
-        """Take back every `believe`."""
+    def forget_assumed(self) -> None:
+        """Undo every `assume`."""
         self._truncate(len(self._y))
-        self._best_believed = math.inf
+        self._best_assumed = math.inf
 
     def predict(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation of the noise-free target at each row of `x`."""
-        return FixedPoints(PointSet(x)).predict(self)
+        return FixedPoints(PointSet(x), in_blocks=False).predict(self)
 
     def predict_standard(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """`predict` on the inner scale, where the targets have mean 0 and deviation 1."""
-        return FixedPoints(PointSet(x)).predict_standard(self)
+        return FixedPoints(PointSet(x), in_blocks=False).predict_standard(self)
 
     def to_targets(self, mean: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Take predictions from the inner scale to the unit of the targets."""
@@ -202,20 +218,14 @@ class GaussianProcess:
         return float(self._scale.deviations_outward(np.sqrt([self.hyper.noise]))[0])
 
     def incumbent_standard(self) -> float:
-        """The lowest predicted mean at the points observed or believed, on the inner scale: no lucky run is in it."""
-        n = len(self._y)
-        alpha = solve_cholesky(self.lower[:n, :n], self._y - self.mean)
-        observed = float(np.min(self._y - (self._diagonal[:n] - self.hyper.signal) * alpha))
-        return min(observed, self._best_believed)
-
-    def known_standard(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of the noise-free target at the points observed or believed, on the inner scale."""
-        return self._without(self._diagonal - self.hyper.signal)
+        """The lowest predicted mean at the points observed or assumed, on the inner scale; no lucky run counts."""
+        noise = self._diagonal[: len(self._y)] - self.hyper.signal
+        return min(float(np.min(self._y - noise * self._weights)), self._best_assumed)
 
     def without_error(self, data: Observations) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of each target of `data`, learnt last, without its own error, in the unit of the targets.
+        """Mean and deviation of each target of `data` (known last) without its own error, in the unit of the targets.
 
-        The fitted noise stays in: here it is taken for a part of the function.
+        The fitted noise stays in: here it counts as a part of the function.
         """
         own = self._scale.deviations_inward(data.error)
         return self.to_targets(*self._without(own * own))
@@ -230,39 +240,6 @@ class GaussianProcess:
         mean = self.mean + targets - part * solve_cholesky(self.lower, targets)
         variance = part * (1.0 - part * np.diagonal(inverse_from_cholesky(self.lower)))
         return mean, np.sqrt(np.maximum(variance, 0.0))
-
-    def without_noise(self) -> "GaussianProcess":
-        """A process at the points observed or believed with next to no noise; its targets are the `possible_targets`.
-
-        It is kept, and follows this one at every call: `FixedPoints` of it grow by a row an observation, too.
-        """
-        if self._exact is None:
-            self._exact = GaussianProcess(self.kernel.ordered, self.kernel.family)
-        self._exact.stand_at(self)
-        return self._exact
-
-    def stand_at(self, other: "GaussianProcess") -> None:
-        """Take over the points and hyper-parameters of `other`, but no noise and no targets."""
-        kept = _agreeing(self.row_ids, other.row_ids)
-        self.hyper, self.mean = other.hyper, other.mean
-        self._truncate(kept)
-        self._append(other.x[kept:], np.full(len(other.x) - kept, (1.0 + _NO_NOISE) * self.hyper.signal))
-        self.row_ids = list(other.row_ids)
-
-    def possible_targets(self) -> FloatArray:
-        """Draws of what the targets may be without noise: for each a row of L₀⁻¹ (f - m), L₀ that of `without_noise`.
-
-        By Matheron's rule (Wilson et al. 2020) a draw is a function g from before anything was observed, plus what is
-        learnt from y - g - e with e drawn noise. For g = L₀ ξ that is L₀ (ξ + L₀ᵀ A⁻¹ (y - m - g - e)):
-        L₀, nearly singular, is never inverted. What is believed was not observed, and is drawn with the rest.
-        """
-        exact, observed = self.without_noise().lower, len(self._y)
-        draws, error = _normal_scores(len(exact), seed=0), _normal_scores(observed, seed=1)
-        variance = np.maximum(self._diagonal[:observed] - (1.0 + _NO_NOISE) * self.hyper.signal, 0.0)
-        surprise = (self._y - self.mean)[:, None] - (exact @ draws)[:observed] - np.sqrt(variance)[:, None] * error
-        learnt = solve_cholesky(self.lower[:observed, :observed], surprise)
-        draws[:observed] += exact[:observed, :observed].T @ learnt
-        return np.ascontiguousarray(draws.T)
 
     def log_likelihood(self) -> float:
         """The log density of the targets by the hyper-parameters as they are, in the unit of the targets."""
@@ -295,11 +272,32 @@ class GaussianProcess:
         return solve_cholesky(lower, self._y - self.mean) / precision, precision
 
 
-class FixedPoints:
-    """Predictions at the same points again and again: L⁻¹ k(X, points) is kept, an observation adds one row to it."""
+def _most_probable(kernel: Kernel, data: Observations, scale: _Scale, start: Hyperparameters | None) -> Hyperparameters:
+    """The most probable hyper-parameters, searched for from `start` or, with more iterations, from the prior."""
+    prior = weak_prior(kernel)
+    if start is not None:
+        found, stages = start.to_log(), [(_FIT_POINTS, _WARM_ITERATIONS)]
+    elif len(data.y) <= _ROUGH_FIT_POINTS:
+        found, stages = prior.centre, [(_ROUGH_FIT_POINTS, _COLD_ITERATIONS)]
+    else:
+        found, stages = prior.centre, [(_ROUGH_FIT_POINTS, _COLD_ITERATIONS), (_FIT_POINTS, _WARM_ITERATIONS)]
+    y = scale.inward(data.y)
+    for most, iterations in stages:
+        chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp))
+        extra = scale.deviations_inward(data.error[chosen]) ** 2
+        evidence = Evidence(kernel, data.x[chosen], y[chosen], data.share[chosen], extra)
+        found = most_probable(evidence, [found], prior, iterations)
+    return Hyperparameters.from_log(found)
 
-    def __init__(self, points: PointSet) -> None:
-        self._points = points
+
+class FixedPoints:
+    """Predictions at the same points at every call: L⁻¹ k(X, points) is kept, an observation adds a row to it.
+
+    Rows are computed `in_blocks` like those of the process. For points that are predicted once, all at once is faster.
+    """
+
+    def __init__(self, points: PointSet, *, in_blocks: bool = True) -> None:
+        self._points, self._in_blocks = points, in_blocks
         self._row_ids: list[int] = []
         self._rows = np.empty((0, len(points)))
 
@@ -331,29 +329,24 @@ class FixedPoints:
             rows = np.empty((new + new // 4 + 4, len(self._points)))
             rows[:old] = self._rows[:old]
             self._rows = rows
-        fresh, together = self._rows[old:new], max(1, _AT_ONCE // max(len(self._points), 1))
-        for row in range(0, new - old, together):
-            x = process.x[old:][row : row + together]
+        for end in process.block_ends if self._in_blocks else [new]:
+            if end > old:
+                self._add_block(process, old, end)
+                old = end
+
+    def _add_block(self, process: GaussianProcess, start: int, end: int) -> None:
+        fresh, together = self._rows[start:end], max(1, _AT_ONCE // max(len(self._points), 1))
+        for row in range(0, end - start, together):
+            x = process.x[start:end][row : row + together]
             fresh[row : row + together] = process.kernel.correlation(process.hyper, x, self._points)
         fresh *= process.hyper.signal
-        if old:
-            fresh -= process.lower[old:, :old] @ self._rows[:old]
-        solve_lower_in_place(process.lower[old:, old:], fresh)
+        if start:
+            fresh -= process.lower[start:end, :start] @ self._rows[:start]
+        solve_lower_in_place(process.lower[start:end, start:end], fresh)
 
 
 def _agreeing(first: list[int], second: list[int]) -> int:
-    """How many entries are the same from the beginning on."""
+    """How many entries at the beginning are the same."""
     return next(
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )
-
-
-def _normal_scores(rows: int, *, seed: int) -> FloatArray:
-    """Standard normal draws, a Latin hypercube (McKay et al. 1979): every row has mean 0 and deviation 1 exactly.
-
-    The first rows are the same for any number of them.
-    """
-    from scipy.special import ndtri
-
-    scores = ndtri((np.arange(_DRAWS) + 0.5) / _DRAWS)
-    return np.random.default_rng(seed).permuted(np.tile(scores / np.std(scores), (rows, 1)), axis=1)

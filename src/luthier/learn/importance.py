@@ -1,18 +1,18 @@
-"""How much of a function's variation each of its inputs has a part in, and how sure the data make of it."""
+"""How much of a function's variation each input explains, with confidence intervals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 
 REPLICATES = 30
-"""How many bootstrap samples an interval rests on."""
+"""How many bootstrap samples an interval is computed from."""
 
 _MOST_ROWS = 400
-_MOST_RESAMPLED = 80  # fewer than there are makes the intervals a little too wide, and a large history affordable
+_MOST_RESAMPLED = 80  # rows: of a larger history a part only, which is fast and makes the intervals slightly too wide
 _COVERED = (0.025, 0.975)
 _SAME = 1e-12
 
@@ -83,8 +83,8 @@ def with_uncertainty(
 ) -> Interval:
     """What `statistic` says of a process fitted to `data`, and of processes fitted to bootstrap samples of it.
 
-    A row drawn k times enters once, with the noise of a mean of k: to an interpolating model the same row twice would
-    prove that there is no noise.
+    A row drawn k times enters once, with the noise of a mean of k: an interpolating model would conclude from the same
+    row twice that there is no noise.
     """
     process, count = GaussianProcess(ordered), len(data.y)
     if count > _MOST_ROWS:
@@ -101,5 +101,5 @@ def with_uncertainty(
     return Interval(value, np.minimum(low, value), np.maximum(high, value))
 
 
-def _rows(data: Observations, rows: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Observations:
+def _rows(data: Observations, rows: IntArray) -> Observations:
     return replace(data, x=data.x[rows], y=data.y[rows], share=data.share[rows], error=data.error[rows])

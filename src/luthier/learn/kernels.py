@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.points import Part, PointSet
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Family: TypeAlias = Literal["matern52", "matern32", "rbf", "laplace"]
 
 

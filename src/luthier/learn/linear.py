@@ -1,4 +1,4 @@
-"""The dense linear algebra the models share, straight on LAPACK: small matrices feel every layer of calls."""
+"""The dense linear algebra of the models, by direct calls of LAPACK: for small matrices every extra call counts."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 
 _JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 
@@ -46,8 +46,8 @@ def _threads() -> _Threads | None:
 def one_thread() -> Iterator[None]:
     """Keep linear algebra on one core.
 
-    On small matrices the threads of BLAS mostly wait for each other, busily (ten times the CPU on two cores), and
-    the cores belong to the program that is being tuned. Without the package threadpoolctl there is no limit.
+    On small matrices the threads of BLAS mostly wait for each other in a busy loop (ten times the CPU time on two
+    cores), and the program that is tuned needs the cores. Without the package threadpoolctl there is no limit.
     """
     threads = _threads()
     if threads is None:
@@ -60,7 +60,7 @@ def one_thread() -> Iterator[None]:
 def cholesky(matrix: FloatArray) -> FloatArray:
     """The lower factor of a symmetric matrix given by its lower triangle.
 
-    A matrix that rounding made indefinite gets a small share of its mean diagonal added, as small as will do.
+    If rounding made the matrix indefinite, the smallest sufficient share of its mean diagonal is added.
     """
     level = float(np.mean(np.diagonal(matrix)))
     for jitter in _JITTERS:
@@ -91,6 +91,6 @@ def solve_lower(lower: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def solve_lower_in_place(lower: FloatArray, right: FloatArray) -> None:
-    """Put L⁻¹ B in the place of B, which must be C-ordered and may be wide: nothing of its size is copied."""
+    """Replace B by L⁻¹ B; it must be C-ordered and may be wide: nothing of its size is copied."""
     # The transpose of B is F-ordered, as BLAS wants it, and Bᵀ L⁻ᵀ is the transpose of what is wanted.
     _blas().dtrsm(1.0, lower.T, right.T, side=1, lower=0, overwrite_b=1)

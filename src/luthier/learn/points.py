@@ -1,17 +1,14 @@
-"""Points that models are asked about again and again, and what repeats among them: a grid has few values a column."""
+"""Points that models predict many times, and what repeats among them: a column of a grid has few values."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-IntArray: TypeAlias = npt.NDArray[np.intp]
+from luthier.arrays import FloatArray, IntArray
 
-_MANY = 500  # points, from which on it pays to look for equal ones
-_REPEATS = 2  # so many points must share a combination, on average, for a table of combinations to pay
-_SMALL = 8  # columns are joined in one table while its combinations stand for so many points each
+_MANY = 500  # with fewer points it does not pay to look for equal ones
+_REPEATS = 2  # points that must share a combination, on average, for a table of combinations to pay
+_SMALL = 8  # columns are joined in one table while each combination has this many points on average
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class Part:
 
 
 class PointSet:
-    """Rows of the unit cube; what is equal among them is looked for once."""
+    """Rows of the unit cube; equal ones are searched for once."""
 
     def __init__(self, rows: FloatArray) -> None:
         self.rows = rows

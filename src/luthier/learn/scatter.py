@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class Scatter:
     """The number of runs and the sum of their squared distances from the mean, of each group, and what all share.
 
     The `common` variance is the most probable one, the sum of squares over its degrees of freedom plus 2 (Gelman et al.
-    2013, section 3.2): while repeats are few, it is rather too small, and measurements are believed.
+    2013, section 3.2): while repeats are few, it is rather too small, so that measurements are trusted.
     """
 
     counts: FloatArray

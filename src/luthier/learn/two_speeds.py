@@ -1,4 +1,4 @@
-"""Runs on a machine that is now fast, now slow: what each configuration gives apart from that."""
+"""Runs on a machine that is sometimes fast and sometimes slow: the value of each configuration without that effect."""
 
 import math
 from collections.abc import Sequence
@@ -6,18 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
-from luthier.learn.points import IntArray
 from luthier.learn.scatter import scatter_of
 
-_MOST = 300  # of more configurations, repeats tell enough, and this would be slow
+_MOST = 300  # configurations: with more of them repeats are enough, and this would be slow
 _ROUNDS, _KEPT = 15, 4
 _FITS = 1_500  # configurations, all rounds together; in the others the process keeps its hyper-parameters
 _SETTLED = 0.02  # a round that adds less to the log evidence is the last
-_PARAMETERS = 3  # what a second speed adds: how often it comes, how far off it is, how much it scatters
+_PARAMETERS = 3  # of a second speed: how frequent it is, its offset, its scatter
 _BEYOND_DOUBT = 8.0  # the log of the odds, 3,000 to 1: skewed noise looks like two speeds at up to 1,300 to 1
-_FEWEST, _RAREST = 4, 0.1  # runs, and the part of all runs, that a speed must have: what is rarer is an accident
+_FEWEST, _RAREST = 4, 0.1  # runs, and the share of all runs, that a speed must have; rarer ones are outliers
 _PRIOR_RUNS = 2.0  # how many runs the scatter common to both speeds is worth
 _LEAST_VARIANCE = 1e-8
 _LEAST_SHARE, _LEAST_CHANCE = 1e-6, 1e-300
@@ -27,10 +26,10 @@ def expected_at_two_speeds(x: FloatArray, groups: Sequence[FloatArray], ordered:
     """What each configuration gives on average, if its runs are those of a machine with two speeds; None if not.
 
     `x` has a row in the unit cube for each configuration and `groups` the runs of each, on a scale where noise adds.
-    The speed of a run is drawn anew each time, whatever the configuration: a mixture of two normal distributions around
-    a Gaussian process, fitted in turns (variational EM; Bishop 2006, section 10.2). Two speeds count only if they
-    explain the runs better than one does, beyond doubt, by Schwarz' criterion, if neither is rare, and if repeats show
-    both: else configurations that are fast would pass for a machine that was.
+    The speed of a run is random and does not depend on the configuration: a mixture of two normal distributions around
+    a Gaussian process, fitted alternately (variational EM; Bishop 2006, section 10.2). Two speeds are accepted only if
+    they explain the runs clearly better than one does, by Schwarz' criterion, if neither is rare, and if repeats show
+    both: otherwise fast configurations could be mistaken for a fast machine.
     """
     if len(groups) > _MOST or all(len(group) < 2 for group in groups):
         return None
@@ -110,9 +109,9 @@ class _Explanation:
 
 
 def _are_seen(runs: _Runs, slow: BoolArray) -> bool:
-    """Whether both speeds are more than accidents, and configurations were seen at both as chance would have it.
+    """Whether both speeds are frequent enough, and as many configurations were seen at both as chance predicts.
 
-    With a share p of slow runs, n of them are at both speeds with the chance 1 - pⁿ - (1 - p)ⁿ; half as many will do.
+    With a share p of slow runs, n of them are at both speeds with the chance 1 - pⁿ - (1 - p)ⁿ; half as many suffice.
     """
     share = float(np.mean(slow))
     counts, slow_ones = runs.counts, runs.totals(slow.astype(np.float64))
@@ -128,10 +127,10 @@ def _one_speed(groups: Sequence[FloatArray]) -> _Speeds:
 
 
 def _two_speeds(runs: _Runs, groups: Sequence[FloatArray], ordered: BoolArray) -> _Explanation:
-    """The process by the speeds, the speeds by what it expects, and so on until the evidence settles.
+    """Fit the process given the speeds, then the speeds given the process, until the evidence no longer changes.
 
-    It begins with a process that takes for noise all that neighbours do not share, and with speeds as far apart as
-    repeats tell; in the first rounds only their shares change.
+    It starts with a process that treats as noise all that neighbours do not share, and with the distance of the speeds
+    taken from the repeats; in the first rounds only their shares change.
     """
     counts, apart = runs.counts, _apart(groups)
     middles = np.array([np.median(group) for group in groups])
@@ -144,7 +143,7 @@ def _two_speeds(runs: _Runs, groups: Sequence[FloatArray], ordered: BoolArray) -
     for turn in range(_ROUNDS):
         likely = _Speeds.of(chances, misses)
         speeds = likely if turn >= _KEPT else replace(speeds, share=likely.share)
-        known = _explained(process, runs, speeds, chances, anew=turn * len(runs.x) < _FITS)
+        known = _explained(process, runs, speeds, chances, fit=turn * len(runs.x) < _FITS)
         if turn > _KEPT and abs(known.evidence - evidence) < _SETTLED:
             break
         evidence = known.evidence
@@ -161,9 +160,9 @@ def _apart(groups: Sequence[FloatArray]) -> float:
 
 
 def _explained(
-    process: GaussianProcess, runs: _Runs, speeds: _Speeds, chances: FloatArray, *, anew: bool = True
+    process: GaussianProcess, runs: _Runs, speeds: _Speeds, chances: FloatArray, *, fit: bool = True
 ) -> _Explanation:
-    """Fit the process to runs made at these speeds with these chances.
+    """Fit (or else only condition) the process on runs made at these speeds with these chances.
 
     To the process they are one measurement of each configuration: the mean of its runs, each moved back by the offsets
     of its speeds, weighted by their precision. The evidence is what that measurement has, plus what was left out of it:
@@ -174,7 +173,7 @@ def _explained(
     weight = runs.totals(precision.sum(axis=0))
     mean = runs.totals(np.sum(precision * moved, axis=0)) / weight
     data = Observations(runs.x, mean, np.ones(len(mean)), 1.0 / np.sqrt(weight))
-    (process.fit if anew else process.learn)(data)
+    (process.fit if fit else process.condition)(data)
     expected, deviation = process.without_error(data)
     density = np.log(speeds.share / np.sqrt(2.0 * math.pi * speeds.variance))[:, None]
     logs = density - np.log(np.maximum(chances, _LEAST_CHANCE))

@@ -36,7 +36,7 @@ class Plugin:
     """An installed function from an execution to a number; it is called for runs that ended well."""
 
     name: str
-    function: Callable[[Execution], float]
+    function: Callable[[Execution], object]
 
     def __call__(self, execution: Execution) -> Outcome:
         """Return the function's number; if it raises or returns none, the run counts as failed."""

@@ -12,9 +12,8 @@ from typing import TypeAlias
 from luthier.errors import InvalidInputError
 from luthier.measures.output import LONGEST_READ_BYTES, number_in, quote_last_line, tail
 from luthier.texts import LONGEST_RULE, brackets, shown, visible
-from luthier.trial import Completed, Execution, Failed, Outcome
+from luthier.trial import Completed, Execution, Failed, Json, Outcome
 
-Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 Step: TypeAlias = str | int
 
 _STEP = re.compile(

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from luthier.designs.candidates import squared_distances
 from luthier.optimizers.history import History
 from luthier.optimizers.option_checks import check_count, check_known, check_positive, check_share
 from luthier.optimizers.start import Start, start_size
@@ -18,7 +19,7 @@ Restart: TypeAlias = Literal["none", "random", "threshold"]
 
 _INITIAL = 10
 _TRIES = 32
-_SHARE = 0.1  # of the spread of the first values: a step changes the value by less than a leap across the space does
+_SHARE = 0.1  # of the spread of the first values: a step changes the value less than a jump across the space does
 
 # Robert 2022, section 3.3.3: the temperature after k steps, as a share of the first; the linear numerator is T0.
 SCHEDULES: Mapping[str, Callable[[float, int], float]] = {
@@ -33,13 +34,15 @@ _RESTART_AT: Mapping[str, float] = {"none": 0.0, "random": 0.02, "threshold": 0.
 class Annealing:
     """Walks by small steps, at first also uphill (Kirkpatrick et al. 1983; Robert 2022, section 3.3.3).
 
-    It begins at the best of `initial` points of a Latin hypercube (10, or a third of the budget), to which whatever was
-    told before counts. A step from value y to a worse one, y', is taken with the chance exp(-(y' - y) / T). T starts at
+    It starts at the best of `initial` points of a Latin hypercube (10, or a third of the budget); trials told before
+    count towards them. A step from value y to a worse one, y', is taken with the chance exp(-(y' - y) / T). T starts at
     `temperature`, by default a tenth of the interquartile range of the values known by then, and falls with every step
     by `schedule`, at the rate `cooling` (by default 0.95 exponential, 0.1 linear, 1 logarithmic).
 
-    A `restart`, of which there are `restarts` at most, reheats the walk and begins it anew at a random point: "random"
-    with the chance `restart_at` (0.02) after each step, "threshold" when T is below this share (0.1) of its start.
+    A `restart` (at most `restarts` of them) heats the walk up again and continues it at a random point: "random" with
+    the chance `restart_at` (0.02) after each step, "threshold" when T is below this share (0.1) of its start. Every
+    configuration that is told for the first time counts as a step, except one that ends after a restart and lies
+    nearer to the end of the walk before.
     """
 
     def __init__(  # noqa: PLR0913 - options are explicit keywords
@@ -64,15 +67,16 @@ class Annealing:
         self._restart = restart
         self._restart_at = _RESTART_AT[restart] if restart_at is None else restart_at
         self._restarts_left = 0 if restart == "none" else restarts
-        self._history, self._seed, self._asked = History(space), seed, 0
+        self._history, self._seed = History(space), seed
         self._start = Start(space, start_size(_INITIAL, budget) if initial is None else initial, seed=seed)
         self._hottest, self._schedule = temperature, schedule
         self._begun = False
         self._values: dict[Config, float] = {}  # of every configuration told; infinite without a number
         self._current: Config | None = None
-        self._steps = self._judged = 0  # since the last start, and in all
-        self._walks = 0
-        self._proposed: dict[Config, int] = {}  # to the walk each was proposed for
+        self._steps = self._all_steps = 0  # since the last start, and in all
+        self._next_start: Config | None = None  # of a walk that waits for its first value
+        self._starts = 0
+        self._left: Config | None = None  # where the walk before ended
 
     @property
     def temperature(self) -> float:
@@ -81,33 +85,34 @@ class Annealing:
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
-        rng = np.random.default_rng([self._seed, self._asked])
+        rng = self._history.generator(self._seed, running)
         taken = self._history.taken(running)
         chosen = self._start.next(count, taken)
         taken.update(chosen)
         while len(chosen) < count and (config := self._next(taken, rng)) is not None:
             chosen.append(config)
             taken.add(config)
-            if self._begun:
-                self._proposed[config] = self._walks
-        self._asked += bool(chosen)
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:
-        """Judge the steps that were proposed, each when it is first told; take note of the rest."""
+        """Learn from trials; a new configuration is a step of the walk, once that has begun."""
         self._history.tell(finished)
         for trial in finished:
+            is_new = trial.config not in self._values
             value = math.inf if trial.estimate is None else trial.estimate.value
             self._values[trial.config] = value
-            known = self._proposed.pop(trial.config, None)
             if not self._begun:
                 self._begin()
-            elif known == self._walks and not _lost(trial):
-                self._judge(trial.config, value)
+            elif self._current is None:
+                self._begin_again()
+            elif is_new and not _lost(trial) and not self._is_late(trial.config, self._current):
+                self._accept_or_reject(trial.config, value, self._current)
 
     def _next(self, taken: set[Config], rng: np.random.Generator) -> Config | None:
-        """A free neighbour of the current point; without one, a random start."""
+        """A free neighbour of the current point; without one, the start of the walk or a random configuration."""
         space = self._history.space
+        if self._next_start is not None and self._next_start not in taken:
+            return self._next_start
         if self._current is None:
             return next(iter(space.sample(1, rng, exclude=taken)), None)
         codes = space.codes([self._current])[0]
@@ -123,20 +128,37 @@ class Annealing:
         if self._hottest is None:
             self._hottest = _SHARE * _spread(measured)
 
-    def _judge(self, config: Config, value: float) -> None:
-        """Accept or reject a step, cool down, and start anew if it is time to."""
-        rng = np.random.default_rng([self._seed, self._judged, 2])
-        self._judged += 1
-        if self._current is None:
-            self._current = config if value < math.inf else None
-            return
-        if rng.random() < acceptance(value, self._values[self._current], self.temperature):
+    def _accept_or_reject(self, config: Config, value: float, current: Config) -> None:
+        """Accept or reject a step, cool down, and restart if it is time to."""
+        rng = np.random.default_rng([self._seed, self._all_steps, 2])
+        self._all_steps += 1
+        if rng.random() < acceptance(value, self._values[current], self.temperature):
             self._current = config
         self._steps += 1
         if self._restarts_left and self._is_time(rng):
             self._restarts_left -= 1
-            self._walks += 1
-            self._steps, self._current = 0, None
+            self._steps, self._left, self._current = 0, self._current, None
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        """Begin a walk at its start, or choose another start where that one has no value."""
+        if self._next_start is not None and self._values.get(self._next_start, math.inf) < math.inf:
+            self._current, self._next_start = self._next_start, None
+        elif self._next_start is None or self._next_start in self._values:
+            rng = np.random.default_rng([self._seed, self._starts, 4])
+            self._starts += 1
+            drawn = self._history.space.sample(1, rng, exclude=self._values.keys())
+            self._next_start = drawn[0] if drawn else None
+
+    def _is_late(self, config: Config, current: Config) -> bool:
+        """Whether a result belongs to the walk before: nearer to where that one ended than to where this one is."""
+        if self._left is None:
+            return False
+        space = self._history.space
+        units = space.to_unit(space.codes([config, current, self._left]))
+        ordered = np.asarray(space.ordered, dtype=np.bool_)
+        here, before = squared_distances(ordered, units[:1], units[1:])[0]
+        return bool(before < here)
 
     def _is_time(self, rng: np.random.Generator) -> bool:
         if self._restart == "random":

@@ -1,58 +1,54 @@
-"""Where a search by model looks for its next configuration: everywhere if it can, else where it is likely to pay."""
+"""Where a search by model looks for its next configuration: in the whole space if that is small, else in a sample."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
-from luthier.learn.kernels import BoolArray, FloatArray
+from luthier.arrays import BoolArray, FloatArray
 from luthier.optimizers.history import History
-from luthier.optimizers.members import Watched
+from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Space
-from luthier.trial import Config, Trial
+from luthier.trial import Config
 
 WHOLE_LIMIT = 12_000  # with 1,000 observations a model then keeps 100 MB
 _POOL = 2_000
 _CENTRES = 5
 _MOVES = 40
 _ROUNDS = 5
-_TIE = 1e-9  # promises that differ by less differ by rounding, and chance decides
+_RENEWAL = 10  # trials after which another pool is drawn
+_TIE = 1e-9  # promises that differ by less differ by rounding; one of them is drawn
 
 
-class Belief(Protocol):
-    """What a search believes about configurations, given as rows of the unit cube."""
+class Model(Protocol):
+    """What a search predicts of configurations, given as rows of the unit cube; it depends on the history only."""
 
-    @property
-    def version(self) -> object:
-        """Changes when what was computed for watched points must be computed again."""
+    def learn(self, history: History) -> None:
+        """Replace all that is known by `history`."""
         ...
 
-    def learn(self, x: FloatArray, trials: Sequence[Trial]) -> None:
-        """Take `trials` at the rows of `x` for all that is known."""
-        ...
-
-    def log_promise(self, points: Watched) -> FloatArray:
+    def log_promise(self, points: CachedPoints) -> FloatArray:
         """How promising each point is."""
         ...
 
-    def believe(self, x: FloatArray) -> None:
-        """Pretend that each row of `x` was measured as predicted."""
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured as predicted."""
         ...
 
-    def disbelieve(self) -> None:
-        """Take back every `believe`."""
+    def forget_assumed(self) -> None:
+        """Undo every `assume`."""
         ...
 
 
 class Candidates(Protocol):
     """Finds the most promising configuration that is free."""
 
-    def begin(self, running: Sequence[Config], rng: np.random.Generator) -> None:
-        """Take note of what was told and of what is running: none of it is free."""
+    def begin(self, running: Sequence[Config]) -> None:
+        """Note what was told and what is running: none of it is free."""
         ...
 
-    def best(self, belief: Belief, rng: np.random.Generator) -> FloatArray | None:
-        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
+    def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
+        """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
         ...
 
 
@@ -71,15 +67,14 @@ class WholeGrid:
     def __init__(self, history: History) -> None:
         self._history, self._space = history, history.space
         self._codes = self._space.grid()
-        self._points = Watched(self._space.to_unit(self._codes))
+        self._points = CachedPoints(self._space.to_unit(self._codes))
         self._row = {_key(codes): row for row, codes in enumerate(self._codes)}
         self._untold: BoolArray = np.ones(len(self._codes), dtype=np.bool_)
         self._free = self._untold
         self._seen = 0
 
-    def begin(self, running: Sequence[Config], rng: np.random.Generator) -> None:
-        """Take note of what was told and of what is running: none of it is free."""
-        del rng
+    def begin(self, running: Sequence[Config]) -> None:
+        """Note what was told and what is running: none of it is free."""
         for codes in self._history.codes(self._seen):
             self._untold[self._row[_key(codes)]] = False
         self._seen = len(self._history)
@@ -87,45 +82,44 @@ class WholeGrid:
         for codes in self._space.codes(list(running)):
             self._free[self._row[_key(codes)]] = False
 
-    def best(self, belief: Belief, rng: np.random.Generator) -> FloatArray | None:
-        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
+    def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
+        """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
         if not self._free.any():
             return None
-        promise = belief.log_promise(self._points)
+        promise = model.log_promise(self._points)
         row = _highest(np.where(self._free, promise, -np.inf), rng)
         self._free[row] = False
         return np.asarray(self._codes[row], dtype=np.float64)
 
 
 class Pool:
-    """Looks at random configurations, around the best ones known, and climbs from the most promising of them."""
+    """Looks at random configurations and around the best known ones, and climbs from the most promising of them."""
 
-    def __init__(self, history: History) -> None:
-        self._history, self._space = history, history.space
+    def __init__(self, history: History, *, seed: int) -> None:
+        self._history, self._space, self._seed = history, history.space, seed
         self._taken: set[bytes] = set()
         self._running: set[bytes] = set()
         self._seen = 0
-        self._drawn_for: object = None
+        self._drawn_for: int | None = None
         self._codes = np.empty((0, len(self._space.names)))
-        self._points = Watched(self._codes)
+        self._points = CachedPoints(self._codes)
 
-    def begin(self, running: Sequence[Config], rng: np.random.Generator) -> None:
-        """Take note of what was told and of what is running: none of it is free."""
-        del rng
+    def begin(self, running: Sequence[Config]) -> None:
+        """Note what was told and what is running: none of it is free."""
         self._taken.update(_key(codes) for codes in self._history.codes(self._seen))
         self._seen = len(self._history)
         self._running = {_key(codes) for codes in self._space.codes(list(running))}
 
-    def best(self, belief: Belief, rng: np.random.Generator) -> FloatArray | None:
-        """Take the codes of the most promising configuration, which is no longer free then; None if nothing is left."""
-        self._draw(belief, rng)
-        promise = belief.log_promise(self._points)
+    def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
+        """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
+        self._draw()
+        promise = model.log_promise(self._points)
         found = self._free_best(self._codes, promise, rng)
         around = self._space.to_unit(self._codes[np.argsort(-promise, kind="stable")[:_CENTRES]])
         around = np.concatenate((around, self._best_told()))
         for _ in range(_ROUNDS):
             codes = neighbourhood(self._space, around, rng)
-            promise = belief.log_promise(Watched(self._space.to_unit(codes)))
+            promise = model.log_promise(CachedPoints(self._space.to_unit(codes), once=True))
             better = self._free_best(codes, promise, rng)
             if better is None or (found is not None and better[0] <= found[0]):
                 break
@@ -136,12 +130,13 @@ class Pool:
             self._running.add(_key(chosen))
         return chosen
 
-    def _draw(self, belief: Belief, rng: np.random.Generator) -> None:
-        # A pool is kept as long as the hyper-parameters are: predictions for it then cost one row per observation.
-        if belief.version is not self._drawn_for:
-            self._drawn_for = belief.version
-            self._codes = self._space.sample_codes(_POOL, rng)
-            self._points = Watched(self._space.to_unit(self._codes))
+    def _draw(self) -> None:
+        # A pool is kept for some trials: predictions for it then cost little more than a row for each of them.
+        number = len(self._history) // _RENEWAL
+        if number != self._drawn_for:
+            self._drawn_for = number
+            self._codes = self._space.sample_codes(_POOL, np.random.default_rng([self._seed, number, 5]))
+            self._points = CachedPoints(self._space.to_unit(self._codes))
 
     def _best_told(self) -> FloatArray:
         measured = [row for row, trial in enumerate(self._history.trials) if trial.estimate is not None]
@@ -155,7 +150,7 @@ class Pool:
     def _free_best(
         self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator
     ) -> tuple[float, FloatArray] | None:
-        ordered = np.argsort(-promise, kind="stable")  # mostly the first one is free, and the others need no look
+        ordered = np.argsort(-promise, kind="stable")  # mostly the first one is free, and the others are not checked
         best = next((row for row in ordered if self._is_free(codes[row])), None)
         if best is None:
             return None

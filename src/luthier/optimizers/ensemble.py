@@ -1,202 +1,236 @@
-"""Several models at once, each trusted as far as it predicts what it has not seen."""
+"""One model or several; each has the more weight, the better it predicts observations left out."""
 
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
-from luthier.learn.kernels import BoolArray, FloatArray
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
-from luthier.optimizers.exploration import Exploration, sees_nothing
-from luthier.optimizers.members import GaussianMember, Member, Watched, all_members
-from luthier.optimizers.surrogate import bounds_and_failures, expected_above, observations
-from luthier.optimizers.warp import Warp
+from luthier.optimizers.exploration import Exploration, explains_nothing
+from luthier.optimizers.history import History
+from luthier.optimizers.scales import MakeScale, Warp, scaled
+from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, Surrogate, all_surrogates
+from luthier.optimizers.targets import Known, expected_above
 from luthier.trial import Trial
 
-_RECONSIDER = 5  # the weights are set anew when one in so many observations is new
-_EFFECTIVE = 15.0  # evidence counts as that of so many observations at most, as the past of a search is no fair sample
-_FLOOR = 0.3  # this part of the weight is shared out equally: every model is heard
+# The constants were chosen by experiment: docs/decisions/0004-search.md.
+_EFFECTIVE = 15.0  # more observations than that do not sharpen the weights: a search is not a fair sample
+_EQUAL_SHARE = 0.3  # of the weight, divided equally, so that every model is used
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
-_RENEWAL = 10  # other candidates are looked at after so many trials
-_PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0
-_LOST, _BLIND = 15, 4  # after so many runs without news, one turn in so many asks no model: chance sees what none does
-_NEWS = 0.01  # of the best value: what is better by less is no news
-_HONEST = 0.3  # a deviation is taken to be at least this part of the typical error
-_FARTHEST = 4.0  # in deviations; one surprise alone does not condemn a model
+_PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0  # see `_doubt`
+_RANDOM_AFTER = 15  # runs without improvement before some suggestions are drawn at random
+_RANDOM_EVERY = 4  # then every fourth
+_IMPROVEMENT = 0.01  # of the best value: the least that counts as an improvement
+_LEAST_ERROR = 0.3  # of the typical error: the least deviation a prediction is given
+_FARTHEST = 4.0  # deviations: larger errors count as this, so that one of them does not decide alone
 
 
 class Blend:
     """Models of the same targets; the weight of each follows its predictions of observations left out.
 
-    It `is_blind` while none of them sees anything in what was observed.
+    `explains_nothing` is true while no model predicts left-out observations better than their mean.
     """
 
-    def __init__(self, members: Sequence[Member], *, is_binary: bool) -> None:
-        self._members, self._is_binary = members, is_binary
-        self.weights = self._equal = np.full(len(members), 1.0 / len(members))
-        self.is_blind = True
-        self._considered = 0
+    def __init__(self, surrogates: Sequence[Surrogate], *, is_binary: bool) -> None:
+        self._surrogates, self._is_binary = surrogates, is_binary
+        self.weights = self._fit_weights = self._equal = np.full(len(surrogates), 1.0 / len(surrogates))
+        self.explains_nothing = True
         self._data: Observations | None = None
-        self._behind: set[int] = set()
+        self._outdated: set[int] = set()
+
+    def fit(self, data: Observations) -> None:
+        """Fit every model to `data`, and set the weights."""
+        able = self._able(data)
+        score, self.explains_nothing = np.full(len(able), -np.inf), True
+        for at in np.flatnonzero(able).tolist():
+            surrogate = self._surrogates[at]
+            surrogate.fit(data)
+            mean, deviation = surrogate.left_out()
+            score[at] = self._score(surrogate, data.y, mean, deviation)
+            self.explains_nothing = self.explains_nothing and explains_nothing(data.y, mean)
+        weights = np.exp((score - score.max()) * min(len(data.y), _EFFECTIVE))
+        equal = able / able.sum()
+        self._fit_weights = np.asarray((1.0 - _EQUAL_SHARE) * weights / weights.sum() + _EQUAL_SHARE * equal)
 
     def learn(self, data: Observations) -> None:
-        """Take `data` for all that is known; a model follows when it is needed."""
-        self._data, self._behind = data, set(range(len(self._members)))
-        count = len(data.y)
-        able = np.array([count <= member.most for member in self._members])
-        due = count >= self._considered + max(1, self._considered // _RECONSIDER)
-        if due or np.any(~able & (self.weights > 0.0)):
-            self._considered = count
-            self.weights = self._weigh(data.y, able)
-
-    def _member(self, at: int) -> Member:
-        """A model that knows all there is to know."""
-        if at in self._behind and self._data is not None:
-            self._members[at].learn(self._data)
-            self._behind.remove(at)
-        return self._members[at]
-
-    def _weigh(self, y: FloatArray, able: BoolArray) -> FloatArray:
-        score, self.is_blind = np.full(len(able), -np.inf), True
-        for at in np.flatnonzero(able).tolist():
-            member = self._member(at)
-            mean, deviation = member.unseen()
-            known = y[: len(mean)]
-            score[at] = self._score(member, known, mean, deviation)
-            self.is_blind = self.is_blind and sees_nothing(known, mean)
-        score -= score.max()
-        weights = np.exp(score * min(len(y), _EFFECTIVE))
+        """Replace all known data by `data`; a model is updated when it is needed."""
+        self._data, self._outdated = data, set(range(len(self._surrogates)))
+        able = self._able(data)
         self._equal = able / able.sum()
-        return np.asarray((1.0 - _FLOOR) * weights / weights.sum() + _FLOOR * self._equal, dtype=np.float64)
+        weights = self._fit_weights * able
+        self.weights = weights / weights.sum() if weights.any() else self._equal
 
-    def _score(self, member: Member, y: FloatArray, mean: FloatArray, deviation: FloatArray) -> float:
+    def _able(self, data: Observations) -> BoolArray:
+        """Which models are fast enough for so much data; all of them if none is."""
+        able = np.array([len(data.y) <= surrogate.most for surrogate in self._surrogates])
+        return able if able.any() else ~able
+
+    def _surrogate(self, at: int) -> Surrogate:
+        """A model, updated with all known data."""
+        if at in self._outdated and self._data is not None:
+            self._surrogates[at].condition(self._data)
+            self._outdated.remove(at)
+        return self._surrogates[at]
+
+    def _score(self, surrogate: Surrogate, y: FloatArray, mean: FloatArray, deviation: FloatArray) -> float:
         """The mean log probability of the observations, each predicted without itself."""
+        if len(self._surrogates) == 1:
+            return 0.0  # nothing to compare with
         if self._is_binary:
-            chance = member.chance(mean, deviation)
-            return float(np.mean(np.log(np.where(y > 0.5, chance, 1.0 - chance))))
+            log_chance = surrogate.log_chance(mean, deviation)
+            return float(np.mean(np.where(y > 0.5, log_chance, np.log1p(-np.exp(log_chance)))))
         miss = y - mean
-        deviation = np.maximum(np.hypot(deviation, _HONEST * np.sqrt(np.mean(miss * miss))), 1e-9)
+        deviation = np.maximum(np.hypot(deviation, _LEAST_ERROR * np.sqrt(np.mean(miss * miss))), 1e-9)
         return float(np.mean(-0.5 * np.minimum(np.abs(miss) / deviation, _FARTHEST) ** 2 - np.log(deviation)))
 
-    def active(self) -> list[tuple[float, Member]]:
-        """The models that count, with their weights."""
-        return [(float(weight), self._member(at)) for at, weight in enumerate(self.weights) if weight > 0.0]
+    def active(self) -> list[tuple[float, Surrogate]]:
+        """The models with a weight above 0, and their weights."""
+        return [(float(weight), self._surrogate(at)) for at, weight in enumerate(self.weights) if weight > 0.0]
 
-    def of_turn(self, turn: int, doubt: float) -> Member:
-        """The model whose turn it is: turns are shared out by weight, and the more evenly, the larger the `doubt`."""
-        even = (min(doubt * _FLOOR, 1.0) - _FLOOR) / (1.0 - _FLOOR)
+    def of_turn(self, turn: int, doubt: float) -> Surrogate:
+        """The model whose turn it is: turns are divided by weight, and the more evenly, the larger the `doubt`."""
+        even = (min(doubt * _EQUAL_SHARE, 1.0) - _EQUAL_SHARE) / (1.0 - _EQUAL_SHARE)
         shares = np.cumsum((1.0 - even) * self.weights + even * self._equal)
         at = int(np.searchsorted(shares, (turn * _GOLDEN) % 1.0, side="right"))
-        return self._member(min(at, int(np.flatnonzero(self._equal)[-1])))
+        return self._surrogate(min(at, int(np.flatnonzero(self._equal)[-1])))
 
-    def log_chance(self, points: Watched) -> FloatArray:
+    def log_chance(self, points: CachedPoints) -> FloatArray:
         """The log of the chance that a target is 1."""
-        total = np.zeros(len(points.units))
-        for weight, member in self.active():
-            mean, deviation, _ = member.predict(points)
-            total += weight * member.chance(mean, np.hypot(deviation, member.noise()))
-        return np.log(total)
+        total = np.full(len(points.units), -np.inf)
+        for weight, surrogate in self.active():
+            mean, deviation, _ = surrogate.predict(points)
+            log_chance = surrogate.log_chance(mean, np.hypot(deviation, surrogate.noise()))
+            total = np.logaddexp(total, np.log(weight) + log_chance)
+        return total
 
-    def believe(self, x: FloatArray) -> None:
-        """Pretend that each row of `x` was measured as predicted."""
-        for _, member in self.active() if len(x) else []:
-            member.believe(x)
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured as predicted."""
+        for _, surrogate in self.active() if len(x) else []:
+            surrogate.assume(x)
 
-    def disbelieve(self) -> None:
-        """Take back every `believe`."""
-        for member in self._members:
-            member.disbelieve()
+    def forget_assumed(self) -> None:
+        """Undo every `assume`."""
+        for surrogate in self._surrogates:
+            surrogate.forget_assumed()
 
 
 class Ensemble:
-    """How good a configuration is by several models in turns, and how likely it is to run at all by all of them."""
+    """Predicts how good a configuration is, by one of its models in turn, and by all of them whether it runs at all.
+
+    Predictions depend on the history only. Hyper-parameters, trees and weights come from the last snapshot; then the
+    models are conditioned on all trials.
+
+    The models see values on a scale that `choose_scale` picks at a snapshot. If it `explores_when_stuck`, deviations
+    are enlarged while nothing better is found, and after a while some suggestions are drawn at random.
+    """
 
     def __init__(
         self,
         ordered: BoolArray,
-        members: Callable[[BoolArray], Sequence[Member]] = all_members,
+        surrogates: Callable[[BoolArray], Sequence[Surrogate]] = all_surrogates,
         acquisition: Acquisition = "ei",
         *,
         seed: int,
+        explores_when_stuck: bool = True,
+        choose_scale: Callable[[Observations], MakeScale] = lambda _: Warp.of,
     ) -> None:
-        self._values = Blend(members(ordered), is_binary=False)
-        self._successes = Blend(members(ordered), is_binary=True)
+        self._ordered, self._make = ordered, surrogates
+        self._explores_when_stuck, self._choose_scale = explores_when_stuck, choose_scale
         self._acquisition = ACQUISITIONS[acquisition]
-        self._doubt, self._is_lost = 1.0, False
-        self._bounded = GaussianProcess(ordered)
         self._exploration = Exploration(ordered, seed=seed)
-        self._measured = self._failures = self._told = self._turn = self._renewed = 0
-        self.version = object()
+        self._snapshot: Sequence[Trial] | None = None
+        self._doubt, self._is_stuck = 1.0, False
+        self._measured = self._failures = self._told = self._turn = 0
+        self._forget_fit()
 
-    def learn(self, x: FloatArray, trials: Sequence[Trial]) -> None:
-        """Take `trials` at the rows of `x` for all that is known."""
-        measured = np.array([trial.estimate is not None for trial in trials], dtype=np.bool_)
-        bounds, broken = bounds_and_failures(trials)
-        self._measured, self._failures = int(measured.sum()), int(broken.sum())
-        if len(trials) >= self._renewed + _RENEWAL:
-            self._renewed, self.version = len(trials), object()
-        self._told = self._turn = len(trials)
+    def _forget_fit(self) -> None:
+        self._values = Blend(self._make(self._ordered), is_binary=False)
+        self._successes = Blend(self._make(self._ordered), is_binary=True)
+        self._bounded = GaussianProcess(self._ordered)
+        self._scale: MakeScale = Warp.of
+
+    def learn(self, history: History) -> None:
+        """Replace all that is known by `history`."""
+        units = history.units()
+        if history.snapshot is not self._snapshot:
+            self._snapshot = history.snapshot
+            self._fit(Known.of(units, history.snapshot))
+        known = Known.of(units, history.trials)
+        self._measured, self._failures = int(known.measured.sum()), int(known.failed.sum())
+        self._told = self._turn = len(known.trials)
         if self._measured:
-            self._learn_values(x, trials, measured, bounds)
-        if self._values.is_blind:
-            self._exploration.learn(x[measured | broken | np.isfinite(bounds)])
+            if self._explores_when_stuck:
+                values = known.estimates().y
+                self._doubt, self._is_stuck = _doubt(values), _idle(values, _IMPROVEMENT) >= _RANDOM_AFTER
+            self._values.learn(self._targets(known))
+        if self._values.explains_nothing:
+            self._exploration.learn(units[known.measured | known.failed | known.bounded])
         if self._failures:
-            known = measured | broken
-            self._successes.learn(Observations.single(x[known], measured[known].astype(np.float64)))
+            self._successes.learn(known.successes())
 
-    def _learn_values(self, x: FloatArray, trials: Sequence[Trial], measured: BoolArray, bounds: FloatArray) -> None:
-        data = observations(x[measured], [trial.estimate for trial in trials if trial.estimate is not None])
-        warp = Warp.of(data.y)
-        self._doubt, self._is_lost = _doubt(data.y), _idle(data.y, _NEWS) >= _LOST
-        data = Observations(data.x, warp(data.y), data.share, warp.errors(data.y, data.error))
-        bounded = np.isfinite(bounds)
-        if bounded.any():
-            known = measured | bounded
-            y, share, error = np.empty(len(x)), np.ones(len(x)), np.zeros(len(x))
-            y[measured], share[measured], error[measured] = data.y, data.share, data.error
-            y[bounded] = warp(bounds[bounded])
-            if self._measured <= GaussianMember.most:
-                self._bounded.learn(data)
-                y[bounded] = expected_above(self._bounded, x[bounded], y[bounded])
-            data = Observations(x[known], y[known], share[known], error[known])
-        self._values.learn(data)
+    def _fit(self, known: Known) -> None:
+        self._forget_fit()
+        if known.measured.any():
+            data = known.estimates()
+            self._scale = self._choose_scale(data)
+            if known.bounded.any():
+                self._bounded.fit(scaled(data, self._scale(data.y)), from_prior=True)
+            self._values.fit(self._targets(known))
+        if known.failed.any():
+            self._successes.fit(known.successes())
 
-    def log_promise(self, points: Watched) -> FloatArray:
+    def _targets(self, known: Known) -> Observations:
+        """The values on the scale of the models; for a lower bound, the value that is expected above it."""
+        estimates, bounded = known.estimates(), known.bounded
+        scale = self._scale(estimates.y)
+        data = scaled(estimates, scale)
+        if not bounded.any():
+            return data
+        y, share, error = np.empty(len(known.x)), np.ones(len(known.x)), np.zeros(len(known.x))
+        y[known.measured], share[known.measured], error[known.measured] = data.y, data.share, data.error
+        y[bounded] = scale(known.bounds[bounded])
+        if len(data.y) <= GaussianSurrogate.most:
+            self._bounded.condition(data)
+            y[bounded] = expected_above(self._bounded, known.x[bounded], y[bounded])
+        told = known.measured | bounded
+        return Observations(known.x[told], y[told], share[told], error[told])
+
+    def log_promise(self, points: CachedPoints) -> FloatArray:
         """How promising each point is: by the model whose turn it is, plus the log chance that it yields a number.
 
-        When nothing new was found for long, some turns are left to chance, which knows no plateaus. Before anything was
-        measured, and where no model sees anything in what was, it explores.
+        Before anything was measured, and while no model explains what was, it explores.
         """
-        if self._measured and self._is_lost and self._turn % _BLIND == 0:
-            promise = self._exploration.by_chance(points, self._turn)
-        elif not self._values.is_blind:
+        if self._measured and self._is_stuck and self._turn % _RANDOM_EVERY == 0:
+            promise = self._exploration.at_random(points, self._turn)
+        elif not self._values.explains_nothing:
             mean, deviation, least = self._values.of_turn(self._turn, self._doubt).predict(points)
             promise = self._acquisition(mean, self._doubt * deviation, least)
         else:
             promise = self._exploration.log_promise(points)
         return promise + self._successes.log_chance(points) if self._failures else promise
 
-    def believe(self, x: FloatArray) -> None:
-        """Pretend that each row of `x` was measured as predicted."""
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured as predicted."""
         self._turn += len(x)
         if self._measured:
-            self._values.believe(x)
-        if self._values.is_blind:
-            self._exploration.believe(x)
+            self._values.assume(x)
+        if self._values.explains_nothing:
+            self._exploration.assume(x)
 
-    def disbelieve(self) -> None:
-        """Take back every `believe`."""
+    def forget_assumed(self) -> None:
+        """Undo every `assume`."""
         self._turn = self._told
-        self._values.disbelieve()
-        self._exploration.disbelieve()
+        self._values.forget_assumed()
+        self._exploration.forget_assumed()
 
 
 def _doubt(y: FloatArray) -> float:
-    """How much more uncertain than it says a model is taken to be: the more, the longer nothing better was found."""
+    """By which factor deviations are enlarged: the more, the longer nothing better was found."""
     return min(1.0 + max(_idle(y, 0.0) - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)
 
 
 def _idle(y: FloatArray, margin: float) -> int:
-    """How many runs there were since the best value was known but for a `margin`, a part of its size."""
+    """How many runs there were since the first value within `margin` (a part of its size) of the best one."""
     best = float(np.min(y))
     return len(y) - 1 - int(np.argmax(y <= best + margin * abs(best)))

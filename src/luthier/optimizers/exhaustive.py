@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import IntArray
 from luthier.errors import InvalidInputError
 from luthier.optimizers.history import History
 from luthier.space import Space
@@ -17,7 +17,7 @@ class ExhaustiveSearch:
     """Suggests every configuration of a finite space in the order of its grid, or `shuffled`."""
 
     def __init__(self, space: Space, *, seed: int, budget: int | None = None, shuffled: bool = False) -> None:
-        del budget  # every optimizer is told; this one goes through everything
+        del budget  # every optimizer gets it; this one goes through everything
         if space.size is None:
             raise InvalidInputError(
                 "optimizer exhaustive: the space cannot be counted; give each Real a step, or use 'auto'"
@@ -28,7 +28,7 @@ class ExhaustiveSearch:
             )
         self._history = History(space)
         self._size, self._seed, self._shuffled = space.size, seed, shuffled
-        self._order: npt.NDArray[np.intp] | None = None
+        self._order: IntArray | None = None
         self._first = 0  # everything before it in the order has been told
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:

@@ -1,4 +1,4 @@
-"""One configuration at a time, for those who own their loop."""
+"""Ask and tell one configuration at a time, for programs with a loop of their own."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class AskTell:
         return self.ask_many(1)[0]
 
     def ask_many(self, count: int) -> list[Config]:
-        """Up to `count` distinct configurations to measure side by side; `ExhaustedError` when there is none left."""
+        """Up to `count` distinct configurations to measure in parallel; `ExhaustedError` when none is left."""
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise InvalidInputError(f"ask_many: count is {count!r}; give a whole number, 1 or more")
         suggested = list(self._optimizer.ask(count, list(self._running)))
@@ -67,7 +67,7 @@ class AskTell:
 
     @property
     def front(self) -> tuple[tuple[Config, tuple[float, ...]], ...]:
-        """The configurations that no other one beats in everything, with their values, by the first of these."""
+        """The configurations that no other one beats in every objective, with their values, sorted by the first."""
         trials = self.trials
         known = [(trials[position].config, values_of(trials[position])) for position in front_of(trials)]
         return tuple((config, values) for config, values in known if values is not None)
@@ -78,7 +78,7 @@ class AskTell:
         told, most = 1 + len(outcome.others), getattr(self._optimizer, "most_objectives", 1)
         if told > most:
             way_out = "use the optimizer 'pareto'" if most == 1 else "tell fewer"
-            raise InvalidInputError(f"tell {config}: {told} values, and this optimizer looks at {most}; {way_out}")
+            raise InvalidInputError(f"tell {config}: {told} values, but this optimizer supports {most}; {way_out}")
         known = (values for trial in self._trials.values() if (values := values_of(trial)) is not None)
         first = next(known, None)
         before = told if first is None else len(first)
@@ -92,7 +92,7 @@ class AskTell:
 
 
 def optimizer(name: str, space: Space, *, seed: int, budget: int | None = None, **options: Value | None) -> AskTell:
-    """The optimizer called `name` behind the one-at-a-time face; `options` are those of the optimizer."""
+    """The optimizer called `name` to ask and tell one configuration at a time; `options` are those of the optimizer."""
     return AskTell(make_optimizer(name, space, seed=seed, budget=budget, **options), space)
 
 
@@ -111,7 +111,7 @@ def _number(part: object) -> float:
     if isinstance(part, str | bool):
         return math.nan
     try:
-        return float(part)  # type: ignore[arg-type]  # anything with a float in it will do
+        return float(part)  # type: ignore[arg-type]  # anything that float() accepts
     except (TypeError, ValueError, OverflowError):
         return math.nan
 

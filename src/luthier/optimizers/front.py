@@ -1,4 +1,4 @@
-"""The Pareto front: the trials that no other one beats in everything."""
+"""The Pareto front: the trials that no other one beats in every objective."""
 
 from collections.abc import Sequence
 

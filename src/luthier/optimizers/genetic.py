@@ -4,19 +4,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
 from luthier.optimizers.history import History
 from luthier.optimizers.option_checks import check_count, check_known, check_share
 from luthier.optimizers.start import Start, start_size
 from luthier.optimizers.vicinity import nearest_free, step
-from luthier.space import FloatArray, Space
+from luthier.space import Space
 from luthier.trial import Config, Trial
 
 Selection: TypeAlias = Literal["tournament", "roulette"]
 Crossover: TypeAlias = Literal["one-point", "two-point"]
-IntArray: TypeAlias = npt.NDArray[np.intp]
 
 _TRIES = 10
 
@@ -25,10 +24,10 @@ class GeneticSearch:
     """Breeds new configurations from good ones (Robert 2022, algorithm 2).
 
     The first `population` configurations are a Latin hypercube. From then on the population holds the `elite` best of
-    all that was measured, asked for or not, and the latest of the rest. Each step selects two parents, by `tournament`
-    (the best of so many drawn) or by roulette over the ranks, crosses them, and with the chance `mutation` moves the
-    offspring one step. An offspring that is taken or breaks a constraint is bred again a few times; then the nearest
-    free configuration stands in for it.
+    all that was measured, suggested or not, and the latest of the rest. Each step selects two parents (the best of
+    `tournament` drawn ones, or by roulette over the ranks), crosses them, and with the chance `mutation` moves the
+    offspring one step. If the offspring is taken or breaks a constraint, this is repeated a few times; then the nearest
+    free configuration replaces it.
     """
 
     def __init__(  # noqa: PLR0913 - options are explicit keywords
@@ -52,7 +51,7 @@ class GeneticSearch:
         check_known("genetic", "selection", selection, ("tournament", "roulette"))
         check_known("genetic", "crossover", crossover, CROSSOVERS)
         check_share("genetic", "mutation", mutation)
-        self._history, self._seed, self._asked = History(space), seed, 0
+        self._history, self._seed = History(space), seed
         self._start = Start(space, start_size(population, budget, least=2), seed=seed)
         self._population, self._elite = population, elite
         self._tournament = tournament if selection == "tournament" else None
@@ -60,7 +59,7 @@ class GeneticSearch:
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
-        rng = np.random.default_rng([self._seed, self._asked])
+        rng = self._history.generator(self._seed, running)
         taken = self._history.taken(running)
         chosen = self._start.next(count, taken)
         taken.update(chosen)
@@ -68,11 +67,10 @@ class GeneticSearch:
         while len(chosen) < count and (offspring := self._offspring(parents, taken, rng)) is not None:
             chosen.append(offspring)
             taken.add(offspring)
-        self._asked += bool(chosen)
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:
-        """Take in trials; those without a number have no offspring."""
+        """Learn from trials; those without a number have no offspring."""
         self._history.tell(finished)
 
     def _ranked_population(self) -> tuple[FloatArray, FloatArray]:
@@ -116,7 +114,7 @@ def _movable_column(space: Space, rng: np.random.Generator) -> int:
 
 
 def tournament(count: int, size: int, rng: np.random.Generator) -> tuple[int, int]:
-    """Two different winners, where there are two, each the fittest of up to `size` drawn; 0 is the fittest of all."""
+    """Two different winners (if `count` is above 1), each the fittest of up to `size` drawn; 0 is the fittest."""
     first = int(rng.choice(count, min(size, count), replace=False).min())
     others = np.delete(np.arange(count), first)
     if len(others) == 0:
@@ -125,9 +123,9 @@ def tournament(count: int, size: int, rng: np.random.Generator) -> tuple[int, in
 
 
 def roulette(values: FloatArray, rng: np.random.Generator) -> tuple[int, int]:
-    """Two different parents, where there are two, drawn in proportion to how many the value is no worse than.
+    """Two different parents (if there are two), drawn in proportion to the number of values they are no worse than.
 
-    Ranks, not values: these may be negative, and of any size. Equal values have equal chances.
+    By ranks, as values may be negative and of any size. Equal values have equal chances.
     """
     beaten = np.sum(values[:, None] <= values[None, :], axis=1).astype(np.float64)
     drawn = rng.choice(len(values), min(2, len(values)), replace=False, p=beaten / beaten.sum())

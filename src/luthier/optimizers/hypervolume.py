@@ -1,4 +1,4 @@
-"""How much of the space between a front and a reference point a prediction may add; lower is better everywhere."""
+"""How much volume a prediction may add to what a front dominates; lower is better in every objective."""
 
 import math
 from collections.abc import Sequence
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from luthier.learn.kernels import FloatArray
+from luthier.arrays import FloatArray
 
 _ROOT_2_PI = math.sqrt(2.0 * math.pi)
-_LEAST = 1e-300  # below, the deviation alone decides: where nothing seems to be gained, learn
+_LEAST = 1e-300  # below it only the deviation decides: where no gain is expected, learn
 
 Box = tuple[tuple[float, ...], tuple[float, ...]]
 """The lower and the upper corner."""
@@ -25,9 +25,9 @@ def hypervolume(points: FloatArray, reference: FloatArray) -> float:
 
 
 def open_boxes(points: FloatArray, reference: FloatArray) -> list[Box]:
-    """Disjoint boxes that fill what no point dominates below `reference`; their number grows like that of the points.
+    """Disjoint boxes that fill what no point dominates below `reference`; their number is proportional to the points.
 
-    With three objectives a plane sweeps along the third: a box ends where a point changes its cross-section.
+    With three objectives a plane moves along the third one: a box ends where a point changes its cross-section.
     """
     inside = points[(points < reference).all(axis=1)]
     if len(reference) == 2:

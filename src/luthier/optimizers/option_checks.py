@@ -1,4 +1,4 @@
-"""Checks of the options of search heuristics; each says which option of which optimizer is wrong, and what would do."""
+"""Checks of the options of optimizers; each error says which option of which optimizer is wrong, and what to give."""
 
 import math
 from collections.abc import Iterable
@@ -24,6 +24,13 @@ def check_share(optimizer: str, option: str, given: object) -> None:
     """Refuse what is not a number from 0 to 1."""
     if not _is_number(given) or not 0.0 <= given <= 1.0:
         raise InvalidInputError(f"optimizer {optimizer}: {option} is {given!r}; give a number from 0 to 1")
+
+
+def check_share_above_0(optimizer: str, option: str, given: object) -> None:
+    """Refuse what is not a number above 0, and 1 at most."""
+    check_share(optimizer, option, given)
+    if given == 0:
+        raise InvalidInputError(f"optimizer {optimizer}: {option} is {given!r}; give a number above 0")
 
 
 def check_positive(optimizer: str, option: str, given: object) -> None:

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from luthier.optimizers.history import History
 from luthier.space import Space
 from luthier.trial import Config, Trial
@@ -13,17 +11,14 @@ class RandomSearch:
     """Suggests configurations drawn uniformly from those that are left."""
 
     def __init__(self, space: Space, *, seed: int, budget: int | None = None) -> None:
-        del budget  # every optimizer is told; this one needs no plan
+        del budget  # every optimizer gets it; this one does not need it
         self._history = History(space)
         self._seed = seed
-        self._asked = 0
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
-        rng = np.random.default_rng([self._seed, self._asked])
-        chosen = self._history.space.sample(count, rng, exclude=self._history.taken(running))
-        self._asked += bool(chosen)
-        return chosen
+        rng = self._history.generator(self._seed, running)
+        return self._history.space.sample(count, rng, exclude=self._history.taken(running))
 
     def tell(self, finished: Sequence[Trial]) -> None:
         """Note what has been tried."""

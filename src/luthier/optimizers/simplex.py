@@ -1,7 +1,7 @@
-"""What searches by simplex share: the field they move on, and a conversation between their course and ask and tell.
+"""What searches by simplex share: the landscape they move on, and how their steps become answers to ask and tell.
 
-A course is written as its paper writes it, as a generator that pauses with a `Wish` whenever it needs values. Between
-two wishes it only looks at what was told, so a history played back leads it to the same place.
+An algorithm is written as its paper writes it: a generator that pauses with a `Request` whenever it needs values.
+Between two requests it only looks at what was told, so the same history always leads to the same state.
 
 Categories have no direction: all vertices of a simplex share those of its centre. Where a simplex has collapsed, the
 other categories of its best vertex are tried beside the neighbouring values, and the search goes on from a better one.
@@ -14,9 +14,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from luthier.arrays import FloatArray
 from luthier.optimizers.history import History
 from luthier.optimizers.vicinity import adjacent, nearest_free
-from luthier.space import FloatArray, Parameter, Space
+from luthier.space import Parameter, Space
 from luthier.trial import Config, Trial
 
 _CLOSE = 0.005  # continuous coordinates nearer than this share of their range coincide
@@ -25,17 +26,17 @@ _RETREATS = (0.75, 0.5, 0.25)
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """Rows of codes whose values a course needs before it goes on, and rows it may well need after that."""
+class Request:
+    """Rows of codes whose values an algorithm needs before it goes on, and rows it is likely to need after that."""
 
     needed: FloatArray
-    perhaps: FloatArray | None = None
+    maybe_next: FloatArray | None = None
 
 
-Course: TypeAlias = Generator[Wish, None, None]
+Steps: TypeAlias = Generator[Request, None, None]
 
 
-class Field:
+class Landscape:
     """The space as a simplex sees it: projections onto valid points, and the values told so far."""
 
     def __init__(self, space: Space, seed: int) -> None:
@@ -49,14 +50,14 @@ class Field:
         self._low, self._high = np.array([_ends(parameter) for parameter in space.parameters]).T
 
     def middle(self) -> FloatArray:
-        """The codes in the middle of every axis, with the default categories; the default, should that be invalid."""
+        """The codes in the middle of every axis, with the default categories; if that is invalid, the default."""
         default = self.space.codes([self.space.default])[0]
         halfway = self.space.from_unit(np.full((1, len(default)), 0.5))[0]
         codes: FloatArray = np.where(self._moves, halfway, default)
         return codes if self.space.feasible(codes[None, :])[0] else default
 
     def draw(self) -> FloatArray | None:
-        """The codes of a random configuration that was not told yet; None if there is none."""
+        """The codes of a random configuration that was not told yet; None if all were told."""
         rng = np.random.default_rng([self._seed, self._starts, 3])  # a stream of its own, beside those of the asks
         self._starts += 1
         drawn = self.space.sample(1, rng, exclude=self.values.keys())
@@ -124,7 +125,7 @@ class Field:
         spread = np.ptp(self.unit(rows), axis=0)
         return bool(np.all(spread <= np.where(self._finite, 0.0, _CLOSE)))
 
-    def improve(self, best: FloatArray, reach: float) -> "Generator[Wish, None, FloatArray | None]":
+    def improve(self, best: FloatArray, reach: float) -> "Generator[Request, None, FloatArray | None]":
         """Try the neighbours of `best`; the simplex to go on with, or None if none of them is better.
 
         Tabatabaee et al. 2005, section 3.2.2. A better category begins a new simplex of the first one's `reach`.
@@ -134,7 +135,7 @@ class Field:
         tried = np.concatenate((near, other))
         if len(tried) == 0:
             return None
-        yield Wish(tried)
+        yield Request(tried)
         values = [self.value(row) for row in tried]
         first = int(np.argmin(values))
         if not values[first] < self.value(best):
@@ -150,52 +151,52 @@ def _ends(parameter: Parameter) -> FloatArray:
     return np.array([0.0, 1.0]) if size is None else parameter.to_unit(np.array([0.0, size - 1.0]))
 
 
-class Conversation:
-    """Leads a course by ask and tell: hands out what it wishes for, and lets it go on when that was told.
+class SimplexSearch:
+    """Runs an algorithm by ask and tell: suggests what it requests, and lets it go on when all of that was told.
 
-    What was told before needs no run. While a course waits, further questions are answered with what it may need next,
-    then with free configurations beside the best one.
+    What was told before is not suggested. Where more is asked for than the algorithm needs, the answer is filled up
+    with what it may need next, then with free configurations next to the best one.
     """
 
-    def __init__(self, space: Space, seed: int, course: Callable[[Field], Course]) -> None:
-        self._history, self._field, self._seed, self._asked = History(space), Field(space, seed), seed, 0
-        self._course = course(self._field)
+    def __init__(self, space: Space, seed: int, steps: Callable[[Landscape], Steps]) -> None:
+        self._history, self._landscape, self._seed = History(space), Landscape(space, seed), seed
+        self._steps = steps(self._landscape)
         self._over = False
         self._needed: list[Config] = []
-        self._perhaps: list[Config] = []
+        self._maybe_next: list[Config] = []
         self._go_on()
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
-        rng = np.random.default_rng([self._seed, self._asked])
+        rng = self._history.generator(self._seed, running)
         taken = self._history.taken(running)
         chosen: list[Config] = []
-        for config in (*self._needed, *self._perhaps):
+        for config in (*self._needed, *self._maybe_next):
             if len(chosen) < count and config not in taken:
                 chosen.append(config)
                 taken.add(config)
         while len(chosen) < count and (spare := self._spare(taken, rng)) is not None:
             chosen.append(spare)
             taken.add(spare)
-        self._asked += bool(chosen)
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:
-        """Take in trials, and go on as far as they allow; one without a number is worse than any other."""
+        """Learn from trials, and go on as far as they allow; one without a number is worse than any other."""
         self._history.tell(finished)
         for trial in finished:
-            self._field.values[trial.config] = math.inf if trial.estimate is None else trial.estimate.value
+            self._landscape.values[trial.config] = math.inf if trial.estimate is None else trial.estimate.value
             self._go_on()
 
     def _go_on(self) -> None:
-        while not self._over and all(config in self._field.values for config in self._needed):
-            wish = next(self._course, None)
-            self._over = wish is None
-            self._needed = [] if wish is None else self._field.space.configs(wish.needed)
-            self._perhaps = [] if wish is None or wish.perhaps is None else self._field.space.configs(wish.perhaps)
+        while not self._over and all(config in self._landscape.values for config in self._needed):
+            request = next(self._steps, None)
+            self._over = request is None
+            self._needed = [] if request is None else self._landscape.space.configs(request.needed)
+            later = None if request is None else request.maybe_next
+            self._maybe_next = [] if later is None else self._landscape.space.configs(later)
 
     def _spare(self, taken: set[Config], rng: np.random.Generator) -> Config | None:
-        space, values = self._field.space, self._field.values
+        space, values = self._landscape.space, self._landscape.values
         best = min(values, key=values.__getitem__, default=None)
         if best is None or values[best] == math.inf:
             return next(iter(space.sample(1, rng, exclude=taken)), None)

@@ -1,15 +1,16 @@
 """Moves on the grid: steps away from a configuration, and the nearest one that is still free.
 
 A step goes to the next value of an ordered parameter. On an axis of more than `FINE` values, and on a continuous one,
-single values are too close to matter: a step there goes any way up to one part in `FINE` of the axis. Categories have
-no order: a step goes to any other one.
+single values are too close to matter: a step there has any length up to 1 / `FINE` of the axis. Categories have no
+order: a step goes to any other one.
 """
 
 from collections.abc import Sequence, Set
 
 import numpy as np
 
-from luthier.space import BoolArray, FloatArray, Parameter, Space
+from luthier.arrays import BoolArray, FloatArray
+from luthier.space import Parameter, Space
 from luthier.trial import Config
 
 FINE = 20
@@ -17,7 +18,7 @@ _TRIES = 32
 
 
 def step(space: Space, codes: FloatArray, moved: BoolArray, rng: np.random.Generator) -> FloatArray:
-    """Rows of codes with the `moved` entries one step away; at the end of an axis the step turns round."""
+    """Rows of codes with the `moved` entries one step away; at the end of an axis the step goes the other way."""
     result = codes.copy()
     for column, parameter in enumerate(space.parameters):
         rows = moved[:, column]
@@ -46,10 +47,10 @@ def _turned(start: FloatArray, length: FloatArray, end: float, rng: np.random.Ge
 
 
 def walk(space: Space, codes: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Valid results of `count` random steps from one row of codes; those that went nowhere are left out.
+    """Valid results of `count` random steps from one row of codes, without those that changed nothing.
 
     Each ordered parameter goes down, stays or goes up (Robert 2022, figure 3.7), with equal chances if there are few.
-    Of many parameters about two move at a time, and of categories one: to change all at once is no small step.
+    Of many parameters about two move at a time, and of categories one: to change all of them would be a large step.
     """
     ordered = np.asarray(space.ordered)
     chance = np.where(ordered, min(2.0 / 3.0, 2.0 / len(ordered)), min(1.0 / 3.0, 1.0 / len(ordered)))

@@ -1,21 +1,34 @@
-"""The rules that steer an experiment: when to stop, which runs to cut short, how often to run a configuration."""
+"""The rules that steer an experiment: when to stop, which runs to cut short, how often to run a configuration.
 
-from collections.abc import Callable, Mapping
+Other packages add rules through the entry point groups `luthier.stops`, `luthier.prunes` and `luthier.resamples`: a
+class or a function that makes the rule, with numbers as its only arguments.
+"""
+
+from collections.abc import Callable
 from functools import partial
 
+from luthier.plugins import Registry
 from luthier.policies.base import Progress, Prune, Resample, Stop
 from luthier.policies.prune import beyond_chance, beyond_default, beyond_mean, beyond_quantile
 from luthier.policies.resample import auto, evadyr, once, sedr
 
-RESAMPLES: Mapping[str, Callable[..., Resample]] = {"auto": auto, "once": once, "sedr": sedr, "evadyr": evadyr}
-"""How often a configuration runs, by name."""
+STOPS: Registry[Callable[..., Stop]] = Registry("stop", {})
+"""When a search is over, by name: plug-ins only, as the built-in rules are written in words (`spec/rules.py`)."""
 
-PRUNES: Mapping[str, Callable[..., Prune]] = {
-    "default": beyond_default,
-    "median": partial(beyond_quantile, 0.5),
-    "mean": beyond_mean,
-    "chance": beyond_chance,
-}
+PRUNES: Registry[Callable[..., Prune]] = Registry(
+    "prune",
+    {
+        "default": beyond_default,
+        "median": partial(beyond_quantile, 0.5),
+        "mean": beyond_mean,
+        "chance": beyond_chance,
+    },
+)
 """Which runs are not worth finishing, by name."""
 
-__all__ = ["PRUNES", "RESAMPLES", "Progress", "Prune", "Resample", "Stop"]
+RESAMPLES: Registry[Callable[..., Resample]] = Registry(
+    "resample", {"auto": auto, "once": once, "sedr": sedr, "evadyr": evadyr}
+)
+"""How often a configuration runs, by name."""
+
+__all__ = ["PRUNES", "RESAMPLES", "STOPS", "Progress", "Prune", "Resample", "Stop"]

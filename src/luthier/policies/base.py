@@ -1,5 +1,6 @@
 """The plug points of the rules that steer an experiment: pure functions over values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,7 +16,8 @@ class Progress:
     `initial` are initial draws, made before there was anything to learn from. `best` is the number of the best one, if
     any gave a number. `repeats` holds the values of each configuration that completed more than once, `steps` the trial
     of every run submitted; `budget` is how many runs the search may make, and `elapsed_s` the time since the experiment
-    began.
+    began. `costs_s` holds the seconds that each run of `steps` took, None while it is under way. With more than one of
+    the `objectives`, the values are those of the first.
     """
 
     trials: Sequence[Trial]
@@ -25,6 +27,8 @@ class Progress:
     initial: int
     budget: int
     elapsed_s: float
+    costs_s: Sequence[float | None] = ()
+    objectives: int = 1
 
     @property
     def runs(self) -> int:
@@ -35,6 +39,11 @@ class Progress:
     def default(self) -> Trial | None:
         """The default configuration, if it was tried."""
         return self.trials[0] if self.trials else None
+
+    @property
+    def cost_s(self) -> float:
+        """How many seconds all runs that have ended took together."""
+        return math.fsum(cost_s for cost_s in self.costs_s if cost_s is not None)
 
 
 class Stop(Protocol):
@@ -58,6 +67,11 @@ class Prune(Protocol):
 
 class Resample(Protocol):
     """Decides whether a configuration runs again."""
+
+    @property
+    def uses_spare_runs(self) -> bool:
+        """Whether to go on when every configuration has run: the best ones run again until the best is certain."""
+        ...
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial`, which has completed at least one, are wanted now.

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from luthier.errors import InvalidInputError
 from luthier.policies.base import Progress, completed_values
@@ -18,6 +19,8 @@ _FEWEST_RUNS = 20
 class Once:
     """Run every configuration once."""
 
+    uses_spare_runs: ClassVar[bool] = False
+
     def __call__(self, trial: int, progress: Progress) -> int:  # noqa: ARG002 - the protocol's arguments
         """Return 0: one run is enough."""
         return 0
@@ -26,6 +29,8 @@ class Once:
 @dataclass(frozen=True, slots=True)
 class Static:
     """Run every configuration `count` times."""
+
+    uses_spare_runs: ClassVar[bool] = False
 
     count: int
 
@@ -45,6 +50,8 @@ class Sedr:
     Well enough: the 95 % interval is no wider than `width`, a number in the measure's own unit or, if `relative`, a
     share of the mean. Two runs are the fewest that have a deviation.
     """
+
+    uses_spare_runs: ClassVar[bool] = False
 
     width: float = 0.1
     relative: bool = True
@@ -69,6 +76,8 @@ class Evadyr:
     `narrowest`, and only if its median is below a share, which shrinks likewise down to `strictest`, of the median of
     the others.
     """
+
+    uses_spare_runs: ClassVar[bool] = False
 
     least: int = 2
     most: float = 0.1
@@ -122,8 +131,10 @@ class Auto:
     noise there are no more of them. With noise, the best one may run twice at first and `most` times the square root of
     the budget at the end of the search, but only while the chance that the second best is truly better is at least
     `doubt`. In the second half of the search one that leads by a single run always runs again: what is too good to be
-    luck may still be an accident.
+    luck may still be an accident. Of a front there is no single best one, so nothing runs again.
     """
+
+    uses_spare_runs: ClassVar[bool] = True
 
     most: float = 0.5
     doubt: float = 0.02
@@ -136,7 +147,7 @@ class Auto:
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
-        if progress.budget < _FEWEST_RUNS:
+        if progress.budget < _FEWEST_RUNS or progress.objectives > 1:
             return 0
         if trial != progress.best:
             return int(_is_contradictory(trial, progress, self.doubt))

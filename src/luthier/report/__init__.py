@@ -1,4 +1,4 @@
-"""One experiment as one HTML file that needs nothing else: no network, no server."""
+"""Reports: one experiment as one HTML file that needs no network and no server."""
 
 import base64
 import hashlib
@@ -11,13 +11,14 @@ from luthier.analysis.settings import settings_texts
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, SCRIPT, Figure, plotly_js, to_plotly
 from luthier.report import facts
-from luthier.store.base import Json, Record
+from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.texts import visible_json, visible_lines
+from luthier.trial import Json
 
 
 def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -> str:
-    """The report as the text of an HTML file, with those of `FIGURES` that are given."""
+    """The report as HTML text, with the given figures."""
     try:
         import jinja2
     except ImportError:
@@ -48,12 +49,12 @@ def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -
 
 
 def _finalized(value: object) -> object:
-    """What a placeholder shows: control characters and what turns the direction of a line are written as escapes."""
+    """The text for a placeholder, with control characters and direction marks written as escapes."""
     return visible_lines(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def inline_json(value: Json) -> str:
-    """JSON that can stand in a script element: no character of it ends the element or begins a comment."""
+    """JSON for a script element, without characters that could end the element or start a comment."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

@@ -1,4 +1,4 @@
-"""Every run of an experiment as CSV, JSON or Parquet."""
+"""Export of all runs of an experiment as CSV, JSON or Parquet."""
 
 import csv
 import json
@@ -17,14 +17,14 @@ FORMATS = ("csv", "json", "parquet")
 
 
 def write_runs(experiment: Experiment, runs: Sequence[Run], form: str, target: TextIO | Path) -> None:
-    """Write the runs; Parquet needs a file, the others also take a stream."""
+    """Write the runs to a file or a text stream; Parquet needs a file."""
     if form not in FORMATS:
-        raise InvalidInputError(f"--format {form}: there are {', '.join(FORMATS)}")
+        raise InvalidInputError(f"--format {form}: unknown format; choose one of {', '.join(FORMATS)}")
     try:
         if isinstance(target, Path):
             _write_file(experiment, runs, form, target)
         elif form == "parquet":
-            raise InvalidInputError("--format parquet is no text; name a file with --output FILE")
+            raise InvalidInputError("--format parquet is a binary format; name a file with --output FILE")
         else:
             _write_text(experiment, runs, form, target)
     except BrokenPipeError:
@@ -34,17 +34,17 @@ def write_runs(experiment: Experiment, runs: Sequence[Run], form: str, target: T
 
 
 def _write_file(experiment: Experiment, runs: Sequence[Run], form: str, path: Path) -> None:
-    """Beside the target first, so that a full disk never leaves half a file under its name."""
-    beside = path.with_name(f".{path.name}.part")
+    """Write to a temporary file first, so that a full disk never leaves an incomplete file."""
+    temporary = path.with_name(f".{path.name}.part")
     try:
         if form == "parquet":
-            _write_parquet(experiment, runs, beside)
+            _write_parquet(experiment, runs, temporary)
         else:
-            with beside.open("w", encoding="utf-8", newline="") as stream:
+            with temporary.open("w", encoding="utf-8", newline="") as stream:
                 _write_text(experiment, runs, form, stream)
-        beside.replace(path)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _write_text(experiment: Experiment, runs: Sequence[Run], form: str, stream: TextIO) -> None:
@@ -72,7 +72,7 @@ def _write_parquet(experiment: Experiment, runs: Sequence[Run], path: Path) -> N
 def flat(experiment: Experiment, run: Run) -> dict[str, object]:
     """One row: the run, then its parameters as `param.NAME`, then its metrics as `metric.NAME`.
 
-    Further objectives are columns `value.NAME`. Bytes that are no UTF-8 are replaced.
+    Further objectives are columns `value.NAME`. Bytes that are not valid UTF-8 are replaced.
     """
     row = run_json(run)
     for nested in ("config", "metrics", "others"):
@@ -86,5 +86,5 @@ def flat(experiment: Experiment, run: Run) -> dict[str, object]:
 
 
 def columns(rows: Sequence[dict[str, object]]) -> list[str]:
-    """The columns of all rows, in the order in which they first appear."""
+    """The columns of all rows, in order of first appearance."""
     return list(dict.fromkeys(name for row in rows for name in row))

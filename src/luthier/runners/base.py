@@ -1,24 +1,29 @@
 """The plug point of the ways to run a configuration."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from luthier.trial import Execution, Job
+from luthier.errors import InvalidInputError
+from luthier.texts import shown
+from luthier.trial import Config, Execution, Job
+
+if TYPE_CHECKING:
+    from luthier.runners.command import Command
+    from luthier.runners.psij import Allocation
+    from luthier.runners.slurm import Batch
 
 
+@runtime_checkable
 class Runner(Protocol):
-    """Runs jobs, several at a time.
+    """Runs jobs, several at a time: the experiment's `slots` says how many.
 
     A key is run at most once: to submit a key that was started before (also by a process that died since) adopts that
     run instead of starting another, wherever the runner's jobs can outlive their parent.
     It is adopted for the configuration it was started with only: for another one nothing is started, and the job is
     reported as `Lost`.
     """
-
-    @property
-    def slots(self) -> int:
-        """How many jobs may be under way at once."""
-        ...
 
     def submit(self, job: Job) -> None:
         """Start the job, or adopt it if its key was started before; return without waiting for it.
@@ -36,3 +41,50 @@ class Runner(Protocol):
     def cancel(self, many: Sequence[str]) -> None:
         """Stop the named jobs; each is still reported by `poll`, as `Pruned` unless it ended by itself before."""
         ...
+
+    def started_at(self, key: str) -> float | None:
+        """When the time of a job that is running began to count, in seconds since the epoch.
+
+        None while the job waits in a queue or prepares its application, after it was reported, and for a key that was
+        not submitted.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerSetup:
+    """What a runner is made from.
+
+    `command` makes of a configuration the command that runs it on a machine, `batch` the script and the options for a
+    batch system. A run may keep its files in the folder `folder/KEY`. At most `slots` jobs are submitted at a time.
+    `allocation` is what each job asks of the batch system, if that was given.
+    """
+
+    command: "Callable[[Config], Command]"
+    batch: "Callable[[Config], Batch]"
+    folder: Path
+    slots: int = 1
+    allocation: "Allocation | None" = None
+
+
+def no_argument(argument: str) -> None:
+    """Refuse an argument: most runners are named without one."""
+    if argument:
+        raise InvalidInputError(f"this runner takes no argument; remove {shown(':' + argument)}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerKind:
+    """A runner that experiment files can name: `runner: NAME`, or `runner: NAME:ARGUMENT`.
+
+    `make` makes it, from the setup and the argument ("" without one), which `check` has accepted. With `is_local` its
+    jobs run on this machine, where experiments would disturb each other. `program` submits a batch script and takes
+    the component's options for sbatch; without one, the script is run by the interpreter of its first line. Only with
+    `takes_allocation` can an experiment file have an `allocation`.
+    """
+
+    make: Callable[[RunnerSetup, str], Runner]
+    check: Callable[[str], None] = no_argument
+    is_local: bool = True
+    program: str = ""
+    takes_allocation: bool = False

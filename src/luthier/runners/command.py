@@ -14,6 +14,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.runners import supervisor
+from luthier.runners.base import Runner, RunnerKind, RunnerSetup
 from luthier.runners.checks import (
     checked_key,
     checked_slots,
@@ -97,11 +98,6 @@ class CommandRunner:
         self._folder = Path(folder).absolute()
         self._slots = checked_slots(slots)
         self._watched: dict[str, _Watched] = {}
-
-    @property
-    def slots(self) -> int:
-        """How many commands may be under way at once."""
-        return self._slots
 
     def submit(self, job: Job) -> None:
         """Start the command, or adopt the run if its key was started before, by whomever.
@@ -270,3 +266,11 @@ def _wait(jobs: Collection[_Watched], left_s: float) -> None:
     for pidfd in pidfds:
         poller.register(pidfd, select.POLLIN)
     poller.poll(math.ceil(min(left_s, _LONGEST_WAIT_S) * 1000))
+
+
+def _make(setup: RunnerSetup, _argument: str) -> Runner:
+    return CommandRunner(setup.command, setup.folder, setup.slots)
+
+
+LOCAL = RunnerKind(_make)
+"""Runs commands on this machine."""

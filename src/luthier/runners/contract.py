@@ -174,6 +174,24 @@ class RunnerContract:
         assert reported["late"].duration_s >= 0.2
         assert reported["early"].problem is None
 
+    def test_tells_when_a_running_job_began(self, stage: Stage) -> None:
+        """The start of a job under way is known, of others it is not."""
+        runner = stage.runner(slots=1)
+        assert runner.started_at("running") is None
+        runner.submit(job("running", "wait", number=1))
+        for _ in range(300):
+            assert not runner.poll(["running"], 0.1)
+            began_at = runner.started_at("running")
+            if began_at is not None:
+                break
+        else:
+            raise AssertionError("a running job has no start")
+        assert runner.started_at("nobody") is None
+        stage.let_go()
+        execution = collect(runner, ["running"])["running"]
+        assert began_at <= execution.started_at + execution.duration_s
+        assert runner.started_at("running") is None
+
     def test_a_key_runs_at_most_once(self, stage: Stage) -> None:
         """A key submitted again is the same run, under way or reported."""
         runner = stage.runner(slots=1)

@@ -50,11 +50,6 @@ class FunctionRunner:
         self._ended: dict[str, Execution] = {}
         self._reported: dict[str, tuple[Config, Execution]] = {}
 
-    @property
-    def slots(self) -> int:
-        """How many calls may be under way at once."""
-        return self._slots
-
     def submit(self, job: Job) -> None:
         """Start the call; a key that was called before is reported again, not called again.
 
@@ -94,6 +89,11 @@ class FunctionRunner:
         with self._changed:
             for call in [self._calls[key] for key in many if key in self._calls]:
                 self._end(call, Pruned("cancelled"))
+
+    def started_at(self, key: str) -> float | None:
+        """When the call began; None if it is over, or was never made."""
+        with self._changed:
+            return self._calls[key].started_at if key in self._calls else None
 
     def _run(self, call: _Call) -> None:
         result: tuple[float, ...] | Problem

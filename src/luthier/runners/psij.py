@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.runners.base import Runner, RunnerKind, RunnerSetup
 from luthier.runners.checks import (
     checked_key,
     checked_slots,
@@ -128,11 +129,6 @@ class PsijRunner:
         self._watched: dict[str, _Watched] = {}
         self._looking = Pace(*_LOOK_EVERY_S)
         self._is_accepted = False
-
-    @property
-    def slots(self) -> int:
-        """How many jobs may wait or run at once."""
-        return self._slots
 
     def submit(self, job: Job) -> None:
         """Submit the job, or adopt it if its key was submitted before, by whomever."""
@@ -330,3 +326,18 @@ def _in_one_line(what: str) -> Iterator[None]:
 def _said(status: "psij.JobStatus") -> str:
     reason = (status.message or "").strip().partition("\n")[0][:_LONGEST_SAYING]
     return f"PSI/J says {status.state.name}" + (f": {reason}" if reason else "")
+
+
+def _make(setup: RunnerSetup, executor: str) -> Runner:
+    return PsijRunner(setup.command, executor, setup.folder, setup.slots, allocation=setup.allocation)
+
+
+def _check(executor: str) -> None:
+    if not executor:
+        raise InvalidInputError("psij: the executor is missing; write for example psij:pbs")
+    if checked_executor(executor) == "local":
+        raise InvalidInputError("psij:local loses sight of runs that luthier left behind; write local")
+
+
+PSIJ = RunnerKind(_make, _check, is_local=False, takes_allocation=True)
+"""Submits commands through one of PSI/J's executors, which is the argument."""

@@ -49,7 +49,7 @@ class ReplayRunner:
     """Pretends to run jobs: `answers` says how each goes, and only `poll` lets the virtual time pass.
 
     `poll` moves the time to the first end among the named jobs or by `wait_s`, whichever comes first, so that an
-    engine with `runner.clock` as its clock lives through hours in no time, and always the same ones.
+    engine that is given `runner.clock` as its clock lives through hours in no time, and always the same ones.
     """
 
     def __init__(self, answers: Answers, slots: int = 1) -> None:
@@ -59,11 +59,6 @@ class ReplayRunner:
         self._repeats: Counter[Config] = Counter()
         self._runs: dict[str, _Run] = {}
         self._reported: dict[str, _Run] = {}
-
-    @property
-    def slots(self) -> int:
-        """How many jobs may be under way at once."""
-        return self._slots
 
     @property
     def now(self) -> float:
@@ -114,6 +109,10 @@ class ReplayRunner:
             run = self._runs.get(key)
             if run is not None and run.ends_at > self._now:
                 self._runs[key] = replace(run, ends_at=self._now, result=Pruned("cancelled"))
+
+    def started_at(self, key: str) -> float | None:
+        """When the job began, in virtual time; None if it was reported, or never submitted."""
+        return self._runs[key].started_at if key in self._runs else None
 
 
 def answers_from(

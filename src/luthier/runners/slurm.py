@@ -13,6 +13,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.runners import slurm_text
+from luthier.runners.base import Runner, RunnerKind, RunnerSetup
 from luthier.runners.checks import (
     checked_key,
     checked_slots,
@@ -118,11 +119,6 @@ class SlurmRunner:
         self._on_hold = False
         self._complaint: str | None = None
         self._has_accounting = True
-
-    @property
-    def slots(self) -> int:
-        """How many jobs may wait or run in Slurm at once."""
-        return self._slots
 
     def submit(self, job: Job) -> None:
         """Submit the job, or adopt it if its key was submitted before, by whomever."""
@@ -368,3 +364,11 @@ def _own(entries: Sequence[Listed], number: int | None) -> Listed:
     by_number = {entry.number: entry for entry in entries}
     alive = [entry.number for entry in entries if not entry.is_over]
     return by_number[number] if number in by_number else by_number[max(alive or by_number)]
+
+
+def _make(setup: RunnerSetup, _argument: str) -> Runner:
+    return SlurmRunner(setup.batch, setup.folder, setup.slots)
+
+
+SLURM = RunnerKind(_make, is_local=False, program="sbatch")
+"""Submits batch scripts to Slurm."""

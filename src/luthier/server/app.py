@@ -16,20 +16,20 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from luthier import __version__
 from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
 from luthier.launch.declared import library
-from luthier.server.access import AccessError, Doorkeeper, ForbiddenError
-from luthier.server.context import Context, known_visitor
-from luthier.server.feed import Feed
-from luthier.server.live import Live
+from luthier.server.authentication import AccessError, Authenticator, ForbiddenError
+from luthier.server.context import Context, cached_user
+from luthier.server.experiment_events import ExperimentEvents
+from luthier.server.json_response import SafeJsonResponse
+from luthier.server.list_events import ListEvents
 from luthier.server.login_limits import TooManyError
 from luthier.server.metrics import Metrics
 from luthier.server.middleware import LimitedBody, SafeHeaders, Timed
-from luthier.server.operations import RUN_TIMEOUT_S, NotNowError, Operations
+from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
 from luthier.server.passwords import PasswordQueue
-from luthier.server.plain import Answer
-from luthier.server.results import Results
-from luthier.server.store_errors import STORE_AWAY, StoreLog, is_about_the_store
+from luthier.server.result_cache import ResultCache
+from luthier.server.store_errors import STORE_UNAVAILABLE, StoreLog, is_store_error
 from luthier.store import data_directory
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 
 if TYPE_CHECKING:
     from luthier.server.oidc import Provider
@@ -44,17 +44,17 @@ _STATUS: tuple[tuple[type[LuthierError], int], ...] = (
     (ForbiddenError, 403),
     (TooManyError, 429),
     (NotFoundError, 404),
-    (NotNowError, 409),
+    (ConflictError, 409),
     (InUseError, 409),
     (UnavailableError, 503),
     (LuthierError, 422),
 )
-"""How each kind of trouble is told; the first that fits."""
+"""The HTTP status of each kind of error; the first match is used."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a server is reached: by which port, under which further host names, and whether through HTTPS."""
+class ServerAddress:
+    """How clients reach the server: the port, additional host names, and whether HTTPS is used."""
 
     port: int
     hosts: tuple[str, ...] = ()
@@ -62,16 +62,16 @@ class Place:
 
 
 def create_app(
-    books: Books,
-    place: Place,
+    server_store: ServerStore,
+    place: ServerAddress,
     *,
     folder: Path | None = None,
     provider: "Provider | None" = None,
     run_timeout_s: float | None = RUN_TIMEOUT_S,
 ) -> FastAPI:
-    """The server over one store; runs are made below `folder`, the data directory of this user if there is none.
+    """The web application for one store; runs are executed below `folder`, by default this user's data directory.
 
-    People can also come in by way of an OpenID provider: this one, or the one that the environment names.
+    Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
     from luthier.server.api import add_api
     from luthier.server.oidc import add_oidc, provider_in
@@ -84,17 +84,17 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/v1/openapi.json",
-        default_response_class=Answer,
+        default_response_class=SafeJsonResponse,
         generate_unique_id_function=_operation_id,
     )
     context = app.state.context = Context(
-        books=books,
+        store=server_store,
         library=library(),
-        door=Doorkeeper(books.accounts),
-        operations=Operations(books, home / "work", run_timeout_s=run_timeout_s),
-        results=Results(books),
-        live=Live(books),
-        feed=Feed(books),
+        authenticator=Authenticator(server_store.accounts),
+        operations=Operations(server_store, home / "work", run_timeout_s=run_timeout_s),
+        results=ResultCache(server_store),
+        experiment_events=ExperimentEvents(server_store),
+        list_events=ListEvents(server_store),
         metrics=Metrics(),
         passwords=PasswordQueue(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports
@@ -122,43 +122,43 @@ def _operation_id(route: APIRoute) -> str:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    if is_about_the_store(error):
-        return Answer({"error": _said_of_store(request, error)}, 503)
+    if is_store_error(error):
+        return SafeJsonResponse({"error": _store_error_text(request, error)}, 503)
     status = next(status for kind, status in _STATUS if isinstance(error, kind))
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     if isinstance(error, TooManyError):
         headers["Retry-After"] = str(int(error.after_s) + 1)
-    return Answer({"error": str(error)}, status, headers)
+    return SafeJsonResponse({"error": str(error)}, status, headers)
 
 
-def _said_of_store(request: Request, error: Exception) -> str:
-    """For administrators what is wrong; others learn neither where the store is nor who uses it."""
+def _store_error_text(request: Request, error: Exception) -> str:
+    """The reason for administrators; other users must not learn where the store is or who uses it."""
     _store_log.note(error)
-    who = known_visitor(request)
-    return str(error) if who is not None and who.role == "admin" else STORE_AWAY
+    who = cached_user(request)
+    return str(error) if who is not None and who.role == "admin" else STORE_UNAVAILABLE
 
 
 async def _too_deep(_: Request, __: Exception) -> Response:
-    """What the check at the entrance did not foresee: whatever exhausts the stack was sent so."""
-    return Answer({"error": "what was sent is nested too deeply; make it flatter"}, 422)
+    """Requests whose nesting exhausts the stack although `check_body` accepted them."""
+    return SafeJsonResponse({"error": "the request is nested too deeply; use fewer levels"}, 422)
 
 
 async def _invalid(_: Request, error: Exception) -> Response:
-    """What is wrong with a request, in one line, as everywhere."""
+    """An invalid request, as an error of one line like all others."""
     if not isinstance(error, RequestValidationError):
         raise error
     first = error.errors()[0]
     where = ".".join(str(step) for step in first["loc"])
-    return Answer({"error": f"{where}: {first['msg'].removeprefix('Value error, ')}"}, 422)
+    return SafeJsonResponse({"error": f"{where}: {first['msg'].removeprefix('Value error, ')}"}, 422)
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    """A path or method that is not there."""
+    """An unknown path, or a method that is not supported."""
     if not isinstance(error, HTTPException):
         raise error
-    return Answer({"error": str(error.detail)}, error.status_code, error.headers)
+    return SafeJsonResponse({"error": str(error.detail)}, error.status_code, error.headers)
 
 
 async def _broken(_: Request, __: Exception) -> Response:
-    """A defect of the server: what it is stands in its log, not in the answer."""
-    return Answer({"error": "the server made a mistake; its log says which"}, 500)
+    """A defect of the server: the details are in its log, not in the answer."""
+    return SafeJsonResponse({"error": "internal server error; see the log of the server"}, 500)

@@ -1,4 +1,4 @@
-"""The commands around the server: serve, worker, user."""
+"""The commands of the server: serve, worker, user."""
 
 import signal
 import socket
@@ -13,25 +13,27 @@ from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 
 if TYPE_CHECKING:
     from luthier.launch.worker import Worker
-    from luthier.server.access import Doorkeeper
-    from luthier.store.server_store import Books, Role
+    from luthier.server.authentication import Authenticator
+    from luthier.store.server_store import Role, ServerStore
 
-user = typer.Typer(help="The accounts of a server.", no_args_is_help=True, rich_markup_mode=None)
+user = typer.Typer(help="Manage the accounts of a server.", no_args_is_help=True, rich_markup_mode=None)
 
 DEFAULT_PORT = 8642
 _LARGEST_PORT = 65535
 
 StoreUrl = Annotated[
     str | None,
-    typer.Option("--store", envvar="LUTHIER_STORE", help="Where history is kept.", metavar="URL"),
+    typer.Option("--store", envvar="LUTHIER_STORE", help="The store to use.", metavar="URL"),
 ]
 Local = Annotated[
     int,
-    typer.Option(help="How many experiments at a time whose runs are made on this machine; more disturb each other."),
+    typer.Option(
+        help="Experiments at a time that run on this machine; more than one disturb each other's measurements."
+    ),
 ]
-Batch = Annotated[int, typer.Option(help="How many experiments at a time that hand their runs to a batch system.")]
+Batch = Annotated[int, typer.Option(help="Experiments at a time that submit their runs to a batch system.")]
 Name = Annotated[str, typer.Argument(help="The user's name.", metavar="NAME")]
-Url = Annotated[str, typer.Option("--url", help="Where the server is reached.", metavar="URL")]
+Url = Annotated[str, typer.Option("--url", help="The address of the server.", metavar="URL")]
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -44,19 +46,19 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on; 0 for any that is free.")] = DEFAULT_PORT,
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 for any free port.")] = DEFAULT_PORT,
     names: Annotated[
         list[str] | None,
-        typer.Option("--name", help="A host name under which browsers reach the server.", metavar="HOST"),
+        typer.Option(
+            "--name", help="A host name that browsers use to reach the server; can be repeated.", metavar="HOST"
+        ),
     ] = None,
-    https: Annotated[
-        bool, typer.Option("--https", help="Browsers reach it through HTTPS, by a proxy in front of it.")
-    ] = False,
+    https: Annotated[bool, typer.Option("--https", help="Browsers reach the server through an HTTPS proxy.")] = False,
     proxies: Annotated[
         list[str] | None,
         typer.Option(
             "--proxy",
-            help="A proxy in front of it, whose X-Forwarded-For is believed; nobody's is by default.",
+            help="The address of a proxy whose X-Forwarded-For header is trusted; none by default. Can be repeated.",
             metavar="ADDRESS",
         ),
     ] = None,
@@ -64,78 +66,78 @@ def serve(
         str,
         typer.Option(
             "--run-timeout",
-            help="Kill a run after this long if its experiment sets no timeout; 0 for no limit.",
+            help="Kill a run after this time if its experiment sets no timeout; 0 for no limit.",
             metavar="TIME",
         ),
     ] = "24h",
     local: Local = 1,
     batch: Batch = 50,
     no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Leave experiments to processes started with: luthier worker.")
+        bool, typer.Option("--no-worker", help="Do not run experiments; leave them to: luthier worker.")
     ] = False,
     store: StoreUrl = None,
 ) -> None:
-    """Serve the web pages and the REST API, and work on the experiments launched there.
+    """Serve the web pages and the REST API, and run the experiments launched there.
 
     Example: luthier serve --port 8080
     """
     _require_packages()
-    from luthier.server.addresses import Proxies
+    from luthier.server.client_addresses import Proxies
     from luthier.server.connections import Limits
 
     limits = Limits(Proxies.parse(proxies or ()))
     run_timeout_s = _run_timeout(run_timeout)
-    books = _books(store)
-    door = _doorkeeper(books)
-    working = _worker(books, store, local, batch)
-    if host not in _LOOPBACK and not door.has_accounts:
+    server_store = _server_store(store)
+    authenticator = _authenticator(server_store)
+    working = _worker(server_store, store, local, batch)
+    if host not in _LOOPBACK and not authenticator.has_accounts:
         raise InvalidInputError(
-            f"--host {host}: others could reach the server, and it has no accounts; "
-            "make one first: luthier user add NAME --role admin"
+            f"--host {host}: other machines could reach the server, and it has no accounts; "
+            "add one first: luthier user add NAME --role admin"
         )
-    from luthier.server.access import LOCAL
-    from luthier.server.app import Place, create_app
+    from luthier.server.app import ServerAddress, create_app
+    from luthier.server.authentication import LOCAL
     from luthier.server.serve import serve as serve_on
 
     with _listening(host, port) as listening:
         port = listening.getsockname()[1]
-        place = Place(port, tuple(names or ()) if host in _LOOPBACK else (host, *(names or ())), is_https=https)
+        place = ServerAddress(port, tuple(names or ()) if host in _LOOPBACK else (host, *(names or ())), is_https=https)
         url = f"http{'s' if https else ''}://{(names or [host])[0]}:{port}/"
-        if door.has_accounts:
+        if authenticator.has_accounts:
             print(f"luthier: log in at {url}", file=sys.stderr)
         else:
-            print(f"luthier: open {url}enter?token={door.invite(LOCAL)}", file=sys.stderr)
+            print(f"luthier: open {url}enter?token={authenticator.invite(LOCAL)}", file=sys.stderr)
             print(f"luthier: the link works once; for another one: luthier user invite {LOCAL}", file=sys.stderr)
-        print("luthier: press Ctrl-C to end the server", file=sys.stderr, flush=True)
+        print("luthier: press Ctrl-C to stop the server", file=sys.stderr, flush=True)
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)
         try:
-            serve_on(create_app(books, place, run_timeout_s=run_timeout_s), listening, limits)
+            serve_on(create_app(server_store, place, run_timeout_s=run_timeout_s), listening, limits)
         finally:
             stopped.set()
         if looking is not None:
             looking.join()
-    _say_goodbye(books)
+    _list_running_experiments(server_store)
 
 
 def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
-    """Work on the experiments that people launch on a server, until this is ended.
+    """Run the experiments that users launch on a server, until Ctrl-C.
 
-    Any number of workers, on any number of machines, may share a PostgreSQL store; each experiment is worked on by one
-    process, and taken over if that dies.
+    Any number of workers, on any number of machines, can share a PostgreSQL store. Each experiment is run by one
+    process; if that process dies, another one takes over.
 
     Example: luthier worker --store postgresql://luthier@db/luthier
     """
-    books = _books(store)
-    working = _worker(books, store, local, batch)
+    server_store = _server_store(store)
+    working = _worker(server_store, store, local, batch)
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
-    print("luthier: waiting for experiments; press Ctrl-C to end", file=sys.stderr, flush=True)
+    print("luthier: waiting for experiments; press Ctrl-C to stop", file=sys.stderr, flush=True)
     looking = _started(working, stopped)
     while looking.is_alive():
-        looking.join(0.2)  # in short steps: a signal is only seen between them
-    _say_goodbye(books)
+        looking.join(0.2)  # in short steps: signals are only handled between them
+    _list_running_experiments(server_store)
 
 
 @user.command("add")
@@ -145,17 +147,19 @@ def add_user(
     from_stdin: Annotated[
         bool, typer.Option("--password-stdin", help="Read the password from standard input.")
     ] = False,
-    no_password: Annotated[bool, typer.Option("--no-password", help="They come in by invitation, or by OIDC.")] = False,
+    no_password: Annotated[
+        bool, typer.Option("--no-password", help="No password; the user logs in by invitation or OpenID Connect.")
+    ] = False,
     store: StoreUrl = None,
 ) -> None:
-    """Add an account, or change role and password of one.
+    """Add an account, or change the role and the password of an account.
 
     Example: luthier user add ada --role admin
     """
     if role not in ("viewer", "user", "admin"):
-        raise InvalidInputError(f"--role {role}: there are viewer, user, admin")
-    door = _doorkeeper(_books(store))
-    added = door.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
+        raise InvalidInputError(f"--role {role}: unknown role; choose viewer, user or admin")
+    authenticator = _authenticator(_server_store(store))
+    added = authenticator.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
     print(f"{added.name}: {added.role}")
 
 
@@ -167,7 +171,7 @@ def list_users(store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--
     """
     import json
 
-    users = _books(store).accounts.users()
+    users = _server_store(store).accounts.users()
     if as_json:
         print(json.dumps([{"name": one.name, "role": one.role, "disabled": one.disabled} for one in users]))
         return
@@ -179,27 +183,27 @@ def list_users(store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--
 
 @user.command("remove")
 def remove_user(name: Name, store: StoreUrl = None) -> None:
-    """Remove an account; what its user launched stays, for administrators to see.
+    """Remove an account. Its experiments remain visible to administrators.
 
     Example: luthier user remove ada
     """
-    _doorkeeper(_books(store)).remove_user(name)
+    _authenticator(_server_store(store)).remove_user(name)
     print(f"removed: {name}")
 
 
 @user.command("invite")
 def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store: StoreUrl = None) -> None:
-    """Print a link that lets a user in once, within a day.
+    """Print a link with which a user can log in once, within a day.
 
     Example: luthier user invite ada --url https://luthier.example.org
     """
-    from luthier.server.access import LOCAL
+    from luthier.server.authentication import LOCAL
 
-    books = _books(store)
-    door = _doorkeeper(books)
-    if name != LOCAL or door.has_accounts:
-        books.accounts.user(name)  # says so if there is none
-    print(f"{url.rstrip('/')}/enter?token={door.invite(name)}")
+    server_store = _server_store(store)
+    authenticator = _authenticator(server_store)
+    if name != LOCAL or authenticator.has_accounts:
+        server_store.accounts.user(name)  # raises if the user does not exist
+    print(f"{url.rstrip('/')}/enter?token={authenticator.invite(name)}")
 
 
 def _require_packages() -> None:
@@ -214,28 +218,28 @@ def _run_timeout(text: str) -> float | None:
     return None if text == "0" else parse_duration(text)
 
 
-def _books(store: str | None) -> "Books":
-    from luthier.store import open_books
+def _server_store(store: str | None) -> "ServerStore":
+    from luthier.store import open_server_store
 
-    return open_books(store)
+    return open_server_store(store)
 
 
-def _doorkeeper(books: "Books") -> "Doorkeeper":
+def _authenticator(server_store: "ServerStore") -> "Authenticator":
     try:
-        from luthier.server.access import Doorkeeper
+        from luthier.server.authentication import Authenticator
 
-        return Doorkeeper(books.accounts)
+        return Authenticator(server_store.accounts)
     except ImportError as error:
         raise NotFoundError(f"the server needs {error.name}: pip install 'luthier[serve]'") from None
 
 
-def _worker(books: "Books", store: str | None, local: int, batch: int) -> "Worker":
+def _worker(server_store: "ServerStore", store: str | None, local: int, batch: int) -> "Worker":
     from luthier.launch.worker import Worker
 
     for option, value in (("--local", local), ("--batch", batch)):
         if value < 0:
             raise InvalidInputError(f"{option} {value}: give 0 or more")
-    return Worker(books, store, local, batch)
+    return Worker(server_store, store, local, batch)
 
 
 def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
@@ -244,24 +248,24 @@ def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
     return looking
 
 
-def _say_goodbye(books: "Books") -> None:
-    going_on = [record for record in books.desk.waiting() if record.owner is not None]
+def _list_running_experiments(server_store: "ServerStore") -> None:
+    going_on = [record for record in server_store.queue.waiting() if record.owner is not None]
     if going_on:
         numbers = ", ".join(str(record.id) for record in going_on)
         print(
-            f"luthier: experiments that go on by themselves: {numbers}; end one with: luthier stop NUMBER",
+            f"luthier: these experiments keep running: {numbers}; to stop one: luthier stop NUMBER",
             file=sys.stderr,
         )
 
 
 def _listening(host: str, port: int) -> socket.socket:
     if not 0 <= port <= _LARGEST_PORT:
-        raise InvalidInputError(f"--port {port}: there is no such port; give one up to {_LARGEST_PORT}")
+        raise InvalidInputError(f"--port {port}: invalid port; use 0 to {_LARGEST_PORT}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        raise UnavailableError(f"{host}:{port}: cannot listen there: {error.strerror}; choose another --port") from None
+        raise UnavailableError(f"{host}:{port}: cannot listen: {error.strerror}; choose another --port") from None
 
 
 def _password(*, from_stdin: bool) -> str:
@@ -270,6 +274,6 @@ def _password(*, from_stdin: bool) -> str:
     if from_stdin or not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
     first = getpass.getpass("password: ")
-    if first != getpass.getpass("once more: "):
+    if first != getpass.getpass("repeat the password: "):
         raise InvalidInputError("the two passwords differ; nothing was changed")
     return first

@@ -1,43 +1,62 @@
-"""What every request is served with, and who is asking."""
+"""The parts of the server that requests need, and the user behind a request."""
 
 import hmac
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
 
-from luthier.server.access import SESSION_S, AccessError, Doorkeeper, ForbiddenError, Principal
-from luthier.server.feed import Feed
-from luthier.server.live import Live
+from luthier.server.authentication import SESSION_S, AccessError, Authenticator, ForbiddenError, Principal
+from luthier.server.experiment_events import ExperimentEvents
+from luthier.server.list_events import ListEvents
 from luthier.server.metrics import Metrics
 from luthier.server.operations import Operations
 from luthier.server.passwords import PasswordQueue
-from luthier.server.results import Results
+from luthier.server.result_cache import ResultCache
 from luthier.spec.library import Library
-from luthier.store.server_store import Books, Role
+from luthier.store.server_store import Role, ServerStore
 
 CSRF_HEADER = "X-Luthier-CSRF"
 _DEVICE_S = 365 * 24 * 3600.0
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_BEARER = HTTPBearer(auto_error=False, description="A token made on the page of your account, or by POST /me/tokens.")
+_BEARER = HTTPBearer(auto_error=False, description="A token created on your account page, or with POST /me/tokens.")
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """The parts of a running server."""
 
-    books: Books
+    store: ServerStore
     library: Library
-    door: Doorkeeper
+    authenticator: Authenticator
     operations: Operations
-    results: Results
-    live: Live
-    feed: Feed
+    results: ResultCache
+    experiment_events: ExperimentEvents
+    list_events: ListEvents
     metrics: Metrics
     passwords: PasswordQueue
     cookie: str
     is_https: bool = False
+
+    def set_cookie(
+        self,
+        response: Response,
+        name: str,
+        value: str,
+        *,
+        path: str,
+        max_age_s: float,
+        samesite: Literal["lax", "strict"] = "lax",
+    ) -> None:
+        """Set a cookie that scripts and other sites cannot read."""
+        response.set_cookie(
+            name, value, int(max_age_s), path=path, secure=self.is_https, httponly=True, samesite=samesite
+        )
+
+    def delete_cookie(self, response: Response, name: str, path: str) -> None:
+        """Delete a cookie."""
+        response.delete_cookie(name, path=path, secure=self.is_https, httponly=True, samesite="lax")
 
 
 def context_of(request: Request) -> Context:
@@ -46,81 +65,66 @@ def context_of(request: Request) -> Context:
     return context
 
 
-def visitor(request: Request) -> Principal | None:
-    """Who is asking: by a token in the header, or by the session of a browser; None if nobody is known."""
+def current_user(request: Request) -> Principal | None:
+    """The user of a request, by the token in its header or the session of its browser; None if not logged in."""
     context = context_of(request)
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
-        who = context.door.recognise(secret.strip(), "token")
+        who = context.authenticator.recognise(secret.strip(), "token")
     else:
         session = request.cookies.get(context.cookie)
-        who = None if session is None else context.door.recognise(session, "session")
+        who = None if session is None else context.authenticator.recognise(session, "session")
     request.state.who = who
     return who
 
 
-def known_visitor(request: Request) -> Principal | None:
-    """Who was recognised earlier in this request; the store is not asked again."""
+def cached_user(request: Request) -> Principal | None:
+    """The user that `current_user` found earlier in this request, without asking the store again."""
     who: Principal | None = getattr(request.state, "who", None)
     return who
 
 
-def require_own_page(request: Request, csrf: str | None) -> None:
-    """Refuse a change that a page of another site may have sent in somebody's name.
+def check_csrf(request: Request, csrf: str | None) -> None:
+    """Raise `ForbiddenError` for a change that may have been sent by a page of another site (CSRF).
 
-    Another site can make a browser send its cookies, but neither this header nor the right value of it.
+    Another site can make a browser send its cookies, but not this header with the right value.
     """
     if request.method in _SAFE:
         return
     sent = request.headers.get(CSRF_HEADER, "")
     if not sent or (csrf is not None and not hmac.compare_digest(sent.encode(), csrf.encode())):
-        raise ForbiddenError(f"the header {CSRF_HEADER} is missing or stale; reload the page")
+        raise ForbiddenError(f"the header {CSRF_HEADER} is missing or expired; reload the page")
 
 
-def somebody(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Principal:
-    """Whoever is asking; nobody else gets any further."""
-    who = visitor(request)
+def require_user(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Principal:
+    """The user of a request; `AccessError` if not logged in."""
+    who = current_user(request)
     if who is None:
         raise AccessError("log in first, or send a token: Authorization: Bearer TOKEN")
     if who.csrf is not None:
-        require_own_page(request, who.csrf)
+        check_csrf(request, who.csrf)
     return who
 
 
 def address_of(request: Request) -> str:
-    """Where a request came from."""
+    """The address of the client."""
     return request.client.host if request.client is not None else "unknown"
 
 
 def set_session(response: Response, context: Context, secret: str) -> None:
-    """Let a browser keep its session, out of the reach of scripts and of other sites."""
-    response.set_cookie(
-        context.cookie,
-        secret,
-        max_age=int(SESSION_S),
-        path="/",
-        secure=context.is_https,
-        httponly=True,
-        samesite="lax",
-    )
+    """Set the session cookie."""
+    context.set_cookie(response, context.cookie, secret, path="/", max_age_s=SESSION_S)
 
 
 def device_in(request: Request) -> str:
-    """What the browser keeps of an earlier log-in; empty if nothing."""
+    """The device cookie of an earlier login; empty if there is none."""
     return request.cookies.get(_device_cookie(context_of(request)), "")
 
 
 def set_device(response: Response, context: Context, device: str) -> None:
-    """Let a browser show later that somebody has logged in with it; it lets nobody in."""
-    response.set_cookie(
-        _device_cookie(context),
-        device,
-        max_age=int(_DEVICE_S),
-        path="/api/v1/session",
-        secure=context.is_https,
-        httponly=True,
-        samesite="strict",
-    )
+    """Set a cookie that proves an earlier login with this browser; it does not replace a login."""
+    name = _device_cookie(context)
+    context.set_cookie(response, name, device, path="/api/v1/session", max_age_s=_DEVICE_S, samesite="strict")
 
 
 def _device_cookie(context: Context) -> str:
@@ -128,24 +132,24 @@ def _device_cookie(context: Context) -> str:
 
 
 def clear_session(response: Response, context: Context) -> None:
-    """Let a browser forget its session."""
-    response.delete_cookie(context.cookie, path="/", secure=context.is_https, httponly=True, samesite="lax")
+    """Delete the session cookie."""
+    context.delete_cookie(response, context.cookie, "/")
 
 
 class Requires:
-    """Lets a request through only if whoever is asking has a role."""
+    """A dependency that accepts a request only if its user has a role."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
 
-    async def __call__(self, who: Annotated[Principal, Depends(somebody)]) -> Principal:
-        """Whoever is asking."""
+    async def __call__(self, who: Annotated[Principal, Depends(require_user)]) -> Principal:
+        """The user of the request."""
         who.require(self.role)
         return who
 
 
 async def _context(request: Request) -> Context:
-    return context_of(request)  # as a coroutine it needs no thread
+    return context_of(request)  # a coroutine, so that FastAPI does not start a thread for it
 
 
 Server = Annotated[Context, Depends(_context)]

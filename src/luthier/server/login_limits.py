@@ -1,40 +1,40 @@
-"""How often passwords may be tried, so that nobody can guess one, and nobody can lock somebody else out."""
+"""Limits for login attempts: passwords cannot be guessed, and no user can lock out another one."""
 
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from luthier.errors import LuthierError
-from luthier.server.addresses import source_of
+from luthier.server.client_addresses import source_of
 
 FREE_PER_USER = 5
-"""Wrong passwords for one name from one address before one has to wait."""
+"""Wrong passwords for one name from one address before a wait is required."""
 
 FREE_PER_ADDRESS = 20
-"""Wrong passwords from one address, for whatever names."""
+"""Wrong passwords from one address, for all names together."""
 
 LONGEST_WAIT_S = 900.0
-"""The wait doubles up to this; after as long without a wrong password, all are forgotten."""
+"""The wait doubles up to this limit. After this time without a wrong password, the count starts again at zero."""
 
 MOST_NOTED = 50
 NOTED_WITHIN_S = 3600.0
-"""So many failed log-ins are written to the audit log in this time; of the others only the number."""
+"""At most `MOST_NOTED` failed logins per `NOTED_WITHIN_S` are written to the audit log; the others are counted."""
 
 _MOST_REMEMBERED = 10_000
 _LONGEST_NAME = 64
 
 
 class TooManyError(LuthierError):
-    """Too many wrong passwords; `after_s` tells when to try again."""
+    """Too many wrong passwords; retry after `after_s` seconds."""
 
     def __init__(self, after_s: float) -> None:
-        super().__init__(f"too many attempts to log in; try again in {after_s:.0f} s")
+        super().__init__(f"too many login attempts; try again in {after_s:.0f} s")
         self.after_s = after_s
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Somebody who is about to be checked. `is_known`: their browser has logged in under this name before."""
+    """A login attempt. `is_known`: this browser has logged in under this name before."""
 
     name: str
     keys: tuple[tuple[str, int], ...]
@@ -44,8 +44,8 @@ class Attempt:
 class LoginLimits:
     """Counts wrong passwords for a name from an address, and from an address for all names; never for a name alone.
 
-    So whoever tries the names of others makes only their own address wait. A browser that has logged in as this user
-    before has a count of its own, which others cannot reach even from the same address.
+    So an attacker who tries the names of others delays only their own address. A browser that has logged in as this
+    user before has a separate count, which other browsers do not affect even from the same address.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -56,7 +56,7 @@ class LoginLimits:
         self._not_noted = 0
 
     def begin(self, name: str, address: str, *, is_known: bool) -> Attempt:
-        """Count an attempt as wrong until it turns out to be right; `TooManyError` if it comes too soon."""
+        """Count an attempt as wrong until `succeed` is called; `TooManyError` if it comes too soon."""
         name, source, now = name[:_LONGEST_NAME], source_of(address)[:_LONGEST_NAME], self._clock()
         keys: tuple[tuple[str, int], ...] = ((f"device {name}", FREE_PER_USER),)
         if not is_known:
@@ -68,12 +68,12 @@ class LoginLimits:
             for key, _ in keys:
                 count, last = self._failures.pop(key, (0, 0.0))
                 self._failures[key] = (1 if now - last > LONGEST_WAIT_S else count + 1, now)
-            while len(self._failures) > _MOST_REMEMBERED:  # the oldest goes, so that memory stays bounded
+            while len(self._failures) > _MOST_REMEMBERED:  # drop the oldest, to limit the memory
                 self._failures.pop(next(iter(self._failures)))
         return Attempt(name, keys, is_known)
 
     def succeed(self, attempt: Attempt) -> None:
-        """Forget the wrong passwords of a user who is there; other wrong ones from their address still count."""
+        """Reset the count of a user after a correct password; other wrong passwords from the address still count."""
         own, *others = (key for key, _ in attempt.keys)
         with self._lock:
             self._failures.pop(own, None)
@@ -85,7 +85,7 @@ class LoginLimits:
                     self._failures.pop(key, None)
 
     def may_note(self) -> int | None:
-        """Whether a failure goes to the audit log now: None, or how many have not since the last one that did."""
+        """None if a failure must not be logged now; else the number of failures left out since the last one logged."""
         now = self._clock()
         with self._lock:
             self._noted = [at for at in self._noted if 0 <= now - at < NOTED_WITHIN_S]

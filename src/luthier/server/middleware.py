@@ -1,4 +1,4 @@
-"""What happens to every request before and after it is served."""
+"""Middleware for every request: headers, size limit, timing."""
 
 import time
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from luthier.server.plain import Answer
+from luthier.server.json_response import SafeJsonResponse
 
 MOST_BYTES = 2_000_000
-"""The longest body that is read."""
+"""The maximum size of a request body."""
 
-_MOST_PASSED_OVER = 20_000_000
+_MOST_DISCARDED_BYTES = 20_000_000
 _MOST_DIGITS = 15
 _TOO_LONG = f"the request is longer than {MOST_BYTES} bytes"
 
@@ -30,14 +30,14 @@ _ONLY_HTTPS = "max-age=31536000"  # a year
 
 
 class SafeHeaders:
-    """Adds what every answer says to browsers; with HTTPS, that they never come without it again."""
+    """Adds security headers to every answer; with HTTPS, browsers are told to use only HTTPS from then on."""
 
     def __init__(self, app: ASGIApp, *, is_https: bool = False) -> None:
         self._app = app
         self._headers = {**_HEADERS, **({"Strict-Transport-Security": _ONLY_HTTPS} if is_https else {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """SafeJsonResponse one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -55,20 +55,20 @@ class SafeHeaders:
 
 
 class LimitedBody:
-    """Refuses bodies that are too long, whether or not they say so beforehand."""
+    """Rejects bodies that are too long, with or without a Content-Length header."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, unless it is too long."""
+        """SafeJsonResponse one request, unless it is too long."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         said = Headers(scope=scope).get("content-length", "")
         if said.isascii() and said.isdigit() and (len(said) > _MOST_DIGITS or int(said) > MOST_BYTES):
-            await _drained(receive, await receive())
-            await Answer({"error": _TOO_LONG}, 413, {"Connection": "close"})(scope, receive, send)
+            await _discard_body(receive, await receive())
+            await SafeJsonResponse({"error": _TOO_LONG}, 413, {"Connection": "close"})(scope, receive, send)
             return
         seen = 0
 
@@ -77,30 +77,30 @@ class LimitedBody:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > MOST_BYTES:
-                await _drained(receive, message)
-                raise HTTPException(413, _TOO_LONG, {"Connection": "close"})  # the one error that FastAPI passes on
+                await _discard_body(receive, message)
+                raise HTTPException(413, _TOO_LONG, {"Connection": "close"})  # the only error that FastAPI passes on
             return message
 
         await self._app(scope, limited, send)
 
 
-async def _drained(receive: Receive, message: Message) -> None:
-    """Pass over what follows a part of a body, within reason: whoever is sending does not read the answer before."""
-    left = _MOST_PASSED_OVER
+async def _discard_body(receive: Receive, message: Message) -> None:
+    """Discard the rest of a body, up to a limit: a client reads the answer only after it has sent everything."""
+    left = _MOST_DISCARDED_BYTES
     while message.get("more_body", False) and left > 0:
         message = await receive()
         left -= len(message.get("body", b"")) + 1
 
 
 class Timed:
-    """Reports how long each request took: method, what served it, status, seconds. Streams are left out."""
+    """Reports the duration of each request: method, operation, status, seconds. Event streams are left out."""
 
     def __init__(self, app: ASGIApp, report: Callable[[str, str, int, float], None]) -> None:
         self._app = app
         self._report = report
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, and report it."""
+        """SafeJsonResponse one request and report its duration."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Coming in by way of another party that knows who people are: OpenID Connect, with the authorization code flow.
+"""Login with an OpenID Connect provider, by the authorization code flow.
 
 Follows OpenID Connect Core 1.0 (section 3.1) with PKCE (RFC 7636).
 """
@@ -21,10 +21,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
-from luthier.server.access import AccessError, ForbiddenError
-from luthier.server.context import Context, Server, set_session, visitor
+from luthier.server.authentication import AccessError, ForbiddenError
+from luthier.server.context import Context, Server, current_user, set_session
 from luthier.server.pages import safe_next
-from luthier.server.store_errors import STORE_AWAY, is_about_the_store
+from luthier.server.store_errors import STORE_UNAVAILABLE, is_store_error
 from luthier.store.server_store import Role
 
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
@@ -37,10 +37,10 @@ _VARIABLES = "LUTHIER_OIDC_"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Who vouches for people.
+    """An OpenID provider.
 
-    `claim` is what holds a person's name here; it should be one that people cannot change themselves. Somebody without
-    an account gets one with the role `new_users`, or is refused if that is None.
+    `claim` is the claim with the user's name; it should be one that users cannot change themselves. A user without an
+    account gets one with the role `new_users`, or is refused if that is None.
     """
 
     issuer: str
@@ -51,7 +51,7 @@ class Provider:
 
 
 def provider_in(environment: Mapping[str, str]) -> Provider | None:
-    """The provider that the variables LUTHIER_OIDC_ISSUER, _CLIENT_ID and so on name; None if they name none."""
+    """The provider in the variables LUTHIER_OIDC_ISSUER, _CLIENT_ID and so on; None if they are not set."""
     given = {
         name.removeprefix(_VARIABLES): value
         for name, value in environment.items()
@@ -61,14 +61,18 @@ def provider_in(environment: Mapping[str, str]) -> Provider | None:
         return None
     known = ("ISSUER", "CLIENT_ID", "CLIENT_SECRET", "CLAIM", "NEW_USERS")
     if unknown := sorted(set(given) - set(known)):
-        raise InvalidInputError(f"{_VARIABLES}{unknown[0]} is unknown; there are {_VARIABLES}{', '.join(known)}")
+        raise InvalidInputError(f"{_VARIABLES}{unknown[0]} is unknown; supported are {_VARIABLES}{', '.join(known)}")
     for name in ("ISSUER", "CLIENT_ID"):
         if name not in given:
-            raise InvalidInputError(f"{_VARIABLES}{name} is missing; set it, or none of these variables")
+            raise InvalidInputError(
+                f"{_VARIABLES}{name} is missing; set it, or remove the other {_VARIABLES}* variables"
+            )
     role = given.get("NEW_USERS")
     if role not in (None, "viewer", "user"):
-        raise InvalidInputError(f"{_VARIABLES}NEW_USERS: {role!r} is neither viewer nor user; leave it out for nobody")
-    _require_web(given["ISSUER"])
+        raise InvalidInputError(
+            f"{_VARIABLES}NEW_USERS: {role!r} is not supported; use viewer or user, or leave it out to refuse new users"
+        )
+    _require_web_address(given["ISSUER"])
     return Provider(
         given["ISSUER"],
         given["CLIENT_ID"],
@@ -79,32 +83,32 @@ def provider_in(environment: Mapping[str, str]) -> Provider | None:
 
 
 def add_oidc(app: FastAPI, provider: Provider) -> None:
-    """Add the two pages by which people come and come back."""
+    """Add the page that sends users to the provider, and the one to which they return."""
     try:
-        import joserfc  # noqa: F401  # it is needed as soon as somebody comes back; say so at once
+        import joserfc  # noqa: F401  # needed later; report it at the start if it is missing
     except ImportError:
         raise NotFoundError("OpenID Connect needs joserfc: pip install 'luthier[oidc]'") from None
 
     def log_in(request: Request, server: Server) -> Response:
         try:
-            if visitor(request) is not None:  # a link on another site must not replace a session
+            if current_user(request) is not None:  # a link on another site must not replace a session
                 return RedirectResponse(safe_next(request.query_params.get("next", "/")), 303)
-            return _sent_away(provider, request, server)
+            return _redirect_to_provider(provider, request, server)
         except LuthierError as error:
-            return _sorry(error)
+            return _error_page(error)
 
-    def come_back(request: Request, server: Server) -> Response:
+    def callback(request: Request, server: Server) -> Response:
         try:
-            return _let_in(provider, request, server)
+            return _finish_login(provider, request, server)
         except LuthierError as error:
-            return _sorry(error)
+            return _error_page(error)
 
     app.add_api_route("/oidc/login", log_in, methods=["GET"], include_in_schema=False)
-    app.add_api_route("/oidc/callback", come_back, methods=["GET"], include_in_schema=False)
+    app.add_api_route("/oidc/callback", callback, methods=["GET"], include_in_schema=False)
 
 
-def _sent_away(provider: Provider, request: Request, server: Context) -> Response:
-    """To the provider, with a cookie that tells on return that it was this browser that left."""
+def _redirect_to_provider(provider: Provider, request: Request, server: Context) -> Response:
+    """Redirect to the provider, with a cookie that identifies this browser when it returns."""
     state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     query = {
@@ -117,65 +121,59 @@ def _sent_away(provider: Provider, request: Request, server: Context) -> Respons
         "code_challenge": challenge,
         "code_challenge_method": "S256",
     }
-    endpoint = _text_of(_metadata(provider), "authorization_endpoint")
+    endpoint = _required_text(_metadata(provider), "authorization_endpoint")
     answer = RedirectResponse(f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}", 303)
     following = safe_next(request.query_params.get("next", "/"))
-    luggage = base64.urlsafe_b64encode(json.dumps([state, nonce, verifier, following]).encode()).decode()
-    answer.set_cookie(
-        _cookie(server),
-        luggage,
-        max_age=_COOKIE_S,
-        path="/oidc",
-        secure=server.is_https,
-        httponly=True,
-        samesite="lax",
-    )
+    login_state = base64.urlsafe_b64encode(json.dumps([state, nonce, verifier, following]).encode()).decode()
+    server.set_cookie(answer, _cookie(server), login_state, path="/oidc", max_age_s=_COOKIE_S)
     return answer
 
 
-def _let_in(provider: Provider, request: Request, server: Context) -> Response:
-    """A session for whoever comes back with the provider's word."""
-    state, nonce, verifier, following = _luggage(request, server)
+def _finish_login(provider: Provider, request: Request, server: Context) -> Response:
+    """Log in the user who returns from the provider."""
+    state, nonce, verifier, following = _read_login_cookie(request, server)
     if not hmac.compare_digest(state.encode(), request.query_params.get("state", "").encode()):
-        raise AccessError("this is not the answer to your request; begin again")
+        raise AccessError("this login was not started in this browser; log in again")
     code = request.query_params.get("code")
     if code is None:
-        reason = request.query_params.get("error", "no reason")
-        raise AccessError(f"the provider did not let you in: {reason[:100]}")
+        reason = request.query_params.get("error", "no reason given")
+        raise AccessError(f"the provider refused the login: {reason[:100]}")
     claims = _claims(provider, code, verifier, nonce, _return_address(request, server))
     name = claims.get(provider.claim)
     if not isinstance(name, str):
-        raise ForbiddenError(f"the provider says nothing about {provider.claim}, by which people are known here")
+        raise ForbiddenError(f"the provider sent no claim {provider.claim}, which identifies users here")
     answer = RedirectResponse(safe_next(following), 303)
     set_session(answer, server, _session(provider, server, name))
-    answer.delete_cookie(_cookie(server), path="/oidc", secure=server.is_https, httponly=True, samesite="lax")
+    server.delete_cookie(answer, _cookie(server), "/oidc")
     return answer
 
 
 def _session(provider: Provider, server: Context, name: str) -> str:
     try:
-        user = server.books.accounts.user(name)
+        user = server.store.accounts.user(name)
     except NotFoundError:
         if provider.new_users is None:
-            raise ForbiddenError(f"{name[:100]} has no account here; ask an administrator for one") from None
-        user = server.door.add_user(name, provider.new_users, None)
+            raise ForbiddenError(f"{name[:100]} has no account; ask an administrator for one") from None
+        user = server.authenticator.add_user(name, provider.new_users, None)
     if user.disabled:
         raise ForbiddenError(f"the account of {name} is disabled; ask an administrator")
-    return server.door.open_session(user.name)
+    return server.authenticator.open_session(user.name)
 
 
 def _claims(provider: Provider, code: str, verifier: str, nonce: str, address: str) -> Mapping[str, object]:
-    """What the provider says about whoever brought this code; every word of it is checked."""
+    """The verified claims of the ID token that the provider returns for a code."""
     from joserfc import jwt
     from joserfc.errors import JoseError
     from joserfc.jwk import KeySet, KeySetSerialization
 
     metadata = _metadata(provider)
     form = {"grant_type": "authorization_code", "code": code, "code_verifier": verifier, "redirect_uri": address}
-    token = _fetched(_text_of(metadata, "token_endpoint"), *_proof(provider, metadata, form))
-    keys = cast("KeySetSerialization", _fetched(_text_of(metadata, "jwks_uri")))
+    token = _fetch_json(_required_text(metadata, "token_endpoint"), *_client_authentication(provider, metadata, form))
+    keys = cast("KeySetSerialization", _fetch_json(_required_text(metadata, "jwks_uri")))
     try:
-        claims = jwt.decode(_text_of(token, "id_token"), KeySet.import_key_set(keys), algorithms=_ALGORITHMS).claims
+        claims = jwt.decode(
+            _required_text(token, "id_token"), KeySet.import_key_set(keys), algorithms=_ALGORITHMS
+        ).claims
         jwt.JWTClaimsRegistry(
             leeway=_LEEWAY_S,
             iss={"essential": True, "value": provider.issuer},
@@ -185,16 +183,16 @@ def _claims(provider: Provider, code: str, verifier: str, nonce: str, address: s
             nonce={"essential": True, "value": nonce},
         ).validate(claims)
     except (JoseError, ValueError, KeyError, TypeError) as error:
-        raise AccessError(f"the provider's word cannot be trusted: {error}") from None
+        raise AccessError(f"the ID token is invalid: {error}") from None
     if claims.get("azp", provider.client_id) != provider.client_id:
-        raise AccessError("the provider's word is meant for another program")
+        raise AccessError("the ID token was issued for another program")
     return claims
 
 
-def _proof(
+def _client_authentication(
     provider: Provider, metadata: Mapping[str, object], form: dict[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The form and the headers that show which program is asking."""
+    """The form and the headers that authenticate this program at the provider."""
     methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
     if not provider.client_secret:
         return {**form, "client_id": provider.client_id}, {}
@@ -205,17 +203,19 @@ def _proof(
 
 
 def _metadata(provider: Provider) -> Mapping[str, object]:
-    found = _fetched(f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
+    found = _fetch_json(f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration")
     if found.get("issuer") != provider.issuer:
-        raise UnavailableError(f"{provider.issuer}: calls itself {found.get('issuer')!r:.100}; use that name")
+        raise UnavailableError(
+            f"{provider.issuer}: the provider reports the issuer {found.get('issuer')!r:.100}; use that one"
+        )
     return found
 
 
-def _fetched(
+def _fetch_json(
     url: str, form: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None
 ) -> Mapping[str, object]:
-    """What the provider answers; a form is posted."""
-    _require_web(url)
+    """The JSON answer of the provider; with a form, a POST request is sent."""
+    _require_web_address(url)
     body = None if form is None else urlencode(form).encode()
     request = urllib.request.Request(url, body, {"Accept": "application/json", **(headers or {})})  # noqa: S310  # checked above
     try:
@@ -223,20 +223,20 @@ def _fetched(
             found = json.loads(answer.read(_MOST_BYTES))
     except urllib.error.HTTPError as error:
         with error:
-            raise AccessError(f"the provider refused: {error.code}; begin again") from None
+            raise AccessError(f"the provider refused the request ({error.code}); log in again") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise UnavailableError(f"{urlsplit(url).netloc}: no answer that makes sense: {error}") from None
+        raise UnavailableError(f"{urlsplit(url).netloc}: invalid answer: {error}") from None
     if not isinstance(found, dict):
-        raise UnavailableError(f"{urlsplit(url).netloc}: no answer that makes sense")
+        raise UnavailableError(f"{urlsplit(url).netloc}: invalid answer")
     return found
 
 
-def _luggage(request: Request, server: Context) -> tuple[str, str, str, str]:
+def _read_login_cookie(request: Request, server: Context) -> tuple[str, str, str, str]:
     try:
         kept = json.loads(base64.urlsafe_b64decode(request.cookies.get(_cookie(server), "")))
         state, nonce, verifier, following = map(str, kept)
     except (ValueError, TypeError):
-        raise AccessError("nobody has left from this browser in the last minutes; begin again") from None
+        raise AccessError("the login has expired or was not started in this browser; log in again") from None
     return state, nonce, verifier, following
 
 
@@ -248,27 +248,27 @@ def _cookie(server: Context) -> str:
     return f"{server.cookie}-oidc"
 
 
-def _text_of(found: Mapping[str, object], name: str) -> str:
+def _required_text(found: Mapping[str, object], name: str) -> str:
     value = found.get(name)
     if not isinstance(value, str):
         raise UnavailableError(f"the provider's answer has no {name}")
     return value
 
 
-def _require_web(url: str) -> None:
+def _require_web_address(url: str) -> None:
     if urlsplit(url).scheme not in ("https", "http") or not urlsplit(url).netloc:
-        raise InvalidInputError(f"{url!r:.100} is no address such as https://login.example.org")
+        raise InvalidInputError(f"{url!r:.100} is not a valid address; use for example https://login.example.org")
 
 
-def _sorry(error: LuthierError) -> Response:
+def _error_page(error: LuthierError) -> Response:
     status = (
         503
-        if isinstance(error, UnavailableError) or is_about_the_store(error)
+        if isinstance(error, UnavailableError) or is_store_error(error)
         else 401
         if isinstance(error, AccessError)
         else 403
     )
-    said = STORE_AWAY if is_about_the_store(error) else str(error)
+    said = STORE_UNAVAILABLE if is_store_error(error) else str(error)
     text = escape(said.encode("utf-8", "replace").decode())
     page = f'<!doctype html><html lang="en"><title>luthier</title><p>{text}.</p><p><a href="/login">Back</a></p></html>'
     return HTMLResponse(page, status)

@@ -1,4 +1,4 @@
-"""The pages: skeletons that are filled by scripts through the API."""
+"""The web pages: HTML templates that scripts fill through the API."""
 
 from functools import cache
 from typing import Annotated
@@ -10,98 +10,100 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from luthier.errors import NotFoundError
-from luthier.server.access import LOCAL, ForbiddenError, Principal
-from luthier.server.context import Server, context_of, visitor
+from luthier.server.authentication import LOCAL, ForbiddenError, Principal
+from luthier.server.context import Server, context_of, current_user
 from luthier.server.static_files import StaticFile, own_files, plotly
 from luthier.store.server_store import Role
 
 _FOR_EVER = "public, max-age=31536000, immutable"
 _LARGEST_NUMBER = 2**31 - 1
-Guest = Annotated[Principal | None, Depends(visitor)]
+MaybeUser = Annotated[Principal | None, Depends(current_user)]
 _router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 def add_pages(app: FastAPI) -> None:
-    """Add the pages and what they need to an application."""
+    """Add the pages and their static files to an application."""
     app.include_router(_router)
 
 
 def safe_next(address: str) -> str:
-    r"""Where to go after logging in: a page of this server, or the first one.
+    r"""The page to show after login: `address` if it is a page of this server, else the start page.
 
-    Browsers take `//host` and `/\host` for other servers, and pass over control characters.
+    Browsers read `//host` and `/\host` as other servers, and ignore control characters.
     """
     own = address.startswith("/") and not address.startswith("//")
     return address if own and "\\" not in address and address.isprintable() else "/"
 
 
 @_router.get("/")
-def experiments(request: Request, who: Guest) -> Response:
+def experiments(request: Request, who: MaybeUser) -> Response:
     """All experiments."""
     return _page(request, who, "experiments", "Experiments", section="/")
 
 
 @_router.get("/experiments/{number}")
-def experiment(request: Request, who: Guest, server: Server, number: str) -> Response:
+def experiment(request: Request, who: MaybeUser, server: Server, number: str) -> Response:
     """One experiment."""
     if who is None:
-        return _to_login(request)
+        return _redirect_to_login(request)
     try:
-        record = server.operations.seen(who, _number(number))
+        record = server.operations.visible(who, _number(number))
     except NotFoundError:
-        return _nothing_here(request, who, f"There is no experiment {number}, or it is not shared with you.")
+        return _not_found(request, who, f"Experiment {number} does not exist, or it is not shared with you.")
     return _page(request, who, "experiment", record.name, section="/", number=record.id)
 
 
 @_router.get("/new")
-def new(request: Request, who: Guest) -> Response:
+def new(request: Request, who: MaybeUser) -> Response:
     """Describe and launch an experiment."""
     return _page(request, who, "new", "New experiment", section="/", role="user")
 
 
 @_router.get("/components")
-def components(request: Request, who: Guest) -> Response:
+def components(request: Request, who: MaybeUser) -> Response:
     """All components."""
     return _page(request, who, "components", "Components", section="/components")
 
 
 @_router.get("/new-component")
-def new_component(request: Request, who: Guest) -> Response:
+def new_component(request: Request, who: MaybeUser) -> Response:
     """Register a component."""
     return _page(request, who, "component", "New component", section="/components", role="user", component="")
 
 
 @_router.get("/components/{name}")
-def component(request: Request, who: Guest, server: Server, name: str) -> Response:
-    """Look at a component, and change it."""
+def component(request: Request, who: MaybeUser, server: Server, name: str) -> Response:
+    """Show and change a component."""
     if name not in server.library.names():
-        return _nothing_here(request, who, f"No component {name} is registered.")
+        return _not_found(request, who, f"Component {name} is not registered.")
     return _page(request, who, "component", name, section="/components", component=name)
 
 
 @_router.get("/compare")
-def compare(request: Request, who: Guest) -> Response:
+def compare(request: Request, who: MaybeUser) -> Response:
     """Several experiments side by side."""
     return _page(request, who, "compare", "Compare", section="/compare")
 
 
 @_router.get("/account")
-def account(request: Request, who: Guest) -> Response:
-    """Tokens and password of whoever is looking."""
-    return _page(request, who, "account", "Account", has_accounts=context_of(request).door.has_accounts)
+def account(request: Request, who: MaybeUser) -> Response:
+    """Tokens and password of the user."""
+    return _page(request, who, "account", "Account", has_accounts=context_of(request).authenticator.has_accounts)
 
 
 @_router.get("/admin")
-def admin(request: Request, who: Guest) -> Response:
+def admin(request: Request, who: MaybeUser) -> Response:
     """Users and the audit log."""
-    return _page(request, who, "admin", "Administration", "admin", has_accounts=context_of(request).door.has_accounts)
+    return _page(
+        request, who, "admin", "Administration", "admin", has_accounts=context_of(request).authenticator.has_accounts
+    )
 
 
 @_router.get("/login")
 def login(
-    request: Request, who: Guest, server: Server, following: Annotated[str, Query(alias="next")] = "/"
+    request: Request, who: MaybeUser, server: Server, following: Annotated[str, Query(alias="next")] = "/"
 ) -> Response:
-    """The door."""
+    """The page to log in."""
     if who is not None:
         return RedirectResponse(safe_next(following), 303)
     has_oidc = any(getattr(route, "path", "") == "/oidc/login" for route in request.app.routes)
@@ -111,21 +113,21 @@ def login(
         None,
         script="login",
         next=safe_next(following),
-        has_accounts=server.door.has_accounts,
+        has_accounts=server.authenticator.has_accounts,
         oidc=has_oidc,
     )
 
 
 @_router.get("/enter")
-def enter(who: Guest, server: Server, token: str = "") -> Response:
-    """Come in by invitation: after a click, so that programs which look at links in messages do not use it up."""
-    name = "NAME" if server.door.has_accounts else LOCAL
+def enter(who: MaybeUser, server: Server, token: str = "") -> Response:
+    """Log in by invitation, after a click: programs that open links in messages must not use the invitation up."""
+    name = "NAME" if server.authenticator.has_accounts else LOCAL
     return _shown("enter", "Open luthier", who, 200, script="enter", token=token, command=f"luthier user invite {name}")
 
 
 @_router.get("/static/{version}/{name}")
 def static_file(request: Request, version: str, name: str) -> Response:
-    """One of the files that pages are made of; whatever has the right version never changes."""
+    """A script, style sheet or icon; a file never changes within one version."""
     current, files = own_files()
     found = files.get(name) if version == current else None
     if found is None:
@@ -135,7 +137,7 @@ def static_file(request: Request, version: str, name: str) -> Response:
 
 @_router.get("/static/{name}")
 def library_file(request: Request, name: str) -> Response:
-    """The library that draws figures."""
+    """plotly.js, which draws the figures."""
     own_name, found = plotly()
     if name != own_name:
         raise NotFoundError(f"no file {name}")
@@ -144,36 +146,36 @@ def library_file(request: Request, name: str) -> Response:
 
 @_router.get("/favicon.ico")
 def favicon() -> Response:
-    """What browsers ask for by themselves where a page names no icon."""
+    """The icon that browsers request for pages without one, such as /docs."""
     return RedirectResponse(f"/static/{own_files()[0]}/logo.svg")
 
 
 @_router.get("/{path:path}")
-def anything_else(request: Request, who: Guest) -> Response:
+def anything_else(request: Request, who: MaybeUser) -> Response:
     """An address that does not exist."""
-    return _nothing_here(request, who, "This page does not exist.")
+    return _not_found(request, who, "This page does not exist.")
 
 
 def _page(
     request: Request, who: Principal | None, name: str, title: str, role: Role = "viewer", **values: object
 ) -> Response:
-    """A page for somebody who is logged in; the others are sent to the door first."""
+    """A page for a logged-in user; others are sent to the login page."""
     if who is None:
-        return _to_login(request)
+        return _redirect_to_login(request)
     try:
         who.require(role)
     except ForbiddenError as error:
-        return _shown("message", "Not for you", who, 403, text=f"{error}. Ask an administrator to change it.")
+        return _shown("message", "Not allowed", who, 403, text=f"{error}. Ask an administrator to change it.")
     return _shown(name, title, who, 200, script=name, **values)
 
 
-def _to_login(request: Request) -> Response:
+def _redirect_to_login(request: Request) -> Response:
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return RedirectResponse("/login" if target == "/" else f"/login?next={quote(target, safe='')}", 303)
 
 
-def _nothing_here(request: Request, who: Principal | None, text: str) -> Response:
-    return _to_login(request) if who is None else _shown("message", "Nothing here", who, 404, text=text)
+def _not_found(request: Request, who: Principal | None, text: str) -> Response:
+    return _redirect_to_login(request) if who is None else _shown("message", "Page not found", who, 404, text=text)
 
 
 def _shown(name: str, title: str, who: Principal | None, status: int = 200, **values: object) -> Response:
@@ -215,5 +217,5 @@ def _file(request: Request, found: StaticFile) -> Response:
 
 
 def _number(text: str) -> int:
-    """The number of an experiment in an address; 0, which none has, if it is not one."""
+    """The number of an experiment in a URL; 0, which is never used, if it is invalid."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 and int(text) <= _LARGEST_NUMBER else 0

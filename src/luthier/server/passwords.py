@@ -1,4 +1,4 @@
-"""Passwords: what is kept of them, and where the work that they cost is done."""
+"""Password hashing, and a queue that limits how many passwords are checked at a time."""
 
 import threading
 from collections.abc import Callable
@@ -18,44 +18,44 @@ CHECKS_AT_ONCE = 2
 MOST_WAITING = 64
 
 _RETRY_S = 5.0
-_hashing = threading.Semaphore(CHECKS_AT_ONCE + 1)  # each password takes 64 MiB while it is hashed
+_hashing = threading.Semaphore(CHECKS_AT_ONCE + 1)  # hashing takes 64 MiB per password
 
 T = TypeVar("T")
 
 
 class PasswordQueue:
-    """Checks few passwords at a time in threads of its own: other requests do not wait for them.
+    """Checks a few passwords at a time in separate threads, so that other requests do not wait for them.
 
-    Browsers that logged in before have a place of their own, so that strangers cannot keep them waiting.
+    Browsers that logged in before have a separate queue, so that unknown clients cannot delay them.
     """
 
     def __init__(self) -> None:
-        self._strangers = CapacityLimiter(CHECKS_AT_ONCE)
+        self._unknown = CapacityLimiter(CHECKS_AT_ONCE)
         self._known = CapacityLimiter(1)
 
     async def run(self, work: Callable[[], T], *, is_known: bool = False) -> T:
-        """What the work returns; `TooManyError` if too much is waiting already."""
-        limiter = self._known if is_known else self._strangers
+        """Run the check and return its result; `TooManyError` if too many are waiting."""
+        limiter = self._known if is_known else self._unknown
         if limiter.statistics().tasks_waiting >= MOST_WAITING:
             raise TooManyError(_RETRY_S)
         return await to_thread.run_sync(work, limiter=limiter)
 
 
 def hash_of(password: str) -> str:
-    """What is kept of a password."""
+    """The hash of a new password, whose length is checked."""
     if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
-        raise InvalidInputError(f"password: give {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
-    return hash_of_anything(password)
+        raise InvalidInputError(f"password: use {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters")
+    return hash_unchecked(password)
 
 
-def hash_of_anything(text: str) -> str:
-    """The hash of a text that need not be a good password."""
+def hash_unchecked(text: str) -> str:
+    """The hash of any text."""
     with _hashing:
         return _hasher().hash(_encoded(text))
 
 
 def is_password(hashed: str, password: str) -> bool:
-    """Whether this is the password that a hash was made of."""
+    """Whether a hash belongs to this password."""
     from argon2.exceptions import VerificationError
 
     if len(password) > LONGEST_PASSWORD:

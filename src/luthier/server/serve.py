@@ -10,28 +10,28 @@ from luthier.server.connections import Limits, protocol_with
 from luthier.server.context import Context
 
 GRACE_S = 10
-"""How long requests under way may take when the server ends."""
+"""How long active requests may take when the server stops."""
 
 _COLLECT = (50_000, 20, 100)
-"""How rarely to look for garbage in cycles: the runs kept for results are many and have none, and whenever they are
-searched, which usually is several times a second, everybody waits for a tenth of it."""
+"""Thresholds of the garbage collector. The cached runs are many and contain no cycles; with the default thresholds,
+searching them stops all requests for about 0.1 s, several times per second."""
 
 
 class LuthierServer(uvicorn.Server):
-    """A server that ends although streams are open: their listeners are told first, and come back to the next one."""
+    """A server that can stop while event streams are open: it closes them first, and browsers reconnect later."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End all streams, then everything else."""
-        context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is made below
-        context.live.close()
-        context.feed.close()
+        """Close all event streams, then stop."""
+        context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is set below
+        context.experiment_events.close()
+        context.list_events.close()
         await super().shutdown(sockets)
 
 
 def server_of(app: FastAPI, limits: Limits | None = None) -> LuthierServer:
-    """The server of an application; its method `run` takes the sockets to listen on.
+    """The server for an application; its method `run` takes the sockets to listen on.
 
-    What a request says about where it came from is believed only if it comes from one of the proxies of `limits`.
+    X-Forwarded-For headers are used only if they come from one of the proxies in `limits`.
     """
     limits = limits or Limits()
     return LuthierServer(
@@ -50,7 +50,7 @@ def server_of(app: FastAPI, limits: Limits | None = None) -> LuthierServer:
 
 
 def serve(app: FastAPI, listening: socket.socket, limits: Limits | None = None) -> None:
-    """Answer requests until SIGINT or SIGTERM; a second SIGINT waits for nothing."""
+    """SafeJsonResponse requests until SIGINT or SIGTERM; a second SIGINT stops at once."""
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     server_of(app, limits).run(sockets=[listening])

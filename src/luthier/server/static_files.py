@@ -1,4 +1,4 @@
-"""Style sheets, scripts and icons, kept in memory under addresses that change with their contents."""
+"""Style sheets, scripts and icons, cached in memory under URLs that change with their contents."""
 
 import gzip
 import hashlib
@@ -15,7 +15,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class StaticFile:
-    """One file, also as it is sent to browsers that unpack it."""
+    """One file, plain and compressed."""
 
     contents: bytes
     packed: bytes
@@ -24,9 +24,9 @@ class StaticFile:
 
 @cache
 def own_files() -> tuple[str, Mapping[str, StaticFile]]:
-    """The files of the pages by name, and a text that is another one as soon as any of them changes.
+    """The files of the pages by name, and a version that changes when any of them changes.
 
-    They share one folder in the address, so scripts find each other there.
+    All files share one folder in the URL, so that scripts can import each other.
     """
     folder = Path(__file__).with_name("static")
     contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in _TYPES}
@@ -37,7 +37,7 @@ def own_files() -> tuple[str, Mapping[str, StaticFile]]:
 
 @cache
 def plotly() -> tuple[str, StaticFile]:
-    """The library that draws figures, out of the installed package, and the name it is served under."""
+    """plotly.js from the installed package, and the name under which it is served."""
     held = plotly_js().read_bytes()
     return f"plotly-{_digest(held)}.js", _file("plotly.js", held)
 
@@ -47,7 +47,7 @@ def _file(name: str, contents: bytes) -> StaticFile:
 
 
 def _palette() -> str:
-    """The colours that figures are drawn with, as `figures.js` looks for them."""
+    """The colours of figures, as CSS variables for `figures.js`."""
     light, dark = (
         "".join(f"--figure-{role}: {colour}; " for role, colour in palette.items()) for palette in (LIGHT, DARK)
     )

@@ -1,4 +1,4 @@
-"""Server-sent events: whoever listens has a short queue, and the server can end all of them at once."""
+"""Server-sent events: each listener has a short queue, and the server can close all of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -9,7 +9,7 @@ from luthier.analysis.plain import json_text
 from luthier.errors import LuthierError
 
 KEEP_ALIVE_S = 15.0
-"""How often a quiet stream shows that it is alive, and how often it is asked whether it may go on."""
+"""How often an idle stream sends a comment, and how often the rights of its user are checked."""
 
 _MOST_BEHIND = 64
 
@@ -21,27 +21,27 @@ def event(kind: str, data: object, number: int | None = None) -> bytes:
 
 
 class Listener:
-    """Somebody who listens; one who does not keep up is sent away, and comes back for what was missed."""
+    """The queue of one client; a client that is too slow is disconnected and reconnects for what it missed."""
 
     def __init__(self) -> None:
         self._parts: asyncio.Queue[bytes | None] = asyncio.Queue(_MOST_BEHIND)
 
     def tell(self, part: bytes) -> None:
-        """Hand over a part of the stream."""
+        """Add a part to the stream."""
         try:
             self._parts.put_nowait(part)
         except asyncio.QueueFull:
-            self.dismiss()
+            self.close_stream()
 
-    def dismiss(self) -> None:
-        """End the stream; after all that was told if there is room, else at once."""
+    def close_stream(self) -> None:
+        """End the stream: after the parts in the queue if there is room, else at once."""
         if self._parts.full():
             while not self._parts.empty():
                 self._parts.get_nowait()
         self._parts.put_nowait(None)
 
     async def parts(self, may_go_on: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """What is told from now on, until there is no more or the listener may no longer know."""
+        """The parts from now on, until the stream is closed or `may_go_on` returns False."""
         clock = asyncio.get_running_loop().time
         asked_at = clock()
         while True:

@@ -1,15 +1,16 @@
-"""One experiment in a listing, as one particular person sees it."""
+"""One experiment in a list, as one user sees it."""
 
-from luthier.server.access import Principal
-from luthier.store.base import Json, Record
+from luthier.server.authentication import Principal
+from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.store.server_store import shown_author
+from luthier.trial import Json
 
-_CONCLUDED = ("verdict", "improved", "speedup", "low", "high", "value", "kind", "cost_s")
+_RESULT_FIELDS = ("verdict", "improved", "speedup", "low", "high", "value", "kind", "cost_s")
 
 
 def summary_of(record: Record, who: Principal) -> dict[str, Json]:
-    """What listings show; no run is read for it."""
+    """The fields that lists show; no run is read for it."""
     result = record.result or {}
     return {
         "id": record.id,
@@ -20,7 +21,7 @@ def summary_of(record: Record, who: Principal) -> dict[str, Json]:
         "created_at": record.created_at,
         "runs": record.runs,
         "budget": record.settings.get("budget"),
-        **{name: result.get(name) for name in _CONCLUDED},
+        **{name: result.get(name) for name in _RESULT_FIELDS},
         "mine": record.author == who.name,
         "may_change": who.may_change(record),
     }

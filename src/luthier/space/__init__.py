@@ -1,8 +1,7 @@
 """What can be tuned: parameters, the constraints between them, and the space they span."""
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.space.arguments import Scale
-from luthier.space.axes import FloatArray
-from luthier.space.expressions import BoolArray
 from luthier.space.parameters import Choice, Integer, Parameter, Real
 from luthier.space.space import Space
 from luthier.space.units import format_quantity, parse_quantity

@@ -1,4 +1,4 @@
-"""What people give when they declare a parameter, checked and turned into plain numbers."""
+"""The arguments of a parameter, checked and turned into plain numbers."""
 
 import math
 import re
@@ -35,13 +35,13 @@ def check_name(name: str) -> None:
     """Refuse a name that could not be written in a constraint or on a command line."""
     if not isinstance(name, str) or len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
         raise SpaceError(
-            f"{shown(name)} is no parameter name; write up to {LONGEST_NAME} letters, digits, _ . -, and begin with "
-            "a letter or _"
+            f"{shown(name)} is not a valid parameter name; write up to {LONGEST_NAME} letters, digits, _ . -, and "
+            "start with a letter or _"
         )
 
 
 def check_range(name: str, low: int | float, high: int | float, scale: str) -> None:
-    """Refuse an empty range, an unknown scale, and a logarithm of nothing."""
+    """Refuse an empty range, an unknown scale, and a log scale from 0 or below."""
     if scale not in ("linear", "log"):
         raise SpaceError(f"{name}: scale {shown(scale)} is unknown; expected 'linear' or 'log'")
     if low > high:
@@ -86,7 +86,7 @@ def read_integer(name: str, what: str, given: object, style: str) -> int:
     if not is_int(number):
         raise SpaceError(f"{name}: {what} {shown(given)} is not an integer; a parameter with fractions is a Real")
     if abs(number) > _LARGEST_INTEGER:
-        raise SpaceError(f"{name}: {what} {shown(given)} is beyond 2**63; take a smaller one")
+        raise SpaceError(f"{name}: {what} {shown(given)} is above 2**63; take a smaller one")
     return int(number)
 
 

@@ -1,7 +1,7 @@
 """The shapes a numeric parameter can have: what its codes mean, and where they lie in the unit interval.
 
 The code of a value is its index on a finite axis and the value itself on a continuous one. Indices are cells of the
-unit interval, so that uniform numbers give uniform values and every code survives the way there and back.
+unit interval, so that uniform numbers give uniform values and every code survives the conversion there and back.
 """
 
 import math
@@ -11,13 +11,11 @@ from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from luthier.arrays import FloatArray
 from luthier.errors import SpaceError
 
-FloatArray: TypeAlias = NDArray[np.float64]
-
-# Beyond these, neighbouring cells of the unit interval can no longer be told apart in double precision.
+# In larger ones neighbouring cells of the unit interval are no longer distinct in double precision.
 LARGEST_SIZE = 2**50
 LARGEST_LOG_INTEGER = 10**13
 LARGEST_GEOMETRIC_SIZE = 100_000
@@ -153,7 +151,7 @@ class Continuous:
     """Every number from low to high.
 
     Numbers that come from the unit interval are rounded to about twelve digits: that is shorter on a command line, and
-    makes them survive the way there and back unchanged.
+    makes them survive the conversion there and back.
     """
 
     low: float
@@ -162,7 +160,7 @@ class Continuous:
 
     @property
     def size(self) -> None:
-        """There is no end of numbers."""
+        """None: the numbers cannot be counted."""
         return
 
     def find(self, value: int | float) -> float | None:

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from luthier.space.axes import FloatArray
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.space.constraints import Constraint
-from luthier.space.expressions import BoolArray, Columns
+from luthier.space.expressions import Columns
 from luthier.space.parameters import Parameter
 
-Rows: TypeAlias = NDArray[np.intp] | BoolArray
+Rows: TypeAlias = IntArray | BoolArray
 
 _NARROWEST = 1e-9
 _STAGES = (64, 512, 4096)
@@ -149,7 +148,7 @@ class Frontier:
 
 
 def explore(problem: Problem) -> Frontier:
-    """Cut the space of a problem until a fair share of what is left is valid; no boxes prove that nothing is.
+    """Cut the space of a problem until a large enough share of the rest is valid; no boxes mean that nothing is.
 
     The outcome depends on the problem alone, so that samples do too.
     """

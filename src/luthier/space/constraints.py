@@ -6,11 +6,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from luthier.arrays import BoolArray
 from luthier.errors import SpaceError
 from luthier.space.arguments import is_quantity
 from luthier.space.expressions import (
     Absolute,
-    BoolArray,
     Columns,
     Comparison,
     Constant,
@@ -21,7 +21,7 @@ from luthier.space.expressions import (
     Truth,
 )
 from luthier.space.parameters import Choice, Parameter
-from luthier.space.syntax import FUNCTIONS, Token, syntax_error, tokenize
+from luthier.space.syntax import FUNCTIONS, Token, Tokens
 from luthier.space.units import parse_quantity
 from luthier.texts import LONGEST_RULE, is_argument, shown, visible
 from luthier.trial import Value
@@ -66,7 +66,7 @@ def parse_constraint(text: str, parameters: Sequence[Parameter]) -> Constraint:
     root = parser.condition()
     if not parser.positions:
         known = ", ".join(parameter.name for parameter in parameters)
-        raise SpaceError(f'constraint "{visible(text)}": names no parameter; known are {known}')
+        raise SpaceError(f'constraint "{visible(text)}": names no parameter; known: {known}')
     return Constraint(text, root, frozenset(parser.positions))
 
 
@@ -85,10 +85,8 @@ class _Parser:
     """Precedence climbing over the words of one constraint."""
 
     def __init__(self, text: str, parameters: Sequence[Parameter]) -> None:
-        self._text = text
         self._parameters = {parameter.name: (position, parameter) for position, parameter in enumerate(parameters)}
-        self._tokens = tokenize(text, self._parameters)
-        self._at = 0
+        self._tokens = Tokens(text, self._parameters)
         self._depth = 0
         self._labels: dict[tuple[type, Value], float] = {}
         self.positions: set[int] = set()
@@ -96,45 +94,27 @@ class _Parser:
     def condition(self) -> Expression:
         """Read the whole constraint."""
         part = self._expression(0)
-        if self._next.kind != "end":
-            raise self._error(self._next, f"found {self._next.text!r}; expected an operator or the end")
+        if self._tokens.next.kind != "end":
+            raise self._tokens.error(
+                self._tokens.next, f"found {self._tokens.next.text!r}; expected an operator or the end"
+            )
         return self._need(part, "condition").expression
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._at]
-
-    def _take(self) -> Token:
-        token = self._tokens[self._at]
-        self._at += token.kind != "end"
-        return token
-
-    def _accept(self, *words: str) -> Token | None:
-        token = self._next
-        return self._take() if token.kind == "word" and token.text in words else None
-
-    def _expect(self, word: str) -> None:
-        if not self._accept(word):
-            raise self._error(self._next, f"found {self._next.text or 'the end'!r}; expected {word!r}")
-
-    def _error(self, token: Token, problem: str) -> SpaceError:
-        return syntax_error(self._text, token.position, problem)
 
     def _need(self, part: _Part, kind: Kind) -> _Part:
         if part.kind == kind:
             return part
         advice = "compare it with something" if kind == "condition" else f"expected a {kind}"
-        raise self._error(part.token, f"{part.token.text!r} begins a {part.kind}, not a {kind}; {advice}")
+        raise self._tokens.error(part.token, f"{part.token.text!r} begins a {part.kind}, not a {kind}; {advice}")
 
     def _expression(self, binding: int) -> _Part:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise self._error(self._next, f"is nested deeper than {_DEEPEST} levels; split it")
+            raise self._tokens.error(self._tokens.next, f"is nested deeper than {_DEEPEST} levels; split it")
         left = self._prefix()
         while True:
-            token = self._next
+            token = self._tokens.next
             if token.kind == "word" and _BINDING.get(token.text, 0) > binding:
-                left = self._infix(left, self._take())
+                left = self._infix(left, self._tokens.take())
             elif self._at_comparison() and binding < _COMPARISON_BINDING:
                 left = self._comparisons(left)
             else:
@@ -142,7 +122,7 @@ class _Parser:
                 return left
 
     def _prefix(self) -> _Part:
-        token = self._take()
+        token = self._tokens.take()
         if token.kind == "number":
             return _Part("number", Constant(token.number), token, literal=token.number)
         if token.kind == "text":
@@ -153,7 +133,7 @@ class _Parser:
             return _Part("condition", Constant(float(token.text == "true")), token, literal=token.text == "true")
         if token.text == "(":
             inner = self._expression(0)
-            self._expect(")")
+            self._tokens.expect(")")
             return inner
         if token.text in ("-", "+"):
             operand = self._need(self._expression(_SIGN_BINDING), "number")
@@ -163,7 +143,7 @@ class _Parser:
             return _Part("condition", Not(operand.expression), token)
         if token.text in FUNCTIONS:
             return self._function(token)
-        raise self._error(token, f"found {token.text or 'the end'!r}; expected a value")
+        raise self._tokens.error(token, f"found {token.text or 'the end'!r}; expected a value")
 
     def _infix(self, left: _Part, operator: Token) -> _Part:
         kind: Kind = "condition" if operator.text in ("and", "or") else "number"
@@ -173,12 +153,12 @@ class _Parser:
         return _Part(kind, Operation(operator.text, left.expression, right.expression), left.token)
 
     def _function(self, token: Token) -> _Part:
-        self._expect("(")
+        self._tokens.expect("(")
         arguments = self._list_until(")")
         values = [self._need(argument, "number").expression for argument in arguments]
         if token.text == "abs":
             if len(values) != 1:
-                raise self._error(token, f"abs takes one number, not {len(values)}")
+                raise self._tokens.error(token, f"abs takes one number, not {len(values)}")
             return _Part("number", Absolute(values[0]), token)
         folded = values[0]
         for value in values[1:]:
@@ -187,23 +167,22 @@ class _Parser:
 
     def _list_until(self, closing: str) -> list[_Part]:
         parts = [self._expression(0)]
-        while self._accept(","):
+        while self._tokens.accept(","):
             parts.append(self._expression(0))
-        self._expect(closing)
+        self._tokens.expect(closing)
         return parts
 
     def _at_comparison(self) -> bool:
-        if self._next.kind != "word":
+        if self._tokens.next.kind != "word":
             return False
-        if self._next.text == "not":
-            following = self._tokens[self._at + 1]
-            return following.kind == "word" and following.text == "in"
-        return self._next.text in _COMPARISONS or self._next.text == "in"
+        if self._tokens.next.text == "not":
+            return self._tokens.after_next.text == "in"
+        return self._tokens.next.text in _COMPARISONS or self._tokens.next.text == "in"
 
     def _comparisons(self, first: _Part) -> _Part:
         left, links = first, list[Expression]()
         while self._at_comparison():
-            operator = self._take()
+            operator = self._tokens.take()
             if operator.text in ("in", "not"):
                 links.append(self._membership(left, operator))
                 break
@@ -217,8 +196,8 @@ class _Parser:
 
     def _membership(self, left: _Part, operator: Token) -> Expression:
         if operator.text == "not":
-            self._expect("in")
-        self._expect("[")
+            self._tokens.expect("in")
+        self._tokens.expect("[")
         equal = Token("word", "==", operator.position)
         matches = [self._compare(left, equal, member) for member in self._list_until("]")]
         found = matches[0]
@@ -249,11 +228,11 @@ class _Parser:
             if equality and one.choice and other.literal is not None and (one.kind == "label" or other.kind == "text"):
                 return self._choice_and_literal(one, other, operator)
         if left.kind != right.kind:
-            raise self._error(operator, f"compares a {left.kind} with a {right.kind}; compare like with like")
+            raise self._tokens.error(operator, f"compares a {left.kind} with a {right.kind}; compare like with like")
         if left.kind == "number":
             return left.expression, right.expression
         if not equality:
-            raise self._error(operator, f"a {left.kind} is not less or more than another; use ==, != or in")
+            raise self._tokens.error(operator, f"a {left.kind} is not less or more than another; use ==, != or in")
         if left.kind == "condition":
             return Truth(left.expression), Truth(right.expression)
         return left.expression, right.expression
@@ -261,7 +240,7 @@ class _Parser:
     def _choice_and_literal(self, one: _Part, other: _Part, operator: Token) -> tuple[Expression, Expression]:
         """A choice compared with one of its values."""
         if one.choice is None or other.literal is None:
-            raise self._error(operator, "expected a choice and a literal")
+            raise self._tokens.error(operator, "expected a choice and a literal")
         position, choice = one.choice
         literal = other.literal
         if isinstance(literal, str) and not choice.contains(literal) and one.kind == "number" and is_quantity(literal):
@@ -269,7 +248,7 @@ class _Parser:
         table = tuple(self._label(value) for value in choice.values)
         wanted = self._label(literal)
         if wanted not in table:
-            raise self._error(operator, f"{choice.name} is never {shown(literal)}; expected {choice.describe()}")
+            raise self._tokens.error(operator, f"{choice.name} is never {shown(literal)}; expected {choice.describe()}")
         return Reference(position, choice, table), Constant(wanted)
 
     def _reference(self, token: Token) -> _Part:
@@ -286,6 +265,6 @@ class _Parser:
         return _Part(kind, Reference(position, parameter, table), token, choice=choice)
 
     def _label(self, value: Value) -> float:
-        """A number that stands for a text or a value; equal values have equal numbers."""
+        """A number for a text or a value; equal values have equal numbers."""
         group = str if isinstance(value, str) else bool if isinstance(value, bool) else float
         return self._labels.setdefault((group, value), float(len(self._labels)))

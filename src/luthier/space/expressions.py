@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from luthier.space.axes import FloatArray
+from luthier.arrays import BoolArray, FloatArray
 from luthier.space.parameters import Parameter
 
 Columns: TypeAlias = Mapping[int, FloatArray]
 """Codes by the position of their parameter."""
 
-BoolArray: TypeAlias = NDArray[np.bool_]
 
 _ROUNDING = 1e-12
 

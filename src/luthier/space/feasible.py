@@ -1,6 +1,6 @@
 """Which configurations of a space its constraints allow: counted, listed, sampled.
 
-Parameters that share a constraint form a group; groups do not know of each other, so that the space is their product.
+Parameters that share a constraint form a group; groups are independent, so that the space is their product.
 """
 
 import math
@@ -9,18 +9,15 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from luthier.arrays import FloatArray, IntArray
 from luthier.errors import SpaceError
-from luthier.space.axes import FloatArray
 from luthier.space.boxes import Frontier, Problem, dive, explore, spread
 from luthier.space.constraints import Constraint
 from luthier.space.parameters import Parameter
 
-IntArray: TypeAlias = NDArray[np.int64]
-
 LARGEST_LISTING = 2_000_000
-"""Groups of up to so many combinations are listed, and counted exactly."""
+"""Groups with at most this many combinations are listed and counted exactly."""
 
 _CHUNK = 65_536
 _ROUNDS = 40
@@ -30,7 +27,7 @@ _DIVES = 6
 
 
 class FreeParameter:
-    """A parameter no constraint speaks of."""
+    """A parameter without constraints."""
 
     def __init__(self, position: int, parameter: Parameter) -> None:
         self.positions = (position,)
@@ -46,10 +43,6 @@ class FreeParameter:
     def at(self, ranks: IntArray) -> FloatArray:
         """The codes at some ranks."""
         return ranks.astype(np.float64)[:, None]
-
-    def rank(self, codes: FloatArray) -> int:
-        """The rank of the codes of one configuration."""
-        return int(codes[0])
 
 
 class ListedGroup:
@@ -85,11 +78,6 @@ class ListedGroup:
         """The codes at some ranks."""
         return self._unravel(self._valid[ranks])
 
-    def rank(self, codes: FloatArray) -> int:
-        """The rank of the codes of one configuration."""
-        place = np.ravel_multi_index(tuple(codes.astype(np.intp)), self._sizes)
-        return int(np.searchsorted(self._valid, place))
-
 
 class SearchedGroup:
     """Linked parameters with too many combinations to list, or continuous ones."""
@@ -119,7 +107,7 @@ class SearchedGroup:
         return spread(self._problem, points, rng)
 
     def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Draw codes; repeats what little is found where valid combinations are rare, empty if none is."""
+        """Draw codes; the few that are found are repeated where valid combinations are rare; empty if none is found."""
         if self.impossible:
             return np.empty((0, len(self.positions)))
         found = self._draw(count, rng) if self._frontier.share >= _RARE_SHARE else self._rare
@@ -141,11 +129,7 @@ class SearchedGroup:
 
     def at(self, ranks: IntArray) -> FloatArray:
         """Combinations that are not listed have no ranks."""
-        raise SpaceError(f"there is no listed combination {ranks[:1]}")
-
-    def rank(self, codes: FloatArray) -> int:
-        """Combinations that are not listed have no ranks."""
-        raise SpaceError(f"the combination {codes} has no number")
+        raise SpaceError(f"combination number {ranks[:1]} does not exist")
 
 
 Group: TypeAlias = FreeParameter | ListedGroup | SearchedGroup

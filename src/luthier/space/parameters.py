@@ -1,4 +1,4 @@
-"""The kinds of parameters a system is tuned by."""
+"""The kinds of parameters."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from luthier.arrays import FloatArray
 from luthier.errors import SpaceError
 from luthier.space.arguments import (
     Scale,
@@ -24,7 +25,6 @@ from luthier.space.arguments import (
 from luthier.space.axes import (
     Axis,
     Continuous,
-    FloatArray,
     Grid,
     cell_centres,
     cells_at,
@@ -43,7 +43,7 @@ _NARROWEST = 1e-12
 
 
 class _Number:
-    """What whole and other numbers have in common: which ones there are is for the axis to say."""
+    """What integers and reals have in common; the axis knows the values."""
 
     __slots__ = ()
     _axis: Axis
@@ -54,7 +54,7 @@ class _Number:
         return True
 
     def numbers(self, codes: FloatArray) -> FloatArray:
-        """The magnitudes that codes stand for."""
+        """The numbers that codes encode."""
         return self._axis.numbers(codes)
 
     def to_unit(self, codes: FloatArray) -> FloatArray:
@@ -121,11 +121,11 @@ class Integer(_Number):
         """The index of a value."""
         index = self._axis.find(value) if is_int(value) else None
         if index is None:
-            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
+            raise _not_a_value(self, value)
         return index
 
     def code(self, value: Value) -> float:
-        """The number that stands for a value in arrays."""
+        """The number that encodes a value in arrays."""
         return float(self.index(value))
 
     def format(self, value: Value) -> str:
@@ -183,7 +183,7 @@ class Real(_Number):
         return self._axis.size
 
     def contains(self, value: object) -> bool:
-        """Whether it is one of the values; an int is a fine number."""
+        """Whether it is one of the values; an int is accepted."""
         return is_number(value) and self._axis.find(value) is not None
 
     def value(self, index: int) -> float:
@@ -200,10 +200,10 @@ class Real(_Number):
         return int(self.code(value))
 
     def code(self, value: Value) -> float:
-        """The number that stands for a value in arrays."""
+        """The number that encodes a value in arrays."""
         code = self._axis.find(value) if is_number(value) else None
         if code is None:
-            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
+            raise _not_a_value(self, value)
         return float(code)
 
     def format(self, value: Value) -> str:
@@ -257,7 +257,7 @@ class Choice:
         return len(self.values)
 
     def contains(self, value: object) -> bool:
-        """Whether it is one of the values, and of its type (an int is a fine float)."""
+        """Whether it is one of the values, and of its type (an int is accepted as a float)."""
         return self._find(value) is not None
 
     def value(self, index: int) -> Value:
@@ -269,11 +269,11 @@ class Choice:
         """The index of a value."""
         index = self._find(value)
         if index is None:
-            raise SpaceError(f"{self.name}: {shown(value)} is not one of its values; expected {self.describe()}")
+            raise _not_a_value(self, value)
         return index
 
     def code(self, value: Value) -> float:
-        """The number that stands for a value in arrays."""
+        """The number that encodes a value in arrays."""
         return float(self.index(value))
 
     def format(self, value: Value) -> str:
@@ -285,7 +285,7 @@ class Choice:
         for value in self.values:
             if value_text(value) == text:
                 return value
-        raise SpaceError(f"{self.name}: {shown(text)} is not one of its values; expected {self.describe()}")
+        raise _not_a_value(self, text)
 
     def magnitudes(self) -> tuple[float, ...] | None:
         """The values as numbers (4k is 4096, true is 1), or None where one of them is not a number."""
@@ -297,7 +297,7 @@ class Choice:
             return None
 
     def numbers(self, codes: FloatArray) -> FloatArray:
-        """The magnitudes that codes stand for."""
+        """The numbers that codes encode."""
         magnitudes = self.magnitudes()
         if magnitudes is None:
             raise SpaceError(f"{self.name}: its values are not all numbers")
@@ -330,6 +330,10 @@ Parameter: TypeAlias = Integer | Real | Choice
 """Any kind of parameter."""
 
 
+def _not_a_value(parameter: Parameter, given: object) -> SpaceError:
+    return SpaceError(f"{parameter.name}: {shown(given)} is not one of its values; expected {parameter.describe()}")
+
+
 def _fill(parameter: Parameter, **fields: object) -> None:
     """Set the fields of a frozen parameter that is being made."""
     for name, value in fields.items():
@@ -338,7 +342,7 @@ def _fill(parameter: Parameter, **fields: object) -> None:
 
 def _check_index(name: str, index: int, size: int) -> None:
     if not 0 <= index < size:
-        raise SpaceError(f"{name}: there is no value number {index}; they go from 0 to {size - 1}")
+        raise SpaceError(f"{name}: value number {index} does not exist; numbers go from 0 to {size - 1}")
 
 
 def _step(name: str, step: object, style: str) -> int | float:
@@ -369,16 +373,16 @@ def _real_axis(name: str, low: float, high: float, step: float | None, scale: Sc
         return linear_reals(name, low, high, 1.0)
     if high - low < _NARROWEST * max(abs(low), abs(high)):
         raise SpaceError(
-            f"{name}: {low} to {high} is too narrow to be told apart; widen it or give both the same value"
+            f"{name}: {low} to {high} is too narrow for double precision; widen it or give both the same value"
         )
     return Continuous(low, high, log=scale == "log")
 
 
 def _check_stride(name: str, step: int | float) -> None:
     if step <= 0:
-        raise SpaceError(f"{name}: step {shown(step)} leads nowhere; take one above 0")
+        raise SpaceError(f"{name}: step {shown(step)} must be above 0")
 
 
 def _check_factor(name: str, step: int | float) -> None:
     if step <= 1:
-        raise SpaceError(f"{name}: step {shown(step)} multiplies on a log scale and leads nowhere; take one above 1")
+        raise SpaceError(f"{name}: step {shown(step)} is a factor on a log scale and must be above 1")

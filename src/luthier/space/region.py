@@ -6,17 +6,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.errors import SpaceError
-from luthier.space.axes import FloatArray
 from luthier.space.constraints import Constraint
-from luthier.space.expressions import BoolArray
 from luthier.space.feasible import Group, SearchedGroup, make_groups
 from luthier.space.parameters import Parameter
 from luthier.trial import Value
 
 
 class Region:
-    """Counts, numbers and samples what the constraints allow; its valid default proves that there is something."""
+    """Counts, lists and samples what the constraints allow; it is never empty, because the default is valid."""
 
     def __init__(self, parameters: Sequence[Parameter], constraints: Sequence[Constraint]) -> None:
         self._parameters = parameters
@@ -54,21 +53,14 @@ class Region:
             codes[: len(drawn), group.positions] = drawn
         return codes
 
-    def at(self, numbers: NDArray[np.int64] | NDArray[np.object_]) -> FloatArray:
-        """The rows with some numbers, which are of mixed radix: the first group counts most."""
+    def at(self, numbers: IntArray | NDArray[np.object_]) -> FloatArray:
+        """The rows with some numbers, in mixed radix: the first group is the most significant digit."""
         codes = np.empty((len(numbers), len(self._parameters)))
         rest = numbers
         for group in reversed(self._groups):
             rest, ranks = rest // (group.count or 1), rest % (group.count or 1)
             codes[:, group.positions] = group.at(ranks.astype(np.int64))
         return codes
-
-    def number(self, codes: FloatArray) -> int:
-        """The number of one valid row."""
-        number = 0
-        for group in self._groups:
-            number = number * (group.count or 1) + group.rank(codes[list(group.positions)])
-        return number
 
     def _broken(self, codes: FloatArray) -> Constraint | None:
         columns = dict(enumerate(codes[None, :].T))
@@ -79,7 +71,7 @@ class Region:
         return ", ".join(f"{parameter.name}={_value(parameter, code)!r}" for parameter, code in pairs)
 
     def _check_default(self) -> None:
-        """Refuse a default that violates a constraint, and say which would not."""
+        """Refuse a default that violates a constraint, and suggest a valid one."""
         default = self._default[0]
         broken = self._broken(default)
         if broken is None:
@@ -97,12 +89,12 @@ class Region:
 
 
 def _find_valid(group: Group, rules: str) -> FloatArray:
-    """Find the codes of one valid combination, or say that there is none."""
+    """Find the codes of one valid combination, or raise an error."""
     if group.count == 0 or (isinstance(group, SearchedGroup) and group.impossible):
         raise SpaceError(f"no configuration satisfies {rules}; relax the constraints or widen the parameters")
     found: FloatArray = group.sample(1, np.random.default_rng(0))
     if len(found) == 0:
-        raise SpaceError(f"nothing found that satisfies {rules}, nor a proof that nothing does; give such a default")
+        raise SpaceError(f"found no configuration that satisfies {rules}, but one may exist; give it as the default")
     first: FloatArray = found[0]
     return first
 

@@ -1,4 +1,4 @@
-"""The space of configurations a search moves in."""
+"""The space of configurations."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -6,17 +6,16 @@ from typing import cast
 
 import numpy as np
 
+from luthier.arrays import BoolArray, FloatArray
 from luthier.errors import SpaceError
-from luthier.space.axes import FloatArray
 from luthier.space.constraints import parse_constraint
-from luthier.space.expressions import BoolArray
 from luthier.space.feasible import LARGEST_LISTING
 from luthier.space.parameters import Choice, Integer, Parameter, Real
 from luthier.space.region import Region
-from luthier.space.serial import Json, check_keys, parameter_from_json, parameter_to_json
+from luthier.space.serial import check_keys, parameter_from_json, parameter_to_json
 from luthier.space.syntax import suggest
 from luthier.texts import shown
-from luthier.trial import Config, Value
+from luthier.trial import Config, Json, Value
 
 _STRIDE = 0.1
 _FRUITLESS_ROUNDS = 12
@@ -157,13 +156,8 @@ class Space:
         """The valid configuration with a number from 0 to size - 1."""
         size = self._countable()
         if not 0 <= index < size:
-            raise SpaceError(f"there is no configuration number {index}; they go from 0 to {size - 1}")
+            raise SpaceError(f"configuration number {index} does not exist; numbers go from 0 to {size - 1}")
         return self.decode(self._region.at(np.array([index], dtype=object))[0])
-
-    def index_of(self, config: Mapping[str, Value]) -> int:
-        """The number of a valid configuration."""
-        self._countable()
-        return self._region.number(self.codes([self.check(config)])[0])
 
     def neighbours(self, config: Mapping[str, Value]) -> list[Config]:
         """The valid configurations one step away: a grid step, a tenth of a continuous range, or another choice."""

@@ -38,8 +38,44 @@ def syntax_error(constraint: str, position: int, problem: str) -> SpaceError:
     return SpaceError(f'constraint "{visible(constraint)}": position {position}: {problem}')
 
 
+class Tokens:
+    """The words of one constraint, read from left to right."""
+
+    def __init__(self, constraint: str, names: Iterable[str]) -> None:
+        self._constraint, self._tokens, self._at = constraint, tokenize(constraint, names), 0
+
+    @property
+    def next(self) -> Token:
+        """The word to be read next."""
+        return self._tokens[self._at]
+
+    @property
+    def after_next(self) -> Token:
+        """The word after the next one."""
+        return self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """Read a word; the end can be read any number of times."""
+        token = self.next
+        self._at += token.kind != "end"
+        return token
+
+    def accept(self, *words: str) -> Token | None:
+        """Read the next word if it is one of these."""
+        return self.take() if self.next.kind == "word" and self.next.text in words else None
+
+    def expect(self, word: str) -> None:
+        """Read this word, or raise an error."""
+        if not self.accept(word):
+            raise self.error(self.next, f"found {self.next.text or 'the end'!r}; expected {word!r}")
+
+    def error(self, token: Token, problem: str) -> SpaceError:
+        """The error for a problem at a word."""
+        return syntax_error(self._constraint, token.position, problem)
+
+
 def tokenize(constraint: str, names: Iterable[str]) -> Sequence[Token]:
-    """Cut a constraint into words; of several parameter names that fit, the longest wins."""
+    """Split a constraint into words; of several parameter names that match, the longest is taken."""
     longest_first = sorted(names, key=len, reverse=True)
     tokens: list[Token] = []
     at = _end_of(_SPACE, constraint, 0)
@@ -53,12 +89,12 @@ def tokenize(constraint: str, names: Iterable[str]) -> Sequence[Token]:
 
 
 def suggest(name: str, names: Iterable[str]) -> str:
-    """The way out after a name nobody knows."""
+    """What to write instead of an unknown name."""
     known = sorted(names)
     near = closest(name, known, cutoff=0.5)
     if near is not None:
         return f"did you mean {near!r}?"
-    return f"known are {', '.join(known[:_MOST_SUGGESTED])}{', ...' if len(known) > _MOST_SUGGESTED else ''}"
+    return f"known: {', '.join(known[:_MOST_SUGGESTED])}{', ...' if len(known) > _MOST_SUGGESTED else ''}"
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:

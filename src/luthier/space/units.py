@@ -39,7 +39,7 @@ def parse_quantity(text: str) -> tuple[int | float, str]:
         raise SpaceError(f"{shown(text)} is not a quantity; write a number and perhaps a unit: 4k, 80%")
     digits, unit = match.groups()
     if unit and unit not in _UNITS:
-        raise SpaceError(f"{text!r} has the unknown unit {unit!r}; known are {', '.join(_UNITS)}")
+        raise SpaceError(f"{text!r} has the unknown unit {unit!r}; known: {', '.join(_UNITS)}")
     decimal = Decimal(digits)
     if decimal and abs(decimal.adjusted()) > _LARGEST_EXPONENT:
         raise SpaceError(f"{text!r} is out of range; the largest exponent is {_LARGEST_EXPONENT}")
@@ -62,7 +62,7 @@ def format_quantity(number: int | float, style: str) -> str:
 
 
 def style_of(unit: str) -> str:
-    """Return the style a unit belongs to; a unit nobody knows is its own style, a plain suffix."""
+    """Return the style a unit belongs to; an unknown unit is its own style, a plain suffix."""
     return _UNITS[unit][1] if unit in _UNITS and unit not in _STYLES else unit
 
 

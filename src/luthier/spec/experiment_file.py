@@ -1,7 +1,6 @@
 """Experiment files: which component is tuned over which values, for which application, and how."""
 
 import re
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pydantic import BeforeValidator, Discriminator, Field, StrictBool, StrictIn
 
 from luthier.errors import InvalidInputError, LuthierError, SpaceError
 from luthier.runners.psij import Allocation
+from luthier.runners.registry import AUTO, automatic, check_runner, runner_kind
 from luthier.space import Space
 from luthier.spec.component import (
     Component,
@@ -33,7 +33,7 @@ from luthier.spec.shaman import MEASURES, Translation, translated
 from luthier.spec.yaml_lines import Document, Place
 from luthier.texts import shown
 
-_RUNNER = r"^(auto|local|slurm|psij:[A-Za-z0-9_-]+)$"
+_RUNNER = r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$"
 
 
 def _read(kind: Kind) -> Callable[[object], object]:
@@ -49,9 +49,14 @@ def _read(kind: Kind) -> Callable[[object], object]:
 
 
 def _runner(given: object) -> object:
-    if isinstance(given, str) and re.fullmatch(_RUNNER, given):
-        return given
-    raise ValueError(f"{shown(given)} is not what is expected here: 'auto', 'local', 'slurm' or such as 'psij:pbs'")
+    if not isinstance(given, str) or not re.fullmatch(_RUNNER, given):
+        raise ValueError(f"{shown(given)} is not the name of a runner, such as auto, local, slurm or psij:pbs")
+    try:
+        if given != AUTO:
+            check_runner(given)
+    except InvalidInputError as error:
+        raise ValueError(str(error)) from None
+    return given
 
 
 def _grid(given: object) -> object:
@@ -96,7 +101,7 @@ class FileSettings(Section):
     """The shell script to run; its path is relative to this file."""
     script: Text = ""
     """The text of the script, instead of an application."""
-    runner: Runner = "auto"
+    runner: Runner = AUTO
     """Where to run: local, slurm, psij:pbs and so on; auto: Slurm if sbatch is installed and the script has #SBATCH
     lines or the component has options for sbatch, else this machine."""
     allocation: AllocationSettings | None = None
@@ -272,22 +277,20 @@ def _job(
     if settings.application:
         text = text_of(settings.application, document, ("experiment", "application"), folder)
         name = str((folder or Path()) / settings.application)
-    where: Where = "local"
-    if settings.runner == "slurm" or (settings.runner == "auto" and _wants_slurm(text, component)):
-        where = "slurm"
-    elif settings.runner.startswith("psij:"):
-        where = settings.runner
+    where = settings.runner
+    if where == AUTO:
+        where = automatic(text, has_options=bool(component.options or component.submitted))
     shared = [file.path for file in component.files if "$" not in file.path]
     slots = settings.given().get("slots", 1)
     if shared and slots > 1:
         raise document.error(("experiment", "slots"), f"{slots} runs at a time would all write {shared[0]}; use 1")
-    return JobScript(component, text, name, where, _allocation(document, settings), called)
+    return JobScript(component, text, name, where, _allocation(document, settings, where), called)
 
 
-def _allocation(document: Document, settings: FileSettings) -> Allocation | None:
-    """What the jobs ask for where PSI/J submits them, and nothing elsewhere."""
+def _allocation(document: Document, settings: FileSettings, where: Where) -> Allocation | None:
+    """What each job requests from the batch system, if the runner can pass it on."""
     place, asked = ("experiment", "allocation"), settings.allocation or AllocationSettings()
-    if not settings.runner.startswith("psij:"):
+    if not runner_kind(where).takes_allocation:
         if settings.allocation is not None:
             raise document.error(place, "is for runner: psij:EXECUTOR; for Slurm, put #SBATCH lines in the script")
         return None
@@ -297,12 +300,6 @@ def _allocation(document: Document, settings: FileSettings) -> Allocation | None
     except InvalidInputError as error:
         raise document.error(place, str(error)) from None
     return found
-
-
-def _wants_slurm(text: str, component: Component) -> bool:
-    """Whether there is something for sbatch, in the script or in the component, and an sbatch that takes it."""
-    asks = any(line.startswith("#SBATCH") for line in text.split("\n"))
-    return bool(asks or component.options or component.submitted) and shutil.which("sbatch") is not None
 
 
 def _measures(document: Document, name: str, component: Component) -> list[str]:

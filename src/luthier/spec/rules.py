@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
-from typing import TypeAlias, cast
+from inspect import Parameter, signature
+from typing import TypeAlias, TypeVar, cast
 
 from luthier.errors import InvalidInputError
-from luthier.policies import PRUNES, RESAMPLES, stop
+from luthier.plugins import Registry
+from luthier.policies import PRUNES, RESAMPLES, STOPS, stop
 from luthier.policies.base import Prune, Resample, Stop
 from luthier.policies.prune import beyond_quantile, beyond_seconds, never
 from luthier.policies.resample import sedr, static
@@ -14,58 +15,73 @@ from luthier.space import Space
 from luthier.spec.durations import parse_duration
 from luthier.texts import NUMBER, check_length, shown
 
-_RESAMPLES = f"{', '.join(RESAMPLES)}, static:RUNS, sedr:PERCENT% or sedr:WIDTH"
-_NAMED_RESAMPLES = ("auto", "evadyr")
-_NAMED_PRUNES = ("default", "chance")
-_PRUNES = f"{', '.join(PRUNES)}, a quantile such as q75, or a time such as 90s"
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _CONSTANT = re.compile(rf"(\w+) ?= ?({NUMBER}) ?(%?)")
+
+Rule = TypeVar("Rule")
 
 
 def resample_from(text: str) -> Resample:
     """Read `auto`, `once`, `static:3`, `sedr:10%` (of the mean), `sedr:0.5` (in the measure's unit) or `evadyr`.
 
-    The constants of `auto` and `evadyr` can be named: `evadyr:least=3,most=20%`.
+    The constants of a rule can be named: `evadyr:least=3,most=20%`. A plug-in is written in the same way.
     """
     check_length(text, "resample")
-    if text in RESAMPLES:
-        return RESAMPLES[text]()
-    name, _, argument = text.partition(":")
-    if argument and name in _NAMED_RESAMPLES:
-        return RESAMPLES[name](**_constants(f"resample: {shown(text)}", argument, RESAMPLES[name]))
+    rule = _counted(text) if text.startswith(("static:", "sedr:")) else _named("resample", RESAMPLES, text)
+    if rule is None:
+        known = f"{', '.join(RESAMPLES.names())}, static:RUNS, sedr:PERCENT% or sedr:WIDTH"
+        raise InvalidInputError(f"resample: {shown(text)} is not understood; write {known}")
+    return rule
+
+
+def _counted(text: str) -> Resample | None:
+    """Read `static:3`, `sedr:10%` or `sedr:0.5`."""
+    name, _, number = text.partition(":")
+    relative = number.endswith("%")
     try:
         if name == "static":
-            return static(int(argument))
-        if name == "sedr":
-            relative = argument.endswith("%")
-            return sedr(float(argument.removesuffix("%")) / (100.0 if relative else 1.0), relative=relative)
+            return static(int(number))
+        return sedr(float(number.removesuffix("%")) / (100.0 if relative else 1.0), relative=relative)
     except ValueError:
-        pass
-    raise InvalidInputError(f"resample: {shown(text)} is not understood; write {_RESAMPLES}")
+        return None
 
 
 def prune_from(what: str | float | None) -> Prune:
     """Read `default`, `median`, `mean`, `q75`, `chance`, or a number of seconds; None prunes nothing.
 
-    The constants of `default` and `chance` can be named: `default:factor=1.5`, `chance:least=1%`.
+    The constants of a rule can be named: `default:factor=1.5`, `chance:least=1%`. A plug-in is written in the same way.
     """
     if what is None:
         return never()
     if not isinstance(what, str):
         return beyond_seconds(float(what))
     check_length(what, "prune")
-    if what in PRUNES:
-        return PRUNES[what]()
-    name, _, argument = what.partition(":")
-    if argument and name in _NAMED_PRUNES:
-        return PRUNES[name](**_constants(f"prune: {shown(what)}", argument, PRUNES[name]))
     if re.fullmatch(r"q[0-9]{1,2}", what) and int(what[1:]):
         return beyond_quantile(int(what[1:]) / 100.0)
-    raise InvalidInputError(f"prune: {shown(what)} is not understood; write {_PRUNES}")
+    rule = _named("prune", PRUNES, what)
+    if rule is None:
+        known = f"{', '.join(PRUNES.names())}, a quantile such as q75, or a time such as 90s"
+        raise InvalidInputError(f"prune: {shown(what)} is not understood; write {known}")
+    return rule
 
 
-def _constants(where: str, text: str, rule: Callable[..., object]) -> dict[str, float]:
-    """Read `least=3,most=20%`: numbers by the names that `rule` has for them."""
-    known = {name: parameter.annotation for name, parameter in signature(rule).parameters.items()}
+def _named(what: str, rules: Registry[Callable[..., Rule]], text: str) -> Rule | None:
+    """Read the name of a rule, alone or with constants: `evadyr`, `evadyr:least=3`; None if there is no such rule."""
+    name, colon, constants = text.partition(":")
+    if not _NAME.fullmatch(name) or name not in rules:
+        return None
+    make, where = rules.get(name), f"{what}: {shown(text)}"
+    known = signature(make).parameters
+    if colon and not known:
+        return None
+    found = _constants(where, constants, {name: one.annotation for name, one in known.items()}) if colon else {}
+    if missing := [name for name, one in known.items() if one.default is Parameter.empty and name not in found]:
+        raise InvalidInputError(f"{where}: {missing[0]} is missing; write {name}:{missing[0]}=NUMBER")
+    return make(**found)
+
+
+def _constants(where: str, text: str, known: Mapping[str, object]) -> dict[str, float]:
+    """Read `least=3,most=20%`: numbers by name; `known` has the type of each."""
     found: dict[str, float] = {}
     for part in text.split(","):
         match = _CONSTANT.fullmatch(_one_blank(part))
@@ -74,7 +90,7 @@ def _constants(where: str, text: str, rule: Callable[..., object]) -> dict[str, 
             raise InvalidInputError(
                 f"{where}: {shown(part.strip())} is not understood; write {told}, separated by commas"
             )
-        value, is_whole = float(match[2]) / (100.0 if match[3] else 1.0), known[match[1]] is int
+        value, is_whole = float(match[2]) / (100.0 if match[3] else 1.0), known[match[1]] in (int, "int")
         if is_whole and not value.is_integer():
             raise InvalidInputError(f"{where}: {match[1]} is a whole number")
         found[match[1]] = int(value) if is_whole else value
@@ -82,7 +98,10 @@ def _constants(where: str, text: str, rule: Callable[..., object]) -> dict[str, 
 
 
 def stop_from(texts: Sequence[str], space: Space, *, maximize: bool) -> Stop:
-    """The rule that ends a search as soon as one of `texts` holds; in each of them ` and ` joins what must all hold."""
+    """The rule that ends a search as soon as one of `texts` holds; in each of them ` and ` joins what must all hold.
+
+    A plug-in is written as its name, with constants if it has any: `NAME:limit=3,share=5%`.
+    """
     return stop.any_of(*(_all_from(text, space, maximize) for text in texts))
 
 
@@ -105,7 +124,11 @@ def _criterion(text: str, space: Space, maximize: bool) -> Stop:
                 return make(match, space, maximize)
             except InvalidInputError as error:
                 raise InvalidInputError(f"stop: {shown(text)}: {error}; it is read as: {form}") from None
-    raise InvalidInputError(f"stop: {shown(text)} is not understood; write one of: {'; '.join(_CRITERIA)}")
+    rule = _named("stop", STOPS, text)
+    if rule is None:
+        known = "; ".join([*_CRITERIA, *STOPS.names()])
+        raise InvalidInputError(f"stop: {shown(text)} is not understood; write one of: {known}")
+    return rule
 
 
 def _one_blank(text: str) -> str:

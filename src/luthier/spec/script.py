@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeAlias
 
 from luthier.errors import InvalidInputError
+from luthier.runners.registry import runner_kind
 from luthier.runners.supervisor import MARK_VARIABLE
 from luthier.space import Space
 from luthier.spec.template import fill
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from luthier.spec.component import Component, ComponentParameter, ConfigFile
 
 Where: TypeAlias = str
-"""`local`, `slurm`, or `psij:` and the name of one of PSI/J's executors."""
+"""The name of a runner, with a colon and its argument where it has one: `local`, `slurm`, `psij:pbs`."""
 
 _SHELLS = ("bash", "dash", "ksh", "sh", "zsh")
 _MARK = (
@@ -62,18 +63,13 @@ class JobScript:
             if name not in space.names and parameter.default is None and needed:
                 raise InvalidInputError(f"parameter {name} has no default and is not tuned; give it a default")
         sent = self.component.submitted
-        if self.where != "slurm" and (sent or self.component.options):
+        if (sent or self.component.options) and not runner_kind(self.where).program:
             what = f"parameter {sent[0]}" if sent else f"its plugin {' '.join(self.component.options)}"
             raise InvalidInputError(f"{what} is an option of sbatch, and this would run without it; use runner: slurm")
         if not self.application.strip() and _is_comment(self.component.command):
             raise InvalidInputError("there is nothing to run; name an application, or give the component a command")
         interpreter(self.application, self.name)
         self.batch(space, space.default)
-
-    @property
-    def executor(self) -> str | None:
-        """The name of the PSI/J executor that runs this, if one does."""
-        return self.where.removeprefix("psij:") if self.where.startswith("psij:") else None
 
     @property
     def is_timed_apart(self) -> bool:
@@ -98,6 +94,13 @@ class JobScript:
         if len(batch.script.encode(errors="surrogateescape")) >= _LARGEST_ARGUMENT:
             raise InvalidInputError(f"{self.name}: is longer than 128 KiB; move its body to a file and call that")
         return (*interpreter(self.application, self.name), "-c", batch.script, self.name), dict(batch.environment)
+
+    def command_line(self, batch: "Batch") -> str:
+        """The command line by which a person can run the script of a configuration, in which it is called SCRIPT."""
+        submits = runner_kind(self.where).program
+        program = (submits, *batch.options) if submits else interpreter(self.application, self.name)
+        variables = [f"{name}={shlex.quote(text)}" for name, text in batch.environment.items()]
+        return " ".join([*variables, shlex.join([*program, "SCRIPT"])])
 
     def line(self, space: Space, config: Config) -> str:
         """A script of its own for one configuration, with the variables and options inside."""
@@ -174,8 +177,8 @@ class JobScript:
         script = "\n".join([*lines, *body, ""])
         if "\0" in script:
             raise InvalidInputError(f"{self.name}: holds a NUL character, which no shell can be given; remove it")
-        if self.where == "slurm" and "\r\n" in script:
-            raise InvalidInputError(f"{self.name}: holds DOS line ends, which sbatch refuses; remove the \\r")
+        if "\r\n" in script and (program := runner_kind(self.where).program):
+            raise InvalidInputError(f"{self.name}: holds DOS line ends, which {program} refuses; remove the \\r")
         return script
 
     def _command(self, values: Mapping[str, str]) -> str:

@@ -17,7 +17,7 @@ class Comparison:
     """How much better the winner is than the default: a ratio (1: as good) or a relative difference (0: as good).
 
     `low` and `high` bound it with the confidence that was asked for; they are None
-    where the pairs are too few to tell.
+    where there are too few pairs.
     """
 
     speedup: float
@@ -28,12 +28,12 @@ class Comparison:
 
     @property
     def improved(self) -> bool:
-        """Whether the winner is better beyond doubt."""
+        """Whether the winner is better with the confidence asked for."""
         return self.low is not None and self.low > self._no_difference
 
     @property
     def decided(self) -> bool:
-        """Whether it is beyond doubt that the two differ."""
+        """Whether the two differ with the confidence asked for."""
         return self.improved or (self.high is not None and self.high < self._no_difference)
 
     @property
@@ -63,16 +63,16 @@ def compare(
     """Compare runs made in turns: the i-th of the default and the i-th of the winner are neighbours in time.
 
     The speed-up is exp(mean(log(default_i / winner_i))), the geometric mean of the pairs' ratios (winner / default
-    when maximising), with Student's interval on the logarithms. Three reasons. Neighbours share the machine's mood, so
-    slow drift and interference cancel within a pair. If there is no difference, the two of a pair can change places:
-    their log ratio is symmetric around 0 whatever the distribution of the noise, and on symmetric values Student's
-    interval errs on the careful side even with heavy tails, where a comparison of two means does not. And a ratio has
-    no unit.
+    when maximising), with Student's interval on the logarithms. Three reasons: Neighbours share the state of the
+    machine, so slow drift and interference cancel within a pair. If there is no difference, the two of a pair can be
+    exchanged: their log ratio is symmetric around 0 whatever the distribution of the noise, and for symmetric values
+    Student's interval is conservative even with heavy tails, where a comparison of two means is not. And a ratio has no
+    unit.
 
-    Where noise takes few values (a disturbance that is there or not), Student's interval can be too narrow. So the same
-    symmetry is asked once more: if more than the allowed share of all ways to turn the pairs' signs gives as large a
-    mean, the interval is widened to hold "no difference". And ratios that are all equal tell no interval before the
-    sixth pair (2⁻⁶ < 2.5 %), unless runs are known to be `repeatable` to the last digit.
+    Where noise has few values (a disturbance that is there or not), Student's interval can be too narrow. So the
+    symmetry is used for a second test: if more than the allowed share of all ways to flip the pairs' signs gives as
+    large a mean, the interval is widened to include "no difference". Ratios that are all equal have no interval before
+    the sixth pair (2⁻⁶ < 2.5 %), unless runs are known to be `repeatable` to the last digit.
 
     A ratio needs values above 0. If any is not, the result is of kind `difference`: the mean of default_i - winner_i
     (winner_i - default_i when maximising) with the same interval, divided by the absolute mean of the default, or by 1
@@ -109,9 +109,9 @@ def _interval(gains: Sequence[float], confidence: float, *, repeatable: bool) ->
 
 
 def _share_as_large(gains: Sequence[float]) -> float:
-    """The share of all ways to turn signs that give a sum as far from 0, on the same side (Fisher's sign-flip test)."""
+    """The share of all ways to flip signs that give a sum as far from 0, on the same side (Fisher's sign-flip test)."""
     if len(gains) > _MOST_FLIPPED:
-        return 0.0  # with so many pairs Student's interval needs no help
+        return 0.0  # with more pairs Student's interval is wide enough
     direction = math.copysign(1.0, math.fsum(gains))
     sums = [0.0]
     for gain in gains:
@@ -124,7 +124,7 @@ def _share_as_large(gains: Sequence[float]) -> float:
 def _check(default_values: Sequence[float], winner_values: Sequence[float]) -> None:
     if not default_values or len(default_values) != len(winner_values):
         raise InvalidInputError(
-            f"values: {len(default_values)} of the default and {len(winner_values)} of the winner are no pairs; "
+            f"values: {len(default_values)} of the default and {len(winner_values)} of the winner do not form pairs; "
             "pass as many of one as of the other, at least 1"
         )
     if not all(math.isfinite(default - winner) for default, winner in zip(default_values, winner_values, strict=True)):

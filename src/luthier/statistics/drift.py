@@ -1,4 +1,4 @@
-"""Whether a machine stayed the same while it was measured: what the same program took, again and again."""
+"""Whether a machine stayed the same during an experiment, judged by repeated runs of the same configuration."""
 
 import math
 import random
@@ -15,9 +15,9 @@ Kind: TypeAlias = Literal["steady", "jumps", "slope"]
 Search: TypeAlias = Callable[[Sequence[float]], tuple[float, int, int]]
 
 FEWEST_READINGS = 6
-"""With fewer readings no order of them is rare enough to tell a change from chance."""
+"""With fewer readings a change cannot be distinguished from chance."""
 
-_CHANCE = 0.02  # a steady machine is called unsteady so often at most, by either test
+_CHANCE = 0.02  # of either test to call a steady machine unsteady, at most
 _ORDERS = 399
 _FEWEST_BESIDE = 3
 _PLAIN = 8.0  # in standard errors
@@ -36,10 +36,10 @@ class Reading:
 class Drift:
     """How the level of a machine moved: a factor by time, 1 at the beginning.
 
-    A `steady` one is 1 always. `jumps` stays on one level until it jumps at a moment between two readings; `slope` runs
-    straight (on a logarithmic scale) from the first reading to the last and stays there. `moments` and `factors` are
-    where the level changes and what it is from then on, or the two ends of the slope. `gaps` holds for each jump the
-    readings before and after it: in between nobody knows which level it was.
+    A `steady` one is always 1. `jumps` stays on one level until it jumps at a moment between two readings; `slope` is
+    straight (on a logarithmic scale) from the first reading to the last and constant after it. `moments` and `factors`
+    are where the level changes and what it is from then on, or the two ends of the slope. `gaps` holds for each jump
+    the times of the readings before and after it: the level between them is unknown.
     """
 
     kind: Kind
@@ -58,7 +58,7 @@ class Drift:
         return _factor(share * math.log(self.factors[-1]))
 
     def possible(self, at_s: float) -> tuple[float, float]:
-        """The least and the largest factor that a moment may have had."""
+        """The smallest and the largest factor possible at a moment."""
         if self.kind == "steady":
             return 1.0, 1.0
         edges = [edge for before, after in self.gaps if before < at_s < after for edge in (before, after)]
@@ -81,18 +81,18 @@ STEADY = Drift("steady")
 def drift_of(readings: Sequence[Reading]) -> Drift:
     """Judge whether, and how, values of one configuration moved; moments count from the first reading.
 
-    Jumps bound the beginning or else the stretch of readings that differs most from the rest, and likewise within each
-    part, as long as the difference is larger than in 98 % of random orders of the same readings (circular binary
-    segmentation, Olshen et al. 2004, on ranks). A slope is one if Kendall's test for a trend says so with the same
-    certainty, and if the line (Theil 1950, Sen 1968) explains the readings better than the jumps. Ranks and orders make
-    no assumption about the noise. Values that are not all positive have no factors; they are called steady.
+    Jumps are the ends of the beginning, or else of the stretch, that differs most from the other readings, and likewise
+    within each part, as long as the difference is larger than in 98 % of random orders of the same readings (circular
+    binary segmentation, Olshen et al. 2004, on ranks). There is a slope if Kendall's test for a trend says so with the
+    same confidence, and if the line (Theil 1950, Sen 1968) explains the readings better than the jumps. Ranks and
+    orders make no assumption about the noise. Values that are not all positive have no factors and count as steady.
     """
     return _judged(tuple(sorted(readings, key=lambda reading: reading.at_s)))
 
 
 @lru_cache(maxsize=16)
 def _judged(ordered: tuple[Reading, ...]) -> Drift:
-    """The views of one result ask several times, and random orders take a while."""
+    """Cached, because one result needs it several times and random orders are slow."""
     if len(ordered) < FEWEST_READINGS or min(reading.value for reading in ordered) <= 0.0:
         return STEADY
     at_s = [reading.at_s - ordered[0].at_s for reading in ordered]
@@ -125,9 +125,9 @@ def _borders(logs: Sequence[float], start: int) -> list[int]:
 
 
 def _is_plain(logs: Sequence[float], first: int, end: int) -> bool:
-    """Whether a beginning differs so much that no test is needed, also where readings are too few for one.
+    """Whether a beginning differs so much that no test is needed, even with too few readings for one.
 
-    None of its readings is beyond one of the rest, and the noise, judged by how much neighbours differ (in which a
+    Its readings do not overlap with the rest, and the noise, estimated from the differences of neighbours (in which a
     jump counts once), is far too small for the step.
     """
     inside, outside = logs[first:end], logs[end:]
@@ -142,10 +142,10 @@ def _is_plain(logs: Sequence[float], first: int, end: int) -> bool:
 
 def _is_rare(search: Search, ranks: Sequence[float], found: float) -> bool:
     """Whether random orders of the same readings seldom differ as much somewhere."""
-    lot = random.Random(len(ranks))  # noqa: S311 - a lot, not a secret: the same readings are judged the same way
+    rng = random.Random(len(ranks))  # noqa: S311 - not for secrets: the same readings get the same verdict
     shuffled, larger = list(ranks), 0
     for _ in range(_ORDERS):
-        lot.shuffle(shuffled)
+        rng.shuffle(shuffled)
         larger += search(shuffled)[0] >= found
         if larger + 1 > _CHANCE / 2.0 * (_ORDERS + 1):  # half of it for each of the two searches
             return False
@@ -197,7 +197,7 @@ def _has_trend(values: Sequence[float]) -> bool:
 
 
 def _misfit(drift: Drift, at_s: Sequence[float], logs: Sequence[float]) -> float:
-    """Schwarz's criterion for double-exponential noise: how far the readings are from the level, and at what price."""
+    """Schwarz's criterion for double-exponential noise: distance of the readings from the level, plus a penalty."""
     rest = [log - math.log(drift.factor(moment)) for moment, log in zip(at_s, logs, strict=True)]
     middle = median_of(rest)
     distance = mean_of([abs(each - middle) for each in rest])

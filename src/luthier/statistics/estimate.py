@@ -18,24 +18,24 @@ TO_DEVIATION = 1.4826
 """The standard deviation of normal noise over the median of its absolute deviations."""
 
 AUTO = "auto"
-"""The name for whichever estimator suits the noise; `estimator_for` says which that is."""
+"""The name that leaves the choice of the estimator to `estimator_for`."""
 
 
 def estimate(values: Sequence[float], estimator: str = "mean") -> Estimate:
-    """Judge a configuration from the values of its completed runs, with one of `ESTIMATORS`."""
+    """Estimate the value of a configuration from those of its completed runs, with one of `ESTIMATORS`."""
     if estimator not in ESTIMATORS:
-        raise NotFoundError(f"estimator: there is no {estimator!r}; there are: {', '.join(ESTIMATORS)}")
+        raise NotFoundError(f"estimator {estimator!r} is unknown; known: {', '.join(ESTIMATORS)}")
     if not values:
-        raise InvalidInputError("values: there are none to judge from; pass those of the completed runs")
+        raise InvalidInputError("values: the list is empty; pass those of the completed runs")
     if not all(map(math.isfinite, values)):
         raise InvalidInputError("values: not all of them are finite numbers; leave out runs without a number")
-    if len(values) == 1:  # by far the most frequent case, and the same for all of them
+    if len(values) == 1:  # by far the most frequent case, and the same for all estimators
         return Estimate(values[0], 1)
     return ESTIMATORS[estimator](values)
 
 
 def mean_of(values: Sequence[float]) -> float:
-    """The arithmetic mean; never outside of the values, so exactly the value where all are equal."""
+    """The arithmetic mean, never outside of the values: exactly the value where all are equal."""
     try:
         mean = math.fsum(values) / len(values)
     except OverflowError:
@@ -81,7 +81,7 @@ def _median(values: Sequence[float]) -> Estimate:
 
 
 def _median_rank(count: int, confidence: float) -> int:
-    """The largest r with P(x_(r) <= median <= x_(count+1-r)) >= confidence; 0 if there is none.
+    """The largest r with P(x_(r) <= median <= x_(count+1-r)) >= confidence; 0 if no r has it.
 
     Each value lies below the median with probability 1/2, so r is a quantile of the binomial distribution, whatever the
     distribution of the values (David and Nagaraja 2003, section 7.1).
@@ -97,7 +97,7 @@ def _median_rank(count: int, confidence: float) -> int:
 
 
 def _minimum(values: Sequence[float]) -> Estimate:
-    """The least value, the estimate of choice under heavy-tailed noise that only ever adds; it has no interval."""
+    """The lowest value, best under heavy-tailed noise that only adds to it; it has no interval."""
     return Estimate(min(values), len(values), deviation_of(values))
 
 
@@ -126,7 +126,7 @@ def _hodges_lehmann(values: Sequence[float]) -> Estimate:
 
 
 def _signed_rank(count: int, confidence: float) -> int:
-    """How many of the pairs' means may lie on either side of the interval, and one; 0 if it has no end.
+    """One more than the number of pairs' means that may lie on either side of the interval; 0 if it is unbounded.
 
     The number of subsets of 1 ... count by their sum is the distribution of Wilcoxon's statistic under symmetric noise
     (Hollander and Wolfe 1999, section 3.1).
@@ -147,10 +147,9 @@ def _signed_rank(count: int, confidence: float) -> int:
 def estimator_for(repeats: Sequence[Sequence[float]]) -> str:
     """The estimator that suits the noise seen in the values of configurations that ran more than once.
 
-    What counts is on which side the tail is. Where the groups of three or more values have most of them close to the
-    lowest and some far above, what disturbs the runs only ever adds to them: then the minimum is nearest to what the
-    program itself takes. Everywhere else, and while fewer than four groups tell, it is the median: no single run,
-    however lucky or unlucky, can move it far.
+    It depends on which side the tail is. If, in the groups of three or more values, most are close to the lowest and
+    some far above it, disturbances only add to the runs: then the minimum is nearest to what the program itself takes.
+    Otherwise, and with fewer than four groups, it is the median, which no single run can move far.
     """
     groups = [sorted(group) for group in repeats if len(group) > 2]
     above = math.fsum(group[-1] - median_of(group) for group in groups)
@@ -166,4 +165,4 @@ ESTIMATORS: Mapping[str, Callable[[Sequence[float]], Estimate]] = {
     "trimmed": _trimmed,
     "hodges-lehmann": _hodges_lehmann,
 }
-"""The ways to judge repeats."""
+"""The estimators for repeated runs."""

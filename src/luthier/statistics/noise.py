@@ -22,7 +22,7 @@ class Noise:
     relative: bool = False
 
     def place(self, value: float) -> float:
-        """Where a value stands on the scale of the deviation; lower values stay lower."""
+        """The place of a value on the scale of the deviation; lower values stay lower."""
         if not self.relative:
             return value
         return math.log(value) if value > 0.0 else -math.log(-value)
@@ -40,9 +40,9 @@ class Noise:
 
 
 def noise_of(groups: Sequence[Sequence[float]]) -> Noise:
-    """The noise behind the values of several configurations, a group for each; one of a single value tells none.
+    """The noise behind the values of several configurations, a group for each; a group of one value has none.
 
-    All of them count for whether the noise can be relative, so every one of them has a place on its scale.
+    All of them decide whether the noise can be relative, so that every value has a place on its scale.
     """
     values = [value for group in groups for value in group]
     freedom = len(values) - len(groups)

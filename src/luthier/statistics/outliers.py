@@ -1,4 +1,4 @@
-"""Which runs were out of the ordinary, and what may have been the reason."""
+"""Runs that differ strongly from others of the same configuration, and possible reasons."""
 
 import math
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from luthier.statistics.drift import Drift
 from luthier.statistics.estimate import TO_DEVIATION, median_of
 
 FEWEST_RUNS = 3
-"""Of two runs nobody can say which one is the outlier."""
+"""Of two runs it is impossible to say which one is the outlier."""
 
 _FAR = 4.0  # in deviations: one of 16,000 runs with normal noise
-_LEAST = 0.02  # what is within 2 % of the others is no outlier, however alike these are
+_LEAST = 0.02  # a run within 2 % of the others is never an outlier
 _MOVED = 1.1
 
 
@@ -38,8 +38,8 @@ def outliers_of(runs: Sequence[Timed], drift: Drift) -> list[Outlier]:
     """The outliers among runs of configurations that ran three times or more, in the order of the runs.
 
     Far means four deviations of the noise that all these configurations share (its median absolute deviation, which
-    outliers do not move). What is said of the reason: the machine's own level had moved then (`drift`, with moments
-    from the first run on); or the runs before or after were far off in the same direction; or nothing is known.
+    outliers do not move). The reason given is one of: the level of the machine had changed (`drift`, with moments
+    counted from the first run); the run before or after was far off in the same direction; unknown.
     """
     ordered = sorted(runs, key=lambda run: run.at_s)
     if not ordered or min(run.value for run in ordered) <= 0.0:

@@ -1,4 +1,4 @@
-"""Histories of experiments: in memory, in an SQLite file, in a PostgreSQL database."""
+"""Stores for experiments and their runs: in memory, in an SQLite file, in a PostgreSQL database."""
 
 import os
 from collections.abc import Callable
@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError
 from luthier.store.base import Store
-from luthier.store.server_store import Books
+from luthier.store.server_store import ServerStore
 from luthier.store.url import without_password
 
 if TYPE_CHECKING:
     from luthier.store.database import Backend, Database
 
-__all__ = ["data_directory", "open_books", "open_store"]
+__all__ = ["data_directory", "open_server_store", "open_store"]
 
 
 def open_store(url: str | None = None, *, lock_timeout_s: float = 10) -> Store:
-    """Open the store that a URL or a file name stands for, creating or migrating it if need be.
+    """Open the store with this URL or file name; create or migrate it if necessary.
 
-    `memory:`, `sqlite:///PATH`, a path that ends in `.db` or `.sqlite`, or `postgresql://USER@HOST/DATABASE`. Without a
-    name: what the environment variable LUTHIER_STORE says, else `luthier.db` in the data directory.
+    Supported are `memory:`, `sqlite:///PATH`, a path that ends in `.db` or `.sqlite`, and
+    `postgresql://USER@HOST/DATABASE`. The default is the environment variable LUTHIER_STORE, or else `luthier.db` in
+    the data directory.
     """
     backend = _backend(url, lock_timeout_s)
     if backend is None:
@@ -32,23 +33,23 @@ def open_store(url: str | None = None, *, lock_timeout_s: float = 10) -> Store:
     return SqlStore(_prepared(backend))
 
 
-def open_books(url: str | None = None, *, lock_timeout_s: float = 10) -> Books:
-    """Open a store with everything that a server keeps beside the history; it is named as for `open_store`."""
+def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> ServerStore:
+    """Open a store with the queue and the accounts of a server; the URL is as for `open_store`."""
     backend = _backend(url, lock_timeout_s)
     if backend is None:
-        raise InvalidInputError("store: memory: is of one process only, a server needs more; name a file or a database")
+        raise InvalidInputError("store: memory: works within one process only; a server needs a file or a database")
     from luthier.store.accounts import SqlAccounts
-    from luthier.store.queue import SqlDesk
+    from luthier.store.queue import SqlQueue
     from luthier.store.sql import SqlStore
 
     database = _prepared(backend)
-    return Books(SqlStore(database), SqlDesk(database), SqlAccounts(database))
+    return ServerStore(SqlStore(database), SqlQueue(database), SqlAccounts(database))
 
 
 def data_directory() -> Path:
-    """The folder for what luthier keeps for this user; it may not exist yet."""
+    """The data folder of this user; it may not exist yet."""
     configured = Path(os.environ.get("XDG_DATA_HOME", ""))
-    if configured.is_absolute():  # others are to be ignored, says the XDG base directory specification
+    if configured.is_absolute():  # relative paths must be ignored (XDG base directory specification)
         return configured / "luthier"
     try:
         return Path.home() / ".local" / "share" / "luthier"
@@ -70,7 +71,7 @@ def _default_file() -> Path:
 
 
 def _backend(url: str | None, lock_timeout_s: float) -> "Backend | None":
-    """The database that a name stands for; None for memory."""
+    """The database for a URL; None for memory."""
     where = "store"
     if url is None:
         url = os.environ.get("LUTHIER_STORE") or None
@@ -83,21 +84,21 @@ def _backend(url: str | None, lock_timeout_s: float) -> "Backend | None":
     if Path(url).suffix in {".db", ".sqlite"} and "://" not in url:
         return _sqlite(Path(url), lock_timeout_s)
     raise InvalidInputError(
-        f"{where}: {without_password(url)!r} names no store; expected a file that ends in .db or .sqlite, "
+        f"{where}: {without_password(url)!r} is not a valid store; expected a file that ends in .db or .sqlite, "
         "sqlite:///PATH, postgresql://USER:PASSWORD@HOST/DATABASE or memory:"
     )
 
 
 def _memory(url: str, _lock_timeout_s: float) -> None:
     if url != "memory:":
-        raise InvalidInputError(f"store: {url!r} names no store; a store in memory has no name: memory:")
+        raise InvalidInputError(f"store: {url!r} is not a valid store; write memory: without a name")
 
 
 def _sqlite_url(url: str, lock_timeout_s: float) -> "Backend":
     path = url.removeprefix("sqlite:///")
     if path in {url, "", ":memory:"} or "?" in path:
         raise InvalidInputError(
-            f"store: {without_password(url)!r} names no file; expected sqlite:///PATH, without options"
+            f"store: {without_password(url)!r} is not a valid store; expected sqlite:///PATH, without options"
         )
     return _sqlite(Path(path), lock_timeout_s)
 

@@ -1,4 +1,4 @@
-"""Users, their passes and the audit log, in an SQL database."""
+"""Users, their credentials and the audit log, in an SQL database."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -10,11 +10,11 @@ from sqlalchemy.exc import IntegrityError
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store import rows
 from luthier.store.database import Database
-from luthier.store.server_store import Entry, Pass, PassKind, Role, User, author_after_removal
-from luthier.store.tables import audit, experiments, passes, users
+from luthier.store.server_store import Credential, CredentialKind, Entry, Role, User, author_after_removal
+from luthier.store.tables import audit, credentials, experiments, users
 
 USE_NOTED_EVERY_S = 60.0
-"""A pass may be shown many times a second; that must not make every reader a writer."""
+"""How often the last use of a credential is written; a credential may be used many times per second."""
 
 _USERS = select(users)
 _USER = select(users).where(users.c.name == bindparam("user"))
@@ -25,21 +25,22 @@ _CHANGE_USER = (
     .values({column.name: bindparam(column.name) for column in users.c if column.name != "name"})
 )
 _REMOVE_USER = delete(users).where(users.c.name == bindparam("user"))
-_GIVE_AWAY = (
+_CHANGE_AUTHOR = (
     update(experiments)
     .where(experiments.c.author == bindparam("user"))
     .values(author=bindparam("removed"), request_key=None)
 )
-_REMOVE_PASSES = delete(passes).where(passes.c.user_name == bindparam("user"))
-_ALL_PASSES = select(
-    *(column for column in passes.c if column.name not in {"digest", "user_name"}), passes.c.user_name.label("user")
+_REMOVE_CREDENTIALS = delete(credentials).where(credentials.c.user_name == bindparam("user"))
+_ALL_CREDENTIALS = select(
+    *(column for column in credentials.c if column.name not in {"digest", "user_name"}),
+    credentials.c.user_name.label("user"),
 )
-_PASSES = _ALL_PASSES.where(passes.c.user_name == bindparam("user")).order_by(passes.c.id)
-_FIND = _ALL_PASSES.where(passes.c.digest == bindparam("wanted"))
-_GRANT = insert(passes)
-_SWEEP = delete(passes).where(passes.c.expires_at <= bindparam("now"))
-_USE = update(passes).where(passes.c.id == bindparam("pass")).values(used_at=bindparam("now"))
-_REVOKE = delete(passes).where(passes.c.id == bindparam("pass"))
+_CREDENTIALS = _ALL_CREDENTIALS.where(credentials.c.user_name == bindparam("user")).order_by(credentials.c.id)
+_FIND = _ALL_CREDENTIALS.where(credentials.c.digest == bindparam("wanted"))
+_GRANT = insert(credentials)
+_DELETE_EXPIRED = delete(credentials).where(credentials.c.expires_at <= bindparam("now"))
+_USE = update(credentials).where(credentials.c.id == bindparam("credential")).values(used_at=bindparam("now"))
+_REVOKE = delete(credentials).where(credentials.c.id == bindparam("credential"))
 _NOTE = insert(audit)
 _ENTRIES = (
     select(audit.c.id, audit.c.at, audit.c.user_name.label("user"), audit.c.action, audit.c.target, audit.c.detail)
@@ -50,7 +51,7 @@ _ENTRIES = (
 
 
 class SqlAccounts:
-    """Keeps users, what they come in with and what they did in a database."""
+    """Stores users, credentials and the audit log in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -58,7 +59,9 @@ class SqlAccounts:
     def users(self) -> Sequence[User]:
         """Every user, by name."""
         found = self._database.read(lambda connection: connection.execute(_USERS).mappings().all())
-        return sorted((User(**row) for row in found), key=lambda user: user.name)  # databases sort each in its own way
+        return sorted(
+            (User(**row) for row in found), key=lambda user: user.name
+        )  # every database sorts text differently
 
     def user(self, name: str) -> User:
         """One user."""
@@ -77,60 +80,62 @@ class SqlAccounts:
 
         try:
             self._database.write(work)
-        except IntegrityError:  # somebody else has added them this very moment
+        except IntegrityError:  # another process has just added the user
             self._database.write(work)
 
     def remove_user(self, name: str) -> None:
-        """Forget a user and their passes; their experiments stay, and belong to nobody who can have an account."""
+        """Delete a user and their credentials; their experiments stay, with an author that no account can have."""
         author = {"user": name, "removed": author_after_removal(name)}
 
         def work(connection: Connection) -> None:
             if connection.execute(_REMOVE_USER, {"user": name}).rowcount == 0:
                 raise _no_user(name)
-            connection.execute(_REMOVE_PASSES, {"user": name})
-            connection.execute(_GIVE_AWAY, author)
+            connection.execute(_REMOVE_CREDENTIALS, {"user": name})
+            connection.execute(_CHANGE_AUTHOR, author)
 
         self._database.write(work, repeatable=False)
 
-    def grant(self, digest: str, issued: Pass) -> Pass:
-        """Keep a new pass, numbered by the store, under the digest of its secret."""
-        row = _pass_row(digest, issued)
+    def grant(self, digest: str, issued: Credential) -> Credential:
+        """Store a new credential under the digest of its secret; the store numbers it."""
+        row = _credential_row(digest, issued)
 
         def work(connection: Connection) -> int:
-            connection.execute(_SWEEP, {"now": issued.created_at})
+            connection.execute(_DELETE_EXPIRED, {"now": issued.created_at})
             return cast("tuple[int]", connection.execute(_GRANT, row).inserted_primary_key)[0]
 
         try:
             return replace(issued, id=self._database.write(work, repeatable=False))
         except IntegrityError:
-            raise InvalidInputError("pass: there is one with this secret already; make another secret") from None
+            raise InvalidInputError("credential: this secret is already in use; generate another one") from None
 
-    def find(self, digest: str, now: float) -> Pass | None:
-        """The pass of this digest if it has not expired."""
+    def find(self, digest: str, now: float) -> Credential | None:
+        """The credential with this digest if it has not expired."""
         now = rows.finite(now, "now")
         row = self._database.read(lambda connection: connection.execute(_FIND, {"wanted": digest}).mappings().first())
         if row is None:
             return None
-        found = Pass(**row)
+        found = Credential(**row)
         if found.expires_at is not None and found.expires_at <= now:
             return None
         if found.kind != "once" and found.used_at is not None and abs(now - found.used_at) < USE_NOTED_EVERY_S:
             return found
         statement = _REVOKE if found.kind == "once" else _USE
-        parameters = {"pass": found.id} if found.kind == "once" else {"pass": found.id, "now": now}
+        parameters = {"credential": found.id} if found.kind == "once" else {"credential": found.id, "now": now}
         changed = self._database.write(
             lambda connection: connection.execute(statement, parameters).rowcount, repeatable=found.kind != "once"
         )
         return replace(found, used_at=now) if changed == 1 else None
 
-    def passes(self, user: str) -> Sequence[Pass]:
-        """The passes of one user, oldest first."""
-        found = self._database.read(lambda connection: connection.execute(_PASSES, {"user": user}).mappings().all())
-        return [Pass(**row) for row in found]
+    def credentials(self, user: str) -> Sequence[Credential]:
+        """The credentials of one user, oldest first."""
+        found = self._database.read(
+            lambda connection: connection.execute(_CREDENTIALS, {"user": user}).mappings().all()
+        )
+        return [Credential(**row) for row in found]
 
-    def revoke(self, pass_id: int) -> None:
-        """Forget a pass, if it is there."""
-        parameters = {"pass": rows.bounded(pass_id)}
+    def revoke(self, credential_id: int) -> None:
+        """Delete a credential if it exists."""
+        parameters = {"credential": rows.bounded(credential_id)}
         self._database.write(lambda connection: connection.execute(_REVOKE, parameters))
 
     def note(self, entry: Entry) -> None:
@@ -142,7 +147,7 @@ class SqlAccounts:
             "target": entry.target,
             "detail": entry.detail,
         }
-        # If the connection is lost meanwhile, a line may be there twice, which is better than not at all.
+        # If the connection is lost meanwhile, a line may be written twice, which is better than never.
         self._database.write(lambda connection: connection.execute(_NOTE, row))
 
     def entries(self, *, before: int | None = None, limit: int = 100) -> Sequence[Entry]:
@@ -155,7 +160,7 @@ class SqlAccounts:
 
 def _user_row(user: User) -> dict[str, object]:
     if not user.name:
-        raise InvalidInputError("user: the name is empty; give one")
+        raise InvalidInputError("user: the name is empty; a name is required")
     if user.role not in get_args(Role):
         raise InvalidInputError(f"user: the role {user.role!r} is unknown; give one of {', '.join(get_args(Role))}")
     rows.short(user.name, "user")
@@ -163,10 +168,10 @@ def _user_row(user: User) -> dict[str, object]:
     return asdict(user)
 
 
-def _pass_row(digest: str, issued: Pass) -> dict[str, object]:
-    if issued.kind not in get_args(PassKind):
+def _credential_row(digest: str, issued: Credential) -> dict[str, object]:
+    if issued.kind not in get_args(CredentialKind):
         raise InvalidInputError(
-            f"pass: the kind {issued.kind!r} is unknown; give one of {', '.join(get_args(PassKind))}"
+            f"credential: the kind {issued.kind!r} is unknown; give one of {', '.join(get_args(CredentialKind))}"
         )
     return {
         "digest": rows.short(digest, "digest"),
@@ -180,4 +185,4 @@ def _pass_row(digest: str, issued: Pass) -> dict[str, object]:
 
 
 def _no_user(name: str) -> NotFoundError:
-    return NotFoundError(f"user {name!r:.80} is not known here; add them first, or correct the name")
+    return NotFoundError(f"user {name!r:.80} does not exist; add the user first, or correct the name")

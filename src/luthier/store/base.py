@@ -1,31 +1,29 @@
-"""The plug point of histories."""
+"""The interface of stores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from luthier.trial import Run
-
-Json: TypeAlias = bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"] | None
-"""What survives a round trip through JSON."""
+from luthier.trial import Json, Run
 
 Status: TypeAlias = Literal["queued", "running", "stopped", "finished", "failed"]
-"""Where an experiment stands.
+"""The status of an experiment.
 
-`queued` waits for a worker; `stopped` and `failed` can be resumed; `running` without a living owner means a crash.
+`queued` experiments wait for a worker; `stopped` and `failed` ones can be resumed; `running` without a living owner
+means a crash.
 """
 
 
 StopRequest: TypeAlias = Literal["drain", "kill"]
-"""How an experiment is asked to end: let what is running finish, or kill it."""
+"""How an experiment is asked to stop: wait for its active runs (`drain`), or kill them (`kill`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that works on an experiment; `started` tells two processes with one pid apart.
+    """The process that works on an experiment; `started` distinguishes two processes with the same pid.
 
-    `claim` is different for every claim (a fencing token): whoever lost an experiment cannot write to it any more, even
-    where machines share a name, or where the same process has claimed it again.
+    `claim` is different for every claim (a fencing token): a process that lost an experiment can no longer write to it,
+    even if machines share a name or the same process has claimed it again.
     """
 
     host: str
@@ -36,10 +34,10 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """How an experiment came about that workers are to take care of.
+    """Who requested an experiment that a worker will run.
 
-    `author` is the name of the user who asked for it, `source` the text that describes it, if there was one. The same
-    `key` of the same author is the same request: it makes no second experiment.
+    `author` is the name of the user, `source` the text that describes the experiment, if there is one. A second request
+    with the same `key` and author does not create a second experiment.
     """
 
     author: str
@@ -49,12 +47,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One experiment as the store keeps it, without its runs.
+    """One experiment in the store, without its runs.
 
-    `uid` is unique in the world and names the experiment's files; `settings` is everything needed to run it again;
-    `result` is what the engine concluded when it ended. `unattended` experiments are taken up by workers, also after a
-    crash; the others belong to whoever started them on the command line. `author` is empty for those. `shared` ones are
-    for every user to see.
+    `uid` is globally unique and names the experiment's files; `settings` is everything needed to run it again; `result`
+    is the conclusion of the engine when it ended. `unattended` experiments are run by workers, also after a crash; the
+    others were started on the command line, and their `author` is empty. All users can see `shared` experiments.
     """
 
     id: int
@@ -75,17 +72,17 @@ class Record:
 
 
 class Store(Protocol):
-    """Keeps experiments and their runs: values in, values out, history only ever appended.
+    """Stores experiments and their runs; the history is only ever appended to.
 
-    Every method is one transaction. A store that cannot be reached, is locked or has no room raises `StoreError` and
-    leaves nothing half written; an experiment that is not there raises `NotFoundError`. Numbers must be finite; texts
-    may hold any character. A store can be used from several threads.
+    Every method is one transaction. A store that cannot be reached, is locked or is full raises `StoreError` and writes
+    nothing; an unknown experiment raises `NotFoundError`. Numbers must be finite; texts may contain any character. A
+    store can be used from several threads.
     """
 
     def create(self, name: str, settings: Mapping[str, Json], now: float, origin: Origin | None = None) -> Record:
         """Add an experiment without an owner: `running`, or `queued` and unattended if it has an origin.
 
-        If the origin's author has used its key before, the experiment made then is returned, whatever it is.
+        If the origin's author has used its key before, the experiment created then is returned unchanged.
         """
         ...
 
@@ -104,48 +101,47 @@ class Store(Protocol):
     def claim(
         self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
     ) -> bool:
-        """Become the owner if the owner is still `instead_of`; of several claims at once exactly one succeeds.
+        """Become the owner if the owner is still `instead_of`; of several simultaneous claims exactly one succeeds.
 
-        With a `status`, the experiment must still have it: one that was stopped while it was waiting is not taken up.
-        The experiment is `running` from then on. A request to stop that a dead owner left behind is dropped; one made
-        before anybody took up the experiment stands.
+        With a `status`, the experiment must still have it: one that was stopped in the queue is not claimed. The status
+        becomes `running`. A stop request for a dead owner is dropped; one made before the first claim is kept.
         """
         ...
 
     def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
-        """Note that the owner lives; return how somebody asked the experiment to stop, if anybody did.
+        """Record that the owner is alive; return the stop request, if there is one.
 
-        Raises `InUseError` when the experiment belongs to someone else by now.
+        Raises `InUseError` if the experiment has another owner now.
         """
         ...
 
     def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
-        """Ask whoever works on the experiment to end it; nothing is noted unless it is `running`.
+        """Ask the owner of the experiment to stop; ignored unless the experiment is `running` or `queued`.
 
-        One that is `queued` is `stopped` from then on. A request to kill is not weakened by a later one to drain.
+        A `queued` experiment becomes `stopped` at once. A request to kill is not weakened by a later one to drain.
         """
         ...
 
     def append(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
-        """Record a run that is about to be submitted; recording the very same run again changes nothing.
+        """Record a run that is about to be submitted; recording the same run again changes nothing.
 
-        Another run under a number or a `submit_order` already taken is an error (`StoreError`), and so is a run that
-        carries any of its ending. With an `owner`, `InUseError` is raised and nothing written unless the experiment is
-        still theirs: a claim and a write of the former owner never overlap.
+        Another run with a number or a `submit_order` that is already used is an error (`StoreError`), and so is a run
+        with any field of its ending. With an `owner`, `InUseError` is raised and nothing is written unless this owner
+        still has the experiment: a claim and a write of the former owner never overlap.
         """
         ...
 
     def finish(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
-        """Record how a run ended. The first ending of a run stays: another one changes nothing.
+        """Record how a run ended. Only the first ending counts; a second one changes nothing.
 
-        A run that was never appended, or was appended as another one, or that lacks its outcome or `finish_order`, is
-        an error (`StoreError`). `owner` is as for `append`.
+        It is an error (`StoreError`) if the run was not appended, was appended with other values, or has no outcome or
+        `finish_order`. `owner` is as for `append`.
         """
         ...
 
     def close(self, experiment_id: int, owner: Owner, status: Status, result: Mapping[str, Json] | None) -> None:
-        """Give up ownership, clear any request to stop, and note how things stand and what was concluded.
+        """Give up ownership, clear any stop request, and record the status and the result.
 
-        Raises `InUseError` when the experiment belongs to someone else by now; the same call again changes nothing.
+        Raises `InUseError` if the experiment has another owner now; repeating the same call changes nothing.
         """
         ...

@@ -1,4 +1,4 @@
-"""What every store promises, as tests: derive a class from one of these, and give it the fixtures it names.
+"""Tests that every store must pass: derive a class from one of these, and define the fixtures it needs.
 
 ```python
 class TestMyStore(StoreContract):
@@ -17,19 +17,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
-from luthier.store.base import Json, Origin, Owner, StopRequest, Store
-from luthier.store.run_contract import RunPromises
+from luthier.store.base import Origin, Owner, StopRequest, Store
+from luthier.store.run_contract import RunContract
 from luthier.store.samples import ME, OTHER, a_run, ended
 from luthier.store.strategies import examples, jsons, short_texts, texts
-from luthier.trial import Completed, Lost, Run, TimedOut
+from luthier.trial import Completed, Json, Lost, Run, TimedOut
 
 Reopen = Callable[[], Store]
-"""Opens one more store over the same data, as another process would."""
+"""Opens another store on the same data, as another process would."""
 
 
-class _ExperimentPromises:
+class _ExperimentTests:
     def test_new_experiment_runs_and_belongs_to_nobody(self, store: Store) -> None:
-        """What was given comes back; the rest is as if nothing had happened yet."""
+        """The given values come back; all others have their initial values."""
         record = store.create("sort", {"budget": 3, "space": {"threads": [1, 2.0, True, None]}}, 12.25)
         assert (record.name, record.created_at, record.status) == ("sort", 12.25, "running")
         assert (record.owner, record.seen_at, record.result) == (None, None, None)
@@ -73,7 +73,7 @@ class _ExperimentPromises:
         assert list(found.settings) == list(wanted)
 
     def test_values_are_copied_on_the_way_in(self, store: Store) -> None:
-        """What the caller changes later does not change the store."""
+        """Later changes of the argument do not change the store."""
         wanted: dict[str, Json] = {"space": {"threads": [1]}}
         metrics = {"iops": 1.0}
         created = store.create("x", wanted, 0.0)
@@ -87,7 +87,7 @@ class _ExperimentPromises:
         assert store.runs(created.id)[0].metrics == {"iops": 1.0}
 
     def test_values_are_copied_on_the_way_out(self, store: Store) -> None:
-        """What the caller does to an answer does not change the store."""
+        """Changes of a returned value do not change the store."""
         created = store.create("x", {"space": {"threads": [1]}}, 0.0)
         store.append(created.id, a_run(0))
         for record in (created, store.experiment(created.id), store.experiments()[-1]):
@@ -103,11 +103,11 @@ class _ExperimentPromises:
         assert {store.experiment(record.id).name for record in records} == {str(index) for index in range(16)}
 
 
-class _RequestPromises:
+class _RequestTests:
     @examples
     @given(origin=st.builds(Origin, short_texts, st.none() | texts, st.none() | short_texts))
     def test_experiment_with_an_origin_waits_for_a_worker(self, store: Store, origin: Origin) -> None:
-        """Whoever asked for it, in whatever words."""
+        """With any author and any source text."""
         count = len(store.experiments())
         record = store.create("x", {}, 1.0, origin)
         again = store.create("y", {"a": 1}, 2.0, origin)
@@ -121,7 +121,7 @@ class _RequestPromises:
         assert store.experiment(record.id) == record
 
     def test_key_is_of_one_author(self, store: Store) -> None:
-        """What became of the experiment meanwhile does not matter."""
+        """The status of the experiment does not matter."""
         first = store.create("x", {}, 1.0, Origin("ann", "text", "k"))
         store.claim(first.id, ME, 2.0, None)
         store.append(first.id, a_run(0))
@@ -130,12 +130,12 @@ class _RequestPromises:
         assert store.create("y", {"a": 1}, 9.0, Origin("ann", "other", "k")) == store.experiment(first.id)
 
     def test_names_and_keys_have_a_length(self, store: Store) -> None:
-        """A database must be able to look them up; texts that cannot be compressed are the worst."""
+        """A database must be able to index them; texts that cannot be compressed are the worst case."""
         widest = "".join(chr(0x20000 + 7919 * index % 40_000) for index in range(200))
         assert store.create("x", {}, 0.0, Origin(widest, None, widest)).author == widest
         count = len(store.experiments())
         for origin in (Origin("a" * 201), Origin("ann", None, "k" * 201)):
-            with pytest.raises(InvalidInputError, match="201 characters; give 200 at most"):
+            with pytest.raises(InvalidInputError, match="201 characters; the limit is 200"):
                 store.create("x", {}, 0.0, origin)
         assert len(store.experiments()) == count
 
@@ -147,14 +147,14 @@ class _RequestPromises:
         assert len({record.id for record in records}) == len({record.name for record in records}) == 1
 
     def test_claim_takes_up_what_is_queued(self, store: Store) -> None:
-        """It stays unattended: another worker may go on after a crash."""
+        """It stays unattended: another worker can continue after a crash."""
         key = store.create("x", {}, 0.0, Origin("ann")).id
         assert store.claim(key, ME, 1.0, None, "queued")
         record = store.experiment(key)
         assert (record.status, record.owner, record.unattended) == ("running", ME, True)
 
     def test_stop_of_a_queued_experiment_is_at_once(self, store: Store) -> None:
-        """A worker that has just seen it in the queue does not begin; whoever resumes it is not stopped."""
+        """A worker that has just seen it in the queue does not start it; resuming it later works."""
         key = store.create("x", {}, 0.0, Origin("ann")).id
         store.request_stop(key)
         assert (store.experiment(key).status, store.experiment(key).stop_requested) == ("stopped", None)
@@ -164,7 +164,7 @@ class _RequestPromises:
         assert store.heartbeat(key, ME, 3.0) is None
 
 
-class _OwnerPromises:
+class _OwnerTests:
     def test_claim_compares_the_owner(self, store: Store) -> None:
         key = store.create("x", {}, 0.0).id
         assert not store.claim(key, ME, 5.0, OTHER)
@@ -178,7 +178,7 @@ class _OwnerPromises:
     def test_heartbeat_is_for_the_owner(self, store: Store) -> None:
         """Others learn that they lost the experiment, and change nothing."""
         key = store.create("x", {}, 0.0).id
-        with pytest.raises(InUseError, match="nobody"):
+        with pytest.raises(InUseError, match="no process"):
             store.heartbeat(key, ME, 1.0)
         store.claim(key, ME, 1.0, None)
         assert store.heartbeat(key, ME, 2.0) is None
@@ -198,8 +198,8 @@ class _OwnerPromises:
         store.close(key, ME, "stopped", None)
         assert not store.experiment(key).stop_requested
 
-    def test_request_to_stop_does_not_haunt_those_who_resume(self, store: Store) -> None:
-        """It counts when work is about to begin, not when work is over or its owner dead."""
+    def test_old_request_to_stop_does_not_stop_a_resumed_experiment(self, store: Store) -> None:
+        """It counts before the first claim, not after the experiment is closed or its owner is dead."""
         key = store.create("x", {}, 0.0).id
         store.request_stop(key)
         store.claim(key, ME, 1.0, None)
@@ -212,7 +212,7 @@ class _OwnerPromises:
         assert store.heartbeat(key, ME, 6.0) is None
 
     def test_request_to_kill_is_stronger(self, store: Store) -> None:
-        """It is not weakened by a later request to drain, and gone when the experiment is closed or taken over."""
+        """A later request to drain does not weaken it; it is cleared when the experiment is closed or taken over."""
         key = store.create("x", {}, 0.0).id
         store.claim(key, ME, 1.0, None)
         for how, expected in (("drain", "drain"), ("kill", "kill"), ("drain", "kill")):
@@ -228,10 +228,10 @@ class _OwnerPromises:
         assert store.heartbeat(key, ME, 6.0) is None
 
     def test_former_owner_cannot_write(self, store: Store) -> None:
-        """Not even the same process, by the claim that it lost."""
+        """Not even the same process with an older claim."""
         key = store.create("x", {}, 0.0).id
         first, again = replace(ME, claim="a"), replace(ME, claim="b")
-        with pytest.raises(InUseError, match="nobody"):
+        with pytest.raises(InUseError, match="no process"):
             store.append(key, a_run(0), first)
         store.claim(key, first, 1.0, None)
         store.append(key, a_run(0), first)
@@ -245,7 +245,7 @@ class _OwnerPromises:
         assert store.experiment(key).owner == again
 
     def test_close_ends_ownership_and_claim_resumes(self, store: Store) -> None:
-        """What was concluded stays readable."""
+        """The result stays readable."""
         key = store.create("x", {}, 0.0).id
         store.claim(key, ME, 1.0, None)
         store.close(key, ME, "stopped", {"best": {"threads": 4}})
@@ -257,7 +257,7 @@ class _OwnerPromises:
         assert (store.experiment(key).status, store.experiment(key).result) == ("failed", None)
 
     def test_close_is_for_the_owner_and_idempotent(self, store: Store) -> None:
-        """One who lost the experiment cannot end it."""
+        """A process that lost the experiment cannot close it."""
         key = store.create("x", {}, 0.0).id
         store.claim(key, ME, 1.0, None)
         with pytest.raises(InUseError, match="process 1 on here"):
@@ -265,7 +265,7 @@ class _OwnerPromises:
         assert store.experiment(key).status == "running"
         store.close(key, ME, "finished", {"a": 1})
         store.close(key, ME, "finished", {"a": 1})
-        with pytest.raises(InUseError, match="nobody"):
+        with pytest.raises(InUseError, match="no process"):
             store.close(key, ME, "failed", None)
         assert store.experiment(key).status == "finished"
 
@@ -278,12 +278,12 @@ class _OwnerPromises:
         assert store.experiment(key).owner == owners[won.index(True)]
 
 
-class StoreContract(_ExperimentPromises, _RequestPromises, RunPromises, _OwnerPromises):
-    """Promises of every store; needs the fixture `store`."""
+class StoreContract(_ExperimentTests, _RequestTests, RunContract, _OwnerTests):
+    """The tests for every store; needs the fixture `store`."""
 
 
 class PersistentStoreContract(StoreContract):
-    """Promises of stores that outlive their process; needs the fixtures `store` and `reopen`."""
+    """The tests for stores that outlive their process; needs the fixtures `store` and `reopen`."""
 
     def test_everything_is_there_after_reopening(self, store: Store, reopen: Reopen) -> None:
         """Records and runs."""
@@ -305,7 +305,7 @@ class PersistentStoreContract(StoreContract):
         assert store.heartbeat(key, ME, 2.0) == "drain"
 
     def test_nothing_is_written_behind_a_claim(self, store: Store, reopen: Reopen) -> None:
-        """Whoever claims an experiment and then reads its history has read all of it."""
+        """A process that claims an experiment and then reads its history has read all of it."""
         key = store.create("x", {}, 0.0).id
         store.claim(key, ME, 1.0, None)
 
@@ -337,7 +337,7 @@ class PersistentStoreContract(StoreContract):
         assert store.experiment(key).owner == owners[won.index(True)]
 
     def test_the_same_run_from_many_connections_is_recorded_once(self, store: Store, reopen: Reopen) -> None:
-        """Retries never make two of one."""
+        """Retries never create a second run."""
         key = store.create("x", {}, 0.0).id
         others = [reopen() for _ in range(4)]
 
@@ -359,7 +359,7 @@ class PersistentStoreContract(StoreContract):
         assert {record.id for record in records} <= {record.id for record in store.experiments()}
 
     def test_requests_at_once_over_many_connections_make_one_experiment(self, store: Store, reopen: Reopen) -> None:
-        """As from a client that tries again while its first try is under way."""
+        """As from a client that retries while its first request is still active."""
         tries = [(reopen(), key) for key in "abc" for _ in range(4)]
         with ThreadPoolExecutor(len(tries)) as pool:
             made = list(pool.map(lambda one: one[0].create("x", {}, 0.0, Origin("ann", None, one[1])), tries))

@@ -1,4 +1,4 @@
-"""One connection to a database, shared by threads, in which every use is a transaction."""
+"""One database connection, shared by threads; every use is a transaction."""
 
 import os
 import threading
@@ -18,9 +18,9 @@ Answer = TypeVar("Answer")
 class Backend:
     """What differs between databases.
 
-    `begin_read` and `begin_write` open a transaction where the driver does not do it by itself; `migration_lock`
-    keeps others from migrating at the same time; `check` raises if the connection no longer leads to the store;
-    `explain` turns a driver's error into one line.
+    `begin_read` and `begin_write` start a transaction if the driver does not do so itself; `migration_lock` prevents
+    simultaneous migrations; `check` raises if the connection no longer belongs to the store; `explain` turns an error
+    of the driver into one line.
     """
 
     where: str
@@ -47,16 +47,16 @@ class Database:
         return self._transaction(work, self.backend.begin_read, repeatable=True)
 
     def write(self, work: Callable[[Connection], Answer], *, repeatable: bool = True) -> Answer:
-        """Do work that may change something, all of it or nothing.
+        """Do work that may change data, completely or not at all.
 
-        If the connection is lost, the work is done once more over a new one. Whether a commit that was under way then
-        took place cannot be known: work that is not `repeatable` is not tried again after that. A violated constraint
-        surfaces as `IntegrityError`.
+        If the connection is lost, the work is repeated once over a new one. It is unknown whether a commit that was
+        in progress took place, so work that is not `repeatable` is not retried then. A violated constraint raises
+        `IntegrityError`.
         """
         return self._transaction(work, self.backend.begin_write, repeatable=repeatable)
 
     def dispose(self) -> None:
-        """Give the connection back; the next use opens another."""
+        """Close the connection; the next use opens another one."""
         with self._lock:
             connection, self._connection = self._connection, None
             if connection is not None:
@@ -100,7 +100,7 @@ class Database:
         return answer
 
     def _abandon(self) -> None:
-        """Drop a connection in whatever state it is; the database undoes what it did not commit."""
+        """Drop a connection in any state; the database rolls back what was not committed."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.invalidate()
@@ -108,8 +108,8 @@ class Database:
 
     def _connected(self) -> Connection:
         if self._pid != os.getpid():
-            # After a fork the connection still belongs to the parent: to use it, or to close it in good order, would
-            # speak on the parent's behalf. It is kept so that it is never finalized here.
+            # After a fork the connection still belongs to the parent: using or closing it here would disturb the
+            # parent. It is kept in a list so that it is never finalized in this process.
             if self._connection is not None:
                 self._inherited.append(self._connection)
             self._connection, self._pid = None, os.getpid()

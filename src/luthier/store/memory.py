@@ -1,16 +1,16 @@
-"""A history that lasts as long as its process."""
+"""A store in memory."""
 
 import threading
 from collections.abc import Mapping, Sequence
 
 from luthier.store import rows
-from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import Origin, Owner, Record, Status, StopRequest
 from luthier.store.rows import NOT_ENDED, ExperimentRow, RunRow
-from luthier.trial import Run
+from luthier.trial import Json, Run
 
 
 class MemoryStore:
-    """Keeps experiments and their runs in memory."""
+    """Stores experiments and their runs in memory, for the lifetime of the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -56,7 +56,7 @@ class MemoryStore:
     def claim(
         self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
     ) -> bool:
-        """Become the owner if the owner is still `instead_of`, and the status as told."""
+        """Become the owner if the owner is still `instead_of` and the status is still `status`."""
         with self._lock:
             row = self._row(experiment_id)
             if rows.owner_from(row) != instead_of or status not in {None, row["status"]}:
@@ -72,14 +72,14 @@ class MemoryStore:
             return True
 
     def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
-        """Note that the owner lives; return how somebody asked the experiment to stop, if anybody did."""
+        """Record that the owner is alive; return the stop request, if there is one."""
         with self._lock:
             row = self._owned_row(experiment_id, owner)
             row["seen_at"] = rows.finite(now, "seen_at")
             return rows.stop_request_from(row)
 
     def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
-        """Ask whoever works on the experiment to end it; one that is queued is stopped."""
+        """Ask the owner of the experiment to stop; a queued experiment becomes stopped."""
         with self._lock:
             row = self._row(experiment_id)
             row["stop_requested"] = row["status"] == "running"
@@ -102,7 +102,7 @@ class MemoryStore:
             runs[run.number] = RunRow(**new, **NOT_ENDED)
 
     def finish(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
-        """Record how a run ended; its first ending stays."""
+        """Record how a run ended; only the first ending counts."""
         submission, ending = rows.submission_row(run), rows.ending_row(run)
         with self._lock:
             self._owned_row(experiment_id, owner)
@@ -122,7 +122,7 @@ class MemoryStore:
         with self._lock:
             row = self._row(experiment_id)
             if rows.owner_from(row) != owner:
-                if rows.is_closed_so(row, status, text):
+                if rows.is_same_close(row, status, text):
                     return
                 raise rows.not_owned(experiment_id, rows.owner_from(row))
             self._experiments[experiment_id] = {

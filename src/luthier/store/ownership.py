@@ -1,4 +1,4 @@
-"""Which process works on an experiment, and whether it still lives."""
+"""Which process works on an experiment, and whether it is still alive."""
 
 import os
 import platform
@@ -11,26 +11,26 @@ from luthier.errors import InUseError
 from luthier.store.base import Owner, Record, Store
 
 DEAD_AFTER_S = 60.0
-"""An owner on another machine that has not been heard of for so long is taken for dead."""
+"""An owner on another machine counts as dead after this time without a heartbeat."""
 
 
 def claim(store: Store, record: Record) -> Owner:
-    """Become the one process that works on this experiment."""
+    """Become the only process that works on this experiment."""
     now, me = time.time(), replace(this_process(), claim=secrets.token_hex(8))
     if record.owner is not None and is_alive(record, now):
         raise InUseError(
-            f"experiment {record.id} is being worked on by process {record.owner.pid} on {record.owner.host}; "
-            f"wait for it, or end it with: luthier stop {record.id}"
+            f"experiment {record.id} is in use by process {record.owner.pid} on {record.owner.host}; "
+            f"wait for it, or stop it with: luthier stop {record.id}"
         )
     if not store.claim(record.id, me, now, record.owner, record.status):
         raise InUseError(
-            f"experiment {record.id} was taken up or stopped by somebody else this very moment; nothing was done here"
+            f"experiment {record.id} was just claimed or stopped by another process; nothing was done here"
         )
     return me
 
 
 def is_alive(record: Record, now: float) -> bool:
-    """Whether the owner still works; on another machine that can only be told by when it was last heard of."""
+    """Whether the owner is alive; on another machine, this is judged by its last heartbeat."""
     if record.owner is None:
         return False
     if record.owner.host == platform.node():
@@ -44,13 +44,13 @@ def this_process() -> Owner:
 
 
 def _started(pid: int) -> str | None:
-    """When a process began, in whatever unit the system counts; None if there is no such process."""
+    """The start time of a process, in the unit of the system; None if the process does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         if Path("/proc/self").exists():
             return None
-        try:  # no /proc: a living process with this pid is all that can be known
+        try:  # without /proc, only the existence of the pid can be checked
             os.kill(pid, 0)
         except ProcessLookupError:
             return None
@@ -62,7 +62,7 @@ def _started(pid: int) -> str | None:
 
 
 def status_text(record: Record) -> str:
-    """Where the experiment stands, seen from here."""
+    """The status of an experiment; `interrupted` if it is running but its owner is dead."""
     if record.status == "running" and not is_alive(record, time.time()):
         return "interrupted"
     return record.status

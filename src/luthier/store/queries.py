@@ -1,6 +1,6 @@
-"""What the SQL about experiments has in common.
+"""SQL that several modules of the store use.
 
-Statements are built once: SQLAlchemy then compiles each a single time.
+Statements are built once, so that SQLAlchemy compiles each only once.
 """
 
 from typing import cast
@@ -38,7 +38,7 @@ def was(owner: Owner | None) -> dict[str, object]:
 
 
 def state(connection: Connection, experiment_id: int) -> StateRow:
-    """How an experiment stands; `NotFoundError` if it is not there."""
+    """The state of an experiment; `NotFoundError` if it does not exist."""
     row = connection.execute(_STATE, key(experiment_id)).mappings().first()
     if row is None:
         raise rows.no_experiment(experiment_id)
@@ -46,7 +46,7 @@ def state(connection: Connection, experiment_id: int) -> StateRow:
 
 
 def require_owner(connection: Connection, experiment_id: int, owner: Owner | None) -> None:
-    """Raise unless the experiment is theirs, and keep it so until the transaction ends; for None nothing is checked."""
+    """Raise unless this owner has the experiment, and lock it until the transaction ends; None is not checked."""
     if owner is None or connection.execute(_OWNED, {**key(experiment_id), **was(owner)}).first() is not None:
         return
     raise rows.not_owned(experiment_id, rows.owner_from(state(connection, experiment_id)))

@@ -1,4 +1,4 @@
-"""Requests from outside, in an SQL database."""
+"""The queue of experiments for workers, in an SQL database."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,6 +23,7 @@ from luthier.store.base import Owner, Record, Status
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.tables import experiments, runs
+from luthier.trial import OUTCOME_NAMES
 
 _SHORT = [column for column in experiments.c if column.name not in {"settings", "source"}]
 _NO_SOURCE = null().label("source")
@@ -53,8 +54,8 @@ _CHANGES = select(
 ).where(IS_EXPERIMENT)
 
 
-class SqlDesk:
-    """Where experiments in a database are asked for."""
+class SqlQueue:
+    """Lists, queues, shares and deletes the experiments in a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -81,11 +82,11 @@ class SqlDesk:
         return self._records(wanted)
 
     def outcomes(self, *, limit: int = 100) -> Mapping[str, int]:
-        """How many runs of the newest experiments ended in which way."""
+        """The number of runs of the newest experiments by outcome."""
         newest = select(experiments.c.id).order_by(experiments.c.id.desc()).limit(rows.positive(limit))
         wanted = select(runs.c.outcome, func.count()).where(runs.c.experiment_id.in_(newest)).group_by(runs.c.outcome)
         found = self._database.read(lambda connection: connection.execute(wanted).all())
-        nothing = dict.fromkeys(("running", *rows.KINDS.values()), 0)
+        nothing = dict.fromkeys(("running", *OUTCOME_NAMES.values()), 0)
         return nothing | {outcome or "running": count for outcome, count in found}
 
     def waiting(self) -> Sequence[Record]:
@@ -93,26 +94,26 @@ class SqlDesk:
         return self._records(_WAITING)
 
     def enqueue(self, experiment_id: int, instead_of: Owner | None) -> bool:
-        """Let workers go on with an experiment that is not finished."""
+        """Queue an experiment that is not finished for the workers."""
         parameters = {**queries.key(experiment_id), **queries.was(instead_of)}
 
         def work(connection: Connection) -> bool:
             if connection.execute(_ENQUEUE, parameters).rowcount == 1:
                 return True
             if queries.state(connection, experiment_id)["status"] == "finished":
-                raise InvalidInputError(f"experiment {experiment_id} is finished; there is nothing left to do for it")
+                raise InvalidInputError(f"experiment {experiment_id} is finished; it cannot be resumed")
             return False
 
         return self._database.write(work, repeatable=False)
 
     def share(self, experiment_id: int, *, shared: bool) -> None:
-        """Let every user see an experiment, or no longer."""
+        """Share an experiment with all users, or stop sharing it."""
         parameters = {**queries.key(experiment_id), "now_shared": shared}
         if self._database.write(lambda connection: connection.execute(_SHARE, parameters).rowcount) == 0:
             raise rows.no_experiment(experiment_id)
 
     def delete(self, experiment_id: int, instead_of: Owner | None) -> bool:
-        """Forget an experiment and its runs."""
+        """Delete an experiment and its runs."""
         key = queries.key(experiment_id)
 
         def work(connection: Connection) -> bool:
@@ -126,7 +127,7 @@ class SqlDesk:
         return self._database.write(work, repeatable=False)
 
     def changes(self, experiment_id: int) -> tuple[str, int, bool]:
-        """What tells whether there is something new: status, the number of events so far, whether to stop."""
+        """What shows whether something changed: status, number of events so far, whether a stop was requested."""
         key = queries.key(experiment_id)
         row = self._database.read(lambda connection: connection.execute(_CHANGES, key).first())
         if row is None:

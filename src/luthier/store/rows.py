@@ -1,4 +1,4 @@
-"""What every store keeps of an experiment and a run: flat rows, checked on the way in and turned back into values."""
+"""Experiments and runs as flat rows, which every store uses: checked before writing, converted after reading."""
 
 import json
 import math
@@ -8,18 +8,32 @@ from types import MappingProxyType
 from typing import TypedDict, cast
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
-from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
-from luthier.trial import NO_METRICS, Completed, Config, Failed, Lost, Outcome, Pruned, Purpose, Run, TimedOut, Value
+from luthier.store.base import Origin, Owner, Record, Status, StopRequest
+from luthier.trial import (
+    NO_METRICS,
+    Completed,
+    Config,
+    Failed,
+    Json,
+    Lost,
+    Outcome,
+    Pruned,
+    Purpose,
+    Run,
+    TimedOut,
+    Value,
+    outcome_name,
+)
 
 LARGEST_ID = 2**31 - 1
-"""Beyond what any database numbers rows with."""
+"""The largest row number that every database supports."""
 
 LONGEST_NAME = 200
-"""The most characters of a text that is looked up; an index of PostgreSQL holds 2,700 bytes a row."""
+"""The maximum length of a text in an index; PostgreSQL allows 2,700 bytes per row."""
 
 
 class OwnerColumns(TypedDict):
-    """An owner; all are None where there is none."""
+    """An owner; all are None if there is no owner."""
 
     owner_host: str | None
     owner_pid: int | None
@@ -28,7 +42,7 @@ class OwnerColumns(TypedDict):
 
 
 class StateRow(OwnerColumns):
-    """The part of an experiment that changes while somebody works on it."""
+    """The part of an experiment that changes while it runs."""
 
     status: str
     stop_requested: bool
@@ -38,7 +52,7 @@ class StateRow(OwnerColumns):
 
 
 class NewExperimentRow(StateRow):
-    """An experiment before the store has numbered it."""
+    """An experiment before the store has given it a number."""
 
     uid: str
     name: str
@@ -103,7 +117,7 @@ NOT_ENDED = EndingRow(
 
 
 def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: Origin | None) -> NewExperimentRow:
-    """The row of an experiment that begins now."""
+    """The row of a new experiment."""
     key = None if origin is None else origin.key
     return NewExperimentRow(
         uid=uuid.uuid4().hex,
@@ -125,7 +139,7 @@ def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: 
 
 
 def owner_columns(owner: Owner | None) -> OwnerColumns:
-    """The columns of an owner, or of nobody."""
+    """The columns of an owner; all None for no owner."""
     if owner is None:
         return OwnerColumns(owner_host=None, owner_pid=None, owner_started=None, owner_claim=None)
     return OwnerColumns(
@@ -142,19 +156,19 @@ def owner_from(row: OwnerColumns) -> Owner | None:
 
 
 def stop_request_from(row: StateRow) -> StopRequest | None:
-    """How an experiment was asked to end, if it was."""
+    """The stop request of an experiment, if there is one."""
     return "kill" if row["kill_requested"] else "drain" if row["stop_requested"] else None
 
 
 def record_from(row: ExperimentRow, runs: int) -> Record:
     """The experiment in a row, with the number of its runs.
 
-    A damaged row is a failed experiment without settings, so that the others can still be listed.
+    A damaged row becomes a failed experiment without settings, so that the others can still be listed.
     """
     try:
         return _record(row, runs)
     except (ValueError, TypeError, RecursionError):
-        said: Json = f"the record of experiment {row['id']} is damaged; restore the store from a copy"
+        said: Json = f"the record of experiment {row['id']} is damaged; restore the store from a backup"
         return Record(
             id=row["id"],
             uid=str(row["uid"]),
@@ -202,11 +216,11 @@ def submission_row(run: Run) -> SubmissionRow:
 
 
 def refuse_ended(run: Run) -> None:
-    """Refuse a run that is to be appended although it carries some of its ending, which would get lost."""
+    """Raise for a run that is to be appended but has fields of its ending, which would be lost."""
     ending = (run.finish_order, run.started_at, run.duration_s, run.outcome, run.logs)
     if run.metrics or any(part is not None for part in ending):
         raise StoreError(
-            f"run {run.number}: it has ended before it was recorded; append it without its ending, then finish it"
+            f"run {run.number}: it ended before it was recorded; append it without its ending, then finish it"
         )
 
 
@@ -220,7 +234,7 @@ def ending_row(run: Run) -> EndingRow:
         finish_order=run.finish_order,
         started_at=finite_or_none(run.started_at, f"{where}: started_at"),
         duration_s=finite_or_none(run.duration_s, f"{where}: duration_s"),
-        outcome=KINDS[type(outcome)],
+        outcome=outcome_name(outcome),
         reason=None if isinstance(outcome, Completed) else outcome.reason,
         value=finite(outcome.value, f"{where}: value") if isinstance(outcome, Completed) else None,
         others=_others(outcome, where) if isinstance(outcome, Completed) and outcome.others else None,
@@ -237,7 +251,9 @@ def run_from(row: RunRow) -> Run:
     try:
         return _run(row)
     except (ValueError, TypeError, RecursionError):
-        raise StoreError(f"run {row['number']} of this experiment is damaged; restore the store from a copy") from None
+        raise StoreError(
+            f"run {row['number']} of this experiment is damaged; restore the store from a backup"
+        ) from None
 
 
 def _run(row: RunRow) -> Run:
@@ -261,12 +277,12 @@ def _run(row: RunRow) -> Run:
 
 
 def same_submission(row: RunRow, submission: SubmissionRow) -> bool:
-    """Whether the run in a row was submitted as told."""
+    """Whether the run in a row was submitted with these values."""
     return all(row[name] == value for name, value in submission.items())  # type: ignore[literal-required]  # its keys
 
 
-def is_closed_so(row: StateRow, status: Status, result: str | None) -> bool:
-    """Whether an experiment was closed before, just so: the same `close` again changes nothing."""
+def is_same_close(row: StateRow, status: Status, result: str | None) -> bool:
+    """Whether an experiment was closed before with the same status and result, so that nothing changes."""
     return owner_from(row) is None and row["status"] == status and row["result"] == result
 
 
@@ -275,43 +291,33 @@ def to_json(value: Mapping[str, Json] | Config, where: str) -> str:
     try:
         return _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(f"{where}: {error}; the store keeps only what JSON can say, and finite numbers") from error
+        raise StoreError(f"{where}: {error}; the store accepts only JSON values with finite numbers") from error
 
 
 def no_experiment(experiment_id: int) -> NotFoundError:
-    """What to raise for an experiment that is not there."""
-    return NotFoundError(f"experiment {experiment_id} is not in this store; list what is there with: luthier list")
+    """The error for an unknown experiment."""
+    return NotFoundError(f"experiment {experiment_id} is not in this store; to see all experiments: luthier list")
 
 
 def not_owned(experiment_id: int, owner: Owner | None) -> InUseError:
-    """What to raise when an experiment no longer belongs to the process that works on it."""
-    now = "nobody" if owner is None else f"process {owner.pid} on {owner.host}"
-    return InUseError(f"experiment {experiment_id} belongs to {now} by now; this process must leave it alone")
+    """The error when an experiment no longer belongs to the process that works on it."""
+    now = "no process" if owner is None else f"process {owner.pid} on {owner.host}"
+    return InUseError(f"experiment {experiment_id} now belongs to {now}; this process must not change it")
 
 
 def number_taken(experiment_id: int, number: int) -> StoreError:
-    """What to raise when a different run is recorded under the same number."""
+    """The error when a different run is recorded with the same number."""
     return StoreError(f"experiment {experiment_id}: number {number} belongs to another run; read its history again")
 
 
 def order_taken(experiment_id: int, what: str, order: int | None) -> StoreError:
-    """What to raise when two events claim one place in the history."""
+    """The error when two events have the same place in the history."""
     return StoreError(f"experiment {experiment_id}: {what} {order} belongs to another run; read its history again")
 
 
 def no_run(experiment_id: int, number: int) -> StoreError:
-    """What to raise when a run ends that never began."""
-    return StoreError(f"experiment {experiment_id}: run {number} was never recorded; append it before it is submitted")
-
-
-KINDS: dict[type[Outcome], str] = {
-    Completed: "completed",
-    Failed: "failed",
-    TimedOut: "timed out",
-    Pruned: "pruned",
-    Lost: "lost",
-}
-"""What each way to end is called in a database."""
+    """The error when a run ends that was not recorded."""
+    return StoreError(f"experiment {experiment_id}: run {number} was not recorded; append it before it is submitted")
 
 
 def _outcome(row: EndingRow) -> Outcome | None:
@@ -329,47 +335,43 @@ def _outcome(row: EndingRow) -> Outcome | None:
             return Pruned(reason, row["at_least"])
         case "lost":
             return Lost(reason)
-    raise StoreError(
-        f"a run in this store has the outcome {row['outcome']!r}, which this luthier does not know; upgrade it"
-    )
+    raise StoreError(f"a run in this store has the outcome {row['outcome']!r}, which is not supported; upgrade luthier")
 
 
 def _check_types(row: Mapping[str, object], columns: type[ExperimentRow | RunRow]) -> None:
-    """Raise `TypeError` unless every column holds what luthier writes there; SQLite takes anything."""
+    """Raise `TypeError` unless every column has the type that luthier writes; SQLite accepts any type."""
     for name, kind in columns.__annotations__.items():
         if not isinstance(row[name], kind) and not (isinstance(row[name], int) and isinstance(0.0, kind)):
             raise TypeError(name)
 
 
 def finite(number: float, where: str) -> float:
-    """The number as a float, if it is one that every database can hold."""
+    """The number as a float; `StoreError` unless it is finite."""
     try:
         exact = float(number)
     except OverflowError:
         exact = math.inf
     if not math.isfinite(exact):
-        raise StoreError(f"{where}: {number!r:.30} is not a finite number; a run without a number has failed")
+        raise StoreError(f"{where}: {number!r:.30} is not a finite number; record a run without a number as failed")
     return exact
 
 
 def short(text: str, where: str) -> str:
-    """The text, if every database can look it up."""
+    """The text; `InvalidInputError` if it is too long for an index."""
     if len(text) > LONGEST_NAME:
-        raise InvalidInputError(
-            f"{where}: {text[:20]!r} goes on for {len(text)} characters; give {LONGEST_NAME} at most"
-        )
+        raise InvalidInputError(f"{where}: {text[:20]!r} has {len(text)} characters; the limit is {LONGEST_NAME}")
     return text
 
 
 def bounded(number: int) -> int:
-    """The nearest number that every database can compare with those it gives."""
+    """The nearest number that every database can compare with row numbers."""
     return max(-1, min(number, LARGEST_ID))
 
 
 def positive(limit: int) -> int:
-    """How many to list at most, in a size that every database takes."""
+    """A limit for a list, at most as large as every database supports."""
     if limit < 1:
-        raise InvalidInputError(f"limit: {limit} is too few to list; give 1 or more")
+        raise InvalidInputError(f"limit: {limit} is too small; use 1 or more")
     return min(limit, LARGEST_ID)
 
 
@@ -378,12 +380,12 @@ def _others(outcome: Completed, where: str) -> str:
 
 
 def finite_or_none(number: float | None, where: str) -> float | None:
-    """The same for a number that may be missing."""
+    """The same for a number that may be None."""
     return None if number is None else finite(number, where)
 
 
 def _plain(value: object) -> object:
-    """A mapping or sequence of some other class as JSON knows them."""
+    """A mapping or sequence of another class as a dict or list."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):

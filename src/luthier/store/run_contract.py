@@ -1,4 +1,4 @@
-"""What every store promises about runs, as tests; part of `luthier.store.contract`."""
+"""Tests about runs that every store must pass; part of `luthier.store.contract`."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from luthier.store.strategies import ended_runs, examples
 from luthier.trial import Completed, Config, Failed, Lost, Pruned, Run, Value
 
 
-class RunPromises:
+class RunContract:
     """Needs the fixture `store`."""
 
     @examples
@@ -66,7 +66,7 @@ class RunPromises:
         assert _typed(store.runs(key)[0].config) == _typed(run.config)
 
     def test_runs_are_listed_in_order_of_submission(self, store: Store) -> None:
-        """Whatever their numbers and the order of writing."""
+        """For any numbers and any order of writing."""
         key = store.create("x", {}, 0.0).id
         for number, order in ((5, 4), (1, 9), (3, 0)):
             store.append(key, replace(a_run(number), submit_order=order))
@@ -121,7 +121,7 @@ class RunPromises:
         assert list(store.runs(key)) == [run]
 
     def test_places_in_the_history_cannot_be_taken_twice(self, store: Store) -> None:
-        """They are what a replay goes by."""
+        """Replays depend on them."""
         key = store.create("x", {}, 0.0).id
         first, second = a_run(0), a_run(1)
         store.append(key, first)
@@ -134,7 +134,7 @@ class RunPromises:
         assert list(store.runs(key)) == [ended(first, Completed(1.0)), second]
 
     def test_first_ending_stays(self, store: Store) -> None:
-        """A run that was reported lost and ends after all does not change the history."""
+        """A run that was reported lost and ends later does not change the history."""
         key = store.create("x", {}, 0.0).id
         run = a_run(0)
         store.append(key, run)
@@ -149,12 +149,12 @@ class RunPromises:
         key, other = store.create("x", {}, 0.0).id, store.create("y", {}, 0.0).id
         run = a_run(4)
         store.append(other, run)
-        with pytest.raises(StoreError, match="run 4 was never recorded"):
+        with pytest.raises(StoreError, match="run 4 was not recorded"):
             store.finish(key, ended(run, Completed(1.0)))
         assert list(store.runs(other)) == [run]
 
     def test_append_takes_no_ending_and_finish_needs_one(self, store: Store) -> None:
-        """Neither loses nor invents anything."""
+        """So that no field is lost or invented."""
         key = store.create("x", {}, 0.0).id
         run = a_run(0)
         with pytest.raises(StoreError, match="append it without"):

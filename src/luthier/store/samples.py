@@ -1,4 +1,4 @@
-"""Experiments and runs to try stores with."""
+"""Sample runs for tests of stores."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ NASTY = (
 
 
 def submitted(run: Run) -> Run:
-    """The run as it was when it was submitted."""
+    """The run as it was submitted, without its ending."""
     return Run(run.number, run.trial, run.purpose, run.config, run.submitted_at, run.submit_order, uid=run.uid)
 
 

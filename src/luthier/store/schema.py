@@ -1,4 +1,4 @@
-"""Which version of the tables a store has, and how it gets to the newest."""
+"""The schema version of a store, and the upgrade to the newest one."""
 
 import threading
 from pathlib import Path
@@ -10,7 +10,7 @@ from luthier.store.database import Backend, Database
 from luthier.store.tables import VERSION_TABLE, metadata
 
 NEWEST = "0004"
-"""The newest migration. It is named here because Alembic takes longer to import than most commands take to answer."""
+"""The newest migration. It is defined here because importing Alembic takes longer than most commands."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -18,7 +18,7 @@ _one_at_a_time = threading.Lock()  # Alembic keeps its context in module globals
 
 
 def prepare(database: Database) -> None:
-    """Bring the tables of a store to the newest version; several processes may do so at the same time."""
+    """Upgrade the tables of a store to the newest version; several processes may do so at the same time."""
     backend = database.backend
     if database.read(version) != NEWEST:
         with _one_at_a_time:
@@ -26,7 +26,7 @@ def prepare(database: Database) -> None:
 
 
 def version(connection: Connection) -> str | None:
-    """The version of the tables; None if there are none yet."""
+    """The version of the tables; None if there are no tables yet."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608 a constant
@@ -47,26 +47,26 @@ def upgrade(connection: Connection) -> None:
 def _migrate(connection: Connection, backend: Backend) -> None:
     if backend.migration_lock is not None:
         connection.exec_driver_sql(backend.migration_lock)
-    found = version(connection)  # again: another process may have been faster
+    found = version(connection)  # check again: another process may have upgraded it
     if found == NEWEST:
         return
     if found is None:
-        _refuse_strangers(connection, backend)
+        _refuse_other_tables(connection, backend)
     elif found > NEWEST:
         raise InvalidInputError(
-            f"{backend.where}: made by a newer luthier (schema {found}; this one knows {NEWEST}); upgrade luthier, "
-            "or name another store"
+            f"{backend.where}: created by a newer luthier (schema {found}, not {NEWEST}); upgrade luthier, "
+            "or use another store"
         )
     upgrade(connection)
 
 
-def _refuse_strangers(connection: Connection, backend: Backend) -> None:
-    """Refuse to move into a database that another program lives in."""
+def _refuse_other_tables(connection: Connection, backend: Backend) -> None:
+    """Raise if the database is used by another program."""
     tables = set(inspect(connection).get_table_names())
-    if connection.dialect.name != "sqlite":  # a server's database may be shared, but not these names
+    if connection.dialect.name != "sqlite":  # a database may be shared with others, but not these table names
         tables &= set(metadata.tables)
     if tables:
         raise InvalidInputError(
-            f"{backend.where}: holds tables of another program ({', '.join(sorted(tables)[:3])}); "
-            "name an empty database"
+            f"{backend.where}: contains tables of another program ({', '.join(sorted(tables)[:3])}); "
+            "use an empty database"
         )

@@ -1,4 +1,4 @@
-"""The plug points of what a server keeps beside the history: requests from outside, users, and what they did."""
+"""What a server stores in addition to the history: the queue of experiments, user accounts and the audit log."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from typing import Literal, Protocol, TypeAlias
 from luthier.store.base import Owner, Record, Status, Store
 
 Role: TypeAlias = Literal["viewer", "user", "admin"]
-"""What a user may do: look, also launch and change what is their own, or everything."""
+"""The rights of a user: `viewer` can look, `user` can also launch experiments and change their own, `admin` all."""
 
-PassKind: TypeAlias = Literal["session", "token", "once"]
-"""A browser's session, a token for programs, or an invitation that works a single time."""
+CredentialKind: TypeAlias = Literal["session", "token", "once"]
+"""A session of a browser, a token for programs, or an invitation that works once."""
 
 _REMOVED = "/removed"
 
 
-class Desk(Protocol):
-    """Where experiments are asked for; the history itself is a `Store`. Every method is one transaction."""
+class Queue(Protocol):
+    """Lists, queues, shares and deletes experiments; the history is a `Store`. Every method is one transaction."""
 
     def records(
         self,
@@ -27,14 +27,14 @@ class Desk(Protocol):
         before: int | None = None,
         limit: int = 100,
     ) -> Sequence[Record]:
-        """The newest experiments first, without their `source`; with an `author` theirs and the shared ones only.
+        """The newest experiments first, without their `source`; with an `author`, only theirs and the shared ones.
 
-        `text` is part of the name, in small letters or capitals; `before` is the number of the last one already seen.
+        `text` is a part of the name, upper or lower case; `before` is the number of the last one on the previous page.
         """
         ...
 
     def outcomes(self, *, limit: int = 100) -> Mapping[str, int]:
-        """How many runs of the newest experiments ended in which way, 0 included; those under way are `running`."""
+        """The number of runs of the newest experiments by outcome, including 0; active runs count as `running`."""
         ...
 
     def waiting(self) -> Sequence[Record]:
@@ -42,42 +42,42 @@ class Desk(Protocol):
         ...
 
     def enqueue(self, experiment_id: int, instead_of: Owner | None) -> bool:
-        """Let workers go on with an experiment that is not finished; False if its owner is not `instead_of` by now.
+        """Queue an experiment that is not finished for the workers; False if its owner is no longer `instead_of`.
 
-        It is unattended, `queued` and nobody's from then on, and a request to stop is dropped. One that is finished is
-        an error (`InvalidInputError`).
+        It becomes unattended and `queued`, without an owner or a stop request. A finished experiment is an error
+        (`InvalidInputError`).
         """
         ...
 
     def share(self, experiment_id: int, *, shared: bool) -> None:
-        """Let every user see an experiment, or no longer."""
+        """Share an experiment with all users, or stop sharing it."""
         ...
 
     def delete(self, experiment_id: int, instead_of: Owner | None) -> bool:
-        """Forget an experiment and its runs; False if its owner is not `instead_of` by now.
+        """Delete an experiment and its runs; False if its owner is no longer `instead_of`.
 
-        Its number is never given again.
+        Its number is never used again.
         """
         ...
 
     def changes(self, experiment_id: int) -> tuple[str, int, bool]:
-        """What tells whether there is something new: status, the number of events so far, whether to stop."""
+        """What shows whether something changed: status, number of events so far, whether a stop was requested."""
         ...
 
 
 def author_after_removal(name: str) -> str:
-    """The author of experiments whose user was removed; no account can have this name, because of the `/`."""
+    """The author of experiments whose user was removed; because of the `/`, no account can have this name."""
     return f"{name}{_REMOVED}"
 
 
 def shown_author(author: str) -> str:
-    """An author as people read it."""
+    """The author as shown to users."""
     return f"{author.removesuffix(_REMOVED)} (removed)" if author.endswith(_REMOVED) else author
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who may use the server; without `password_hash` they come in by other ways only."""
+    """A user of the server; without `password_hash`, login with a password is disabled."""
 
     name: str
     role: Role
@@ -87,12 +87,12 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
-    """A secret that stands for a user. Only a digest of it is kept, so nobody can read it from the database."""
+class Credential:
+    """A secret that identifies a user. Only its digest is stored, so it cannot be read from the database."""
 
     id: int
     user: str
-    kind: PassKind
+    kind: CredentialKind
     label: str
     created_at: float
     expires_at: float | None = None
@@ -101,7 +101,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the audit log: who did what to what, and when."""
+    """A line of the audit log: time, user, action and target."""
 
     id: int
     at: float
@@ -112,53 +112,53 @@ class Entry:
 
 
 class Accounts(Protocol):
-    """Users, the secrets they come in with, and what they did. Every method is one transaction."""
+    """Users, their credentials and the audit log. Every method is one transaction."""
 
     def users(self) -> Sequence[User]:
         """Every user, by name."""
         ...
 
     def user(self, name: str) -> User:
-        """One user; `NotFoundError` if there is none of that name."""
+        """One user; `NotFoundError` if the name is unknown."""
         ...
 
     def put_user(self, user: User) -> None:
-        """Add a user, or change the one of that name; a name has 1 to 200 characters."""
+        """Add a user, or change the user with this name; a name has 1 to 200 characters."""
         ...
 
     def remove_user(self, name: str) -> None:
-        """Forget a user and their passes; the audit log stays.
+        """Delete a user and their credentials; the audit log stays.
 
-        Their experiments stay too, with `author_after_removal` as their author: somebody who gets an account of the
-        same name later does not get them. `NotFoundError` if there is none of that name.
+        Their experiments stay too, with `author_after_removal` as author, so that a later account with the same name
+        does not get them. `NotFoundError` if the name is unknown.
         """
         ...
 
-    def grant(self, digest: str, issued: Pass) -> Pass:
-        """Keep a new pass, numbered by the store, under the digest of its secret.
+    def grant(self, digest: str, issued: Credential) -> Credential:
+        """Store a new credential under the digest of its secret; the store numbers it.
 
-        Its user need not be among the users. Passes that had expired when this one was made are forgotten. A digest
-        that is there already is an error (`InvalidInputError`).
+        Its user may be unknown to the store. Credentials that have expired by then are deleted. A digest that is
+        already stored is an error (`InvalidInputError`).
         """
         ...
 
-    def find(self, digest: str, now: float) -> Pass | None:
-        """The pass of this digest if it has not expired; its last use is noted to the minute.
+    def find(self, digest: str, now: float) -> Credential | None:
+        """The credential with this digest if it has not expired; its last use is recorded to the minute.
 
-        One of kind `once` is spent: of several who show it at once exactly one gets it, and then it is forgotten.
+        A credential of kind `once` is deleted: of several simultaneous calls exactly one gets it.
         """
         ...
 
-    def passes(self, user: str) -> Sequence[Pass]:
-        """The passes of one user, oldest first; some may have expired."""
+    def credentials(self, user: str) -> Sequence[Credential]:
+        """The credentials of one user, oldest first; some may have expired."""
         ...
 
-    def revoke(self, pass_id: int) -> None:
-        """Forget a pass, if it is there."""
+    def revoke(self, credential_id: int) -> None:
+        """Delete a credential if it exists."""
         ...
 
     def note(self, entry: Entry) -> None:
-        """Add a line to the audit log; its number is the store's to give."""
+        """Add a line to the audit log; the store numbers it."""
         ...
 
     def entries(self, *, before: int | None = None, limit: int = 100) -> Sequence[Entry]:
@@ -167,9 +167,9 @@ class Accounts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
-    """Everything a server keeps, in one database."""
+class ServerStore:
+    """Everything that a server stores, in one database."""
 
     history: Store
-    desk: Desk
+    queue: Queue
     accounts: Accounts

@@ -1,4 +1,4 @@
-"""A history in an SQL database."""
+"""A store in an SQL database."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -22,12 +22,12 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from luthier.store import queries, rows
-from luthier.store.base import Json, Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import Origin, Owner, Record, Status, StopRequest
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.rows import ExperimentRow, RunRow
 from luthier.store.tables import experiments, runs
-from luthier.trial import Run
+from luthier.trial import Json, Run
 
 _IS_RUN = and_(runs.c.experiment_id == bindparam("experiment"), runs.c.number == bindparam("run"))
 _RECORDS = select(experiments, RUN_COUNT).order_by(experiments.c.id)
@@ -100,7 +100,7 @@ _FINISH = (
 
 
 class SqlStore:
-    """Keeps experiments and their runs in a database; safe to use from several threads."""
+    """Stores experiments and their runs in a database; safe to use from several threads."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -118,7 +118,7 @@ class SqlStore:
             number = self._database.write(work, repeatable=row["request_key"] is not None)
         except IntegrityError:  # the key is taken
             earlier = self._database.read(lambda connection: connection.execute(_REQUESTED, request).mappings().first())
-            if earlier is None:  # no longer: that experiment was deleted this very moment
+            if earlier is None:  # that experiment has just been deleted
                 return self.create(name, settings, now, origin)
             return queries.record(earlier)
         return rows.record_from(ExperimentRow(id=number, **row), 0)
@@ -154,7 +154,7 @@ class SqlStore:
     def claim(
         self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
     ) -> bool:
-        """Become the owner if the owner is still `instead_of`; of several claims at once exactly one succeeds."""
+        """Become the owner if the owner is still `instead_of`; of several simultaneous claims exactly one succeeds."""
         parameters = {
             **queries.key(experiment_id),
             **rows.owner_columns(owner),
@@ -172,7 +172,7 @@ class SqlStore:
         return self._database.write(work, repeatable=False)
 
     def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
-        """Note that the owner lives; return how somebody asked the experiment to stop, if anybody did."""
+        """Record that the owner is alive; return the stop request, if there is one."""
         parameters = {**queries.key(experiment_id), **queries.was(owner), "now": rows.finite(now, "seen_at")}
 
         def work(connection: Connection) -> StopRequest | None:
@@ -185,7 +185,7 @@ class SqlStore:
         return self._database.write(work)
 
     def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
-        """Ask whoever works on the experiment to end it; one that is queued is stopped."""
+        """Ask the owner of the experiment to stop; a queued experiment becomes stopped."""
         key = {**queries.key(experiment_id), "kill": how == "kill"}
 
         def work(connection: Connection) -> None:
@@ -195,7 +195,7 @@ class SqlStore:
         self._database.write(work)
 
     def append(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
-        """Record a run that is about to be submitted; recording the very same run again changes nothing."""
+        """Record a run that is about to be submitted; recording the same run again changes nothing."""
         rows.refuse_ended(run)
         queries.key(experiment_id)
         new = rows.submission_row(run)
@@ -215,7 +215,7 @@ class SqlStore:
                 raise rows.number_taken(experiment_id, run.number) from None
 
     def finish(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
-        """Record how a run ended; its first ending stays."""
+        """Record how a run ended; only the first ending counts."""
         submission = rows.submission_row(run)
         was = {f"was_{name}": value for name, value in submission.items()}
         parameters = {**queries.key(experiment_id), **was, "run": run.number, **rows.ending_row(run)}
@@ -236,7 +236,7 @@ class SqlStore:
             raise rows.number_taken(experiment_id, run.number)
 
     def close(self, experiment_id: int, owner: Owner, status: Status, result: Mapping[str, Json] | None) -> None:
-        """Give up ownership, clear any request to stop, and note how things stand and what was concluded."""
+        """Give up ownership, clear any stop request, and record the status and the result."""
         text = None if result is None else rows.to_json(result, "result")
         parameters = {**queries.key(experiment_id), **queries.was(owner), "new_status": status, "new_result": text}
 
@@ -244,13 +244,13 @@ class SqlStore:
             if connection.execute(_CLOSE, parameters).rowcount == 1:
                 return
             state = queries.state(connection, experiment_id)
-            if not rows.is_closed_so(state, status, text):
+            if not rows.is_same_close(state, status, text):
                 raise rows.not_owned(experiment_id, rows.owner_from(state))
 
         self._database.write(work)
 
     def dispose(self) -> None:
-        """Give back the connection; the next call opens another."""
+        """Close the connection; the next call opens another one."""
         self._database.dispose()
 
     def _run(self, experiment_id: int, number: int) -> RunRow | None:

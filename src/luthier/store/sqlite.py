@@ -1,4 +1,4 @@
-"""SQLite as the place of a store: one file, journalled in the way its file system can bear."""
+"""Stores in an SQLite file, with the journal mode that its file system supports."""
 
 import logging
 import os
@@ -25,22 +25,22 @@ NETWORK_FILE_SYSTEMS = frozenset({
     "wekafs",
 })
 # fmt: on
-"""Where processes on several machines share files but not memory, which a write-ahead log needs."""
+"""File systems that several machines share: a write-ahead log does not work there, because it needs shared memory."""
 
 
 def sqlite_backend(path: Path, lock_timeout_s: float) -> Backend:
-    """A store in this file, which is created when first used."""
+    """The backend for this file, which is created at the first use."""
     path = _absolute(path)
-    _refuse_impossible(path)
+    _check_path(path)
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         poolclass=NullPool,
-        hide_parameters=True,  # they may be secrets, and errors end up in logs
+        hide_parameters=True,  # parameters may be secrets, and errors are logged
         connect_args={"timeout": lock_timeout_s, "check_same_thread": False},
     )
 
     def prepare(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
-        connection.isolation_level = None  # the driver must not open transactions of its own
+        connection.isolation_level = None  # the driver must not start transactions itself
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             _choose_journal(connection, path, lock_timeout_s)
@@ -51,7 +51,7 @@ def sqlite_backend(path: Path, lock_timeout_s: float) -> Backend:
 
     def check(connection: Connection) -> None:
         if _identity(path) != connection.info["file"]:
-            raise StoreError(f"{path}: the file was removed or replaced while in use; put it back, or start again")
+            raise StoreError(f"{path}: the file was removed or replaced while in use; put it back, or restart")
 
     event.listen(engine, "do_connect", lambda *_: _create_private(path))
     event.listen(engine, "connect", prepare)
@@ -73,20 +73,20 @@ def file_system(path: Path, mounts: str) -> str | None:
         if len(fields) < 3:
             continue
         mount = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[1]))
-        # The later of two mounts on one point hides the earlier.
+        # The later of two mounts at the same path hides the earlier one.
         if path.is_relative_to(mount) and (best is None or len(mount.parts) >= best[0]):
             best = len(mount.parts), fields[2]
     return None if best is None else best[1]
 
 
 def explain(error: DBAPIError, path: Path, lock_timeout_s: float) -> LuthierError:
-    """One line about what SQLite could not do."""
+    """An error of SQLite as one line."""
     name = getattr(error.orig, "sqlite_errorname", "")
     said = str(error.orig).partition("\n")[0]
     for start, kind, text in _EXPLANATIONS:
         if name.startswith(start):
             return kind(f"{path}: " + text.format(said=said, lock_timeout_s=lock_timeout_s))
-    return StoreError(f"{path}: SQLite says: {said}")
+    return StoreError(f"{path}: SQLite error: {said}")
 
 
 _EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
@@ -95,13 +95,13 @@ _EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
         StoreAwayError,
         "locked by another process for more than {lock_timeout_s:g} s; try again when that process has ended",
     ),
-    ("SQLITE_FULL", StoreError, "the disk is full; make room and try again"),
-    ("SQLITE_NOTADB", InvalidInputError, "not an SQLite database; name another file"),
-    ("SQLITE_CORRUPT", StoreError, "the database is damaged ({said}); restore it from a copy, or name another file"),
+    ("SQLITE_FULL", StoreError, "the disk is full; free some space and try again"),
+    ("SQLITE_NOTADB", InvalidInputError, "not an SQLite database; use another file"),
+    ("SQLITE_CORRUPT", StoreError, "the database is damaged ({said}); restore it from a backup, or use another file"),
     (
         "SQLITE_READONLY",
         StoreError,
-        "read-only for you; change its permissions and those of its folder, or name another file",
+        "read-only for you; change its permissions and those of its folder, or use another file",
     ),
     ("SQLITE_CANTOPEN", StoreError, "cannot be opened; check the permissions of the file and of its folder"),
     ("SQLITE_PERM", StoreError, "access denied; check the permissions of the file and of its folder"),
@@ -110,8 +110,8 @@ _EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
 
 
 def _create_private(path: Path) -> None:
-    """Create a new file for its owner's eyes only: it may hold password hashes and other people's experiments."""
-    with suppress(OSError):  # it exists, or SQLite will say why it cannot be opened
+    """Create a new file that only its owner can read: it may contain password hashes and experiments of other users."""
+    with suppress(OSError):  # it exists, or SQLite reports why it cannot be opened
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
@@ -119,28 +119,28 @@ def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()
     except RuntimeError as error:
-        raise InvalidInputError(f"{path}: {error}; name the file without ~") from error
+        raise InvalidInputError(f"{path}: {error}; write the path without ~") from error
 
 
-def _refuse_impossible(path: Path) -> None:
+def _check_path(path: Path) -> None:
     try:
         if b"\0" in os.fsencode(path):
-            raise ValueError("it holds a NUL character")
+            raise ValueError("it contains a NUL character")
         if path.is_dir():
-            raise InvalidInputError(f"{path}: it is a folder; name a file in it, such as {path / 'luthier.db'}")
+            raise InvalidInputError(f"{path}: this is a folder; use a file in it, such as {path / 'luthier.db'}")
         if not path.parent.is_dir():
             raise InvalidInputError(f"{path}: its folder does not exist; create it with: mkdir -p '{path.parent}'")
     except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{str(path)!r}: no file can have this name ({error}); name another") from error
+        raise InvalidInputError(f"{str(path)!r}: invalid file name ({error}); use another one") from error
 
 
 def _choose_journal(connection: sqlite3.Connection, path: Path, lock_timeout_s: float) -> None:
-    """Keep a write-ahead log, or the slower rollback journal where the file system cannot share memory."""
+    """Use a write-ahead log, or the slower rollback journal on file systems without shared memory."""
     system = _file_system_now(path)
     wanted = "delete" if system in NETWORK_FILE_SYSTEMS else "wal"
     got = _journal(connection, "PRAGMA journal_mode")
     if got != wanted:
-        got = _insist(lambda: _journal(connection, f"PRAGMA journal_mode = {wanted}"), lock_timeout_s)
+        got = _retry_while_locked(lambda: _journal(connection, f"PRAGMA journal_mode = {wanted}"), lock_timeout_s)
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if got == 'wal' else 'FULL'}")
     if got != "wal":
         _logger.warning(
@@ -152,8 +152,8 @@ def _journal(connection: sqlite3.Connection, pragma: str) -> str:
     return str(connection.execute(pragma).fetchone()[0]).lower()
 
 
-def _insist(change: Callable[[], str], lock_timeout_s: float) -> str:
-    """Change the journal, waiting for others: SQLite itself gives up at once where it fears a deadlock."""
+def _retry_while_locked(change: Callable[[], str], lock_timeout_s: float) -> str:
+    """Change the journal mode and wait for other processes: SQLite itself does not wait if a deadlock is possible."""
     deadline = time.monotonic() + lock_timeout_s
     while True:
         try:
@@ -168,7 +168,7 @@ def _file_system_now(path: Path) -> str | None:
     try:
         mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
-        return None  # not Linux: SQLite's own answer decides
+        return None  # not Linux: rely on the answer of SQLite
     return file_system(path.resolve(), mounts)
 
 

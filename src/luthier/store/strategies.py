@@ -1,14 +1,13 @@
-"""Histories of every kind, for Hypothesis to draw from."""
+"""Hypothesis strategies for runs and JSON values."""
 
 from collections.abc import Sequence
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from luthier.store.base import Json
-from luthier.trial import Completed, Config, Failed, Lost, Outcome, Pruned, Run, TimedOut
+from luthier.trial import Completed, Config, Failed, Json, Lost, Outcome, Pruned, Run, TimedOut
 
-# Every example works on an experiment of its own, so that one store may serve them all; several classes inherit a test.
+# Every example uses its own experiment, so that all can share one store; several classes inherit the same test.
 examples = settings(
     max_examples=40,
     deadline=None,
@@ -36,7 +35,7 @@ jsons: st.SearchStrategy[Json] = st.recursive(
 
 @st.composite
 def ended_runs(draw: st.DrawFn) -> Sequence[Run]:
-    """A history of runs that all ended, in some order."""
+    """Runs that all ended, in random order."""
     count = draw(st.integers(1, 4))
     finish = draw(st.permutations(range(count)))
     return [

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import TypeDecorator
 
 VERSION_TABLE = "luthier_version"
-"""Not Alembic's own default name, which other programs in the same database use."""
+"""Not the default name of Alembic, which other programs in the same database may use."""
 
 _UNSAFE = re.compile("[\x00\x10\ud800-\udfff]")
 _ESCAPED = re.compile("\x10([0-9a-f]{4})")
@@ -31,23 +31,23 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """What was escaped."""
+    """The inverse of `escape`."""
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text) if "\x10" in text else text
 
 
 class AnyText(TypeDecorator[str]):
-    """Text of any characters, also those that come out of a broken program."""
+    """Text with any characters, including those that databases reject."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 SQLAlchemy's signature
-        """Escape on the way in."""
+        """Escape before writing."""
         return None if value is None else escape(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 SQLAlchemy's signature
-        """Unescape on the way out."""
-        return unescape(value) if isinstance(value, str) else value  # a damaged row may hold anything
+        """Unescape after reading."""
+        return unescape(value) if isinstance(value, str) else value  # a damaged row may contain any type
 
 
 metadata = MetaData(
@@ -59,8 +59,8 @@ metadata = MetaData(
     }
 )
 
-# What may be long comes last: SQLite reads a row from its beginning. A number is never given twice (autoincrement): a
-# page or a worker that still holds the number of a deleted experiment must not meet another one.
+# Long columns come last, because SQLite reads a row from its beginning. Numbers are never reused (autoincrement): a
+# page or worker that still has the number of a deleted experiment must not get another experiment.
 experiments = Table(
     "experiments",
     metadata,
@@ -127,7 +127,7 @@ users = Table(
     PrimaryKeyConstraint("name"),
 )
 
-passes = Table(
+credentials = Table(
     "passes",
     metadata,
     Column("id", Integer, nullable=False),

@@ -1,10 +1,10 @@
-"""Reading what names a store."""
+"""URLs of stores."""
 
 import re
 
 
 def without_password(url: str) -> str:
-    """The URL as it may be shown, whatever is wrong with it."""
+    """The URL without its password, also if the URL is invalid."""
     found = re.match(r"([\w+.-]+:)?//", url)
     scheme = found[0] if found else ""
     rest = url.removeprefix(scheme)

@@ -33,14 +33,16 @@ def add_api(app: FastAPI) -> None:
         app.include_router(group.router, prefix=BASE)
     app.include_router(docs.router)
     app.add_api_route("/metrics", health.get_metrics, methods=["GET"], include_in_schema=False)
-    app.add_api_route("/api/{path:path}", _nothing, methods=_METHODS, include_in_schema=False)
+    app.add_api_route("/api/{path:path}", _not_found, methods=_METHODS, include_in_schema=False)
 
 
-async def _nothing(request: Request) -> Response:
-    """A path that is not there, or one that is there for other methods."""
+async def _not_found(request: Request) -> Response:
+    """An unknown path, or a path that does not support the method."""
     path = request.url.path.removeprefix(BASE)
     routes = [route for group in _GROUPS for route in group.router.routes if isinstance(route, APIRoute)]
     allowed = {method for route in routes if route.path_regex.match(path) for method in route.methods or ()}
     if allowed:
-        raise HTTPException(405, f"{request.method} is not for this path", {"Allow": ", ".join(sorted(allowed))})
-    raise NotFoundError(f"nothing is at {request.url.path}; see {BASE}/openapi.json")
+        raise HTTPException(
+            405, f"{request.method} is not supported for this path", {"Allow": ", ".join(sorted(allowed))}
+        )
+    raise NotFoundError(f"{request.url.path} does not exist; see {BASE}/openapi.json")

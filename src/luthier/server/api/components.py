@@ -1,17 +1,25 @@
-"""Components: what can be tuned."""
+"""Components: programs and libraries that can be tuned."""
 
 from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.server.access import Principal
-from luthier.server.api.models import COMPONENT_EXAMPLE, ERRORS, Given, Told, Yaml, where_and_what
+from luthier.server.api.models import (
+    COMPONENT_EXAMPLE,
+    ERRORS,
+    RequestModel,
+    ResponseModel,
+    Yaml,
+    example,
+    split_location,
+)
 from luthier.server.api.session import note
+from luthier.server.authentication import Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
-from luthier.server.operations import NotNowError, parsed
+from luthier.server.operations import ConflictError, parsed
 from luthier.spec.component import Component, components_in
 from luthier.spec.library import component_text
 from luthier.store.base import Record
@@ -19,64 +27,58 @@ from luthier.store.base import Record
 router = APIRouter(tags=["components"], responses=ERRORS)
 
 MOST_LOOKED_AT = 500
-"""In how many of the newest experiments a component is looked for."""
+"""How many of the newest experiments are searched for uses of a component."""
 
 Name = Annotated[str, Path(max_length=200, description="The name of the component.", examples=["dd"])]
 _SOURCE = "component.yaml"
 
 
-class GivenComponent(Given):
+class ComponentText(RequestModel):
     """The text of a YAML file that describes components."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": COMPONENT_EXAMPLE}]})
+    model_config = example({"yaml": COMPONENT_EXAMPLE})
 
     yaml: Yaml
 
 
-class NewComponents(GivenComponent):
+class NewComponents(ComponentText):
     """Components to register."""
 
     replace: bool = False
-    """Change those that are registered already."""
+    """Replace components that are already registered."""
 
 
-class UsedBy(Told):
-    """An experiment."""
+class UsedBy(ResponseModel):
+    """An experiment that uses a component."""
 
     id: int
     name: str
 
 
-class ComponentSummary(Told):
+class ComponentSummary(ResponseModel):
     """A registered component in a listing."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"name": "dd", "description": "", "parameters": ["bs"], "used_by": 2}]}
-    )
+    model_config = example({"name": "dd", "description": "", "parameters": ["bs"], "used_by": 2})
 
     name: str
     description: str
     parameters: list[str]
     used_by: int
-    """How many of the newest experiments that you may see tune it."""
+    """How many of the newest experiments that you may see use it."""
 
 
-class ComponentDetail(Told):
+class ComponentDetail(ResponseModel):
     """A registered component."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "dd",
-                    "description": "",
-                    "yaml": COMPONENT_EXAMPLE,
-                    "parameters": [{"name": "bs", "type": "int", "default": 512}],
-                    "measure": [],
-                    "constraints": [],
-                    "used_by": [{"id": 1, "name": "first try"}],
-                }
-            ]
+    model_config = example(
+        {
+            "name": "dd",
+            "description": "",
+            "yaml": COMPONENT_EXAMPLE,
+            "parameters": [{"name": "bs", "type": "int", "default": 512}],
+            "measure": [],
+            "constraints": [],
+            "used_by": [{"id": 1, "name": "first try"}],
         }
     )
 
@@ -89,18 +91,18 @@ class ComponentDetail(Told):
     used_by: list[UsedBy]
 
 
-class Registered(Told):
+class ComponentNames(ResponseModel):
     """The names of components."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"names": ["dd"]}]})
+    model_config = example({"names": ["dd"]})
 
     names: list[str]
 
 
-class CheckedComponents(Told):
-    """What is described, or what is wrong with it."""
+class CheckedComponents(ResponseModel):
+    """The names of the components in the text, or the error in it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"ok": True, "names": ["dd"], "error": None}]})
+    model_config = example({"ok": True, "names": ["dd"], "error": None})
 
     ok: bool
     names: list[str] = Field(default_factory=list)
@@ -108,9 +110,9 @@ class CheckedComponents(Told):
     line: int | None = None
 
 
-@router.get("/components", summary="Every registered component")
+@router.get("/components", summary="List the registered components")
 def list_components(server: Server, who: Viewer) -> list[ComponentSummary]:
-    """By name."""
+    """Sorted by name."""
     used = Counter(_tuned(record) for record in _records(server, who))
     listed = []
     for name in server.library.names():
@@ -127,27 +129,27 @@ def list_components(server: Server, who: Viewer) -> list[ComponentSummary]:
 
 
 @router.post("/components", summary="Register components", status_code=201)
-def add_components(server: Server, who: Launcher, given: NewComponents) -> Registered:
-    """All of them or none; no other file is read."""
+def add_components(server: Server, who: Launcher, given: NewComponents) -> ComponentNames:
+    """If one of them is invalid, none is registered. The server reads no other file."""
     components = _described(given.yaml)
     if not given.replace and (taken := sorted(set(components) & set(server.library.names()))):
-        raise NotNowError(f"component {taken[0]} is registered already; say replace to change it")
+        raise ConflictError(f"component {taken[0]} is already registered; set replace to change it")
     return _registered(server, who, components)
 
 
-@router.post("/components/check", summary="Check a description of components")
-def check_components(_: Viewer, given: GivenComponent) -> CheckedComponents:
+@router.post("/components/check", summary="Check the text of components")
+def check_components(_: Viewer, given: ComponentText) -> CheckedComponents:
     """Nothing is registered."""
     try:
         return CheckedComponents(ok=True, names=list(_described(given.yaml)))
     except LuthierError as error:
-        line, problem = where_and_what(str(error), _SOURCE)
+        line, problem = split_location(str(error), _SOURCE)
         return CheckedComponents(ok=False, error=problem, line=line)
 
 
-@router.get("/components/{name}", summary="One component")
+@router.get("/components/{name}", summary="Get a component")
 def get_component(server: Server, who: Viewer, name: Name) -> ComponentDetail:
-    """With the text of a file that describes it, and the experiments that tune it."""
+    """With its YAML text, and the experiments that use it."""
     component = server.library.get(name)
     used_by = [UsedBy(id=record.id, name=record.name) for record in _records(server, who) if _tuned(record) == name]
     return ComponentDetail(
@@ -164,18 +166,18 @@ def get_component(server: Server, who: Viewer, name: Name) -> ComponentDetail:
     )
 
 
-@router.put("/components/{name}", summary="Register or change one component")
-def put_component(server: Server, who: Launcher, name: Name, given: GivenComponent) -> Registered:
-    """The text describes this one component."""
+@router.put("/components/{name}", summary="Register or change a component")
+def put_component(server: Server, who: Launcher, name: Name, given: ComponentText) -> ComponentNames:
+    """The text must describe this component and no other."""
     components = _described(given.yaml)
     if list(components) != [name]:
-        raise InvalidInputError(f"{_SOURCE}: describes {', '.join(components)}, not {name} alone")
+        raise InvalidInputError(f"{_SOURCE}: describes {', '.join(components)}; it must describe {name} only")
     return _registered(server, who, components)
 
 
-@router.delete("/components/{name}", summary="Forget a component", status_code=204)
+@router.delete("/components/{name}", summary="Delete a component", status_code=204)
 def delete_component(server: Server, who: Launcher, name: Name) -> None:
-    """Experiments that tune it keep what they need of it."""
+    """Experiments that use it keep their own copy."""
     server.library.remove(name)
     note(server, who, "remove component", f"component {name}")
 
@@ -184,20 +186,20 @@ def _described(text: str) -> dict[str, Component]:
     return components_in(parsed(text, _SOURCE), None)
 
 
-def _registered(server: Context, who: Principal, components: dict[str, Component]) -> Registered:
+def _registered(server: Context, who: Principal, components: dict[str, Component]) -> ComponentNames:
     server.library.add(components, replace=True)
     for name in components:
         note(server, who, "register component", f"component {name}")
-    return Registered(names=list(components))
+    return ComponentNames(names=list(components))
 
 
 def _records(server: Context, who: Principal) -> list[Record]:
     author = None if who.role == "admin" else who.name
-    return list(server.books.desk.records(author=author, limit=MOST_LOOKED_AT))
+    return list(server.store.queue.records(author=author, limit=MOST_LOOKED_AT))
 
 
 def _tuned(record: Record) -> str | None:
-    """What the component that an experiment tunes was called when it began; None if it tunes none."""
+    """The name of the component that an experiment tunes; None if it tunes no component."""
     command = record.settings.get("command")
     name = command.get("component_name") if isinstance(command, dict) else None
     return name if isinstance(name, str) else None

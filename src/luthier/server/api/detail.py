@@ -1,84 +1,81 @@
-"""Everything that is known about one experiment."""
+"""All details of one experiment."""
 
 from fastapi import APIRouter
-from pydantic import ConfigDict, JsonValue
+from pydantic import JsonValue
 
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.serial import record_json, result_json
 from luthier.analysis.settings import settings_texts
 from luthier.figures import FIGURES
-from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, countable
+from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, exact_size, example
 from luthier.server.context import Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
 from luthier.spec.experiment import Experiment, settings_json
 from luthier.spec.script import JobScript
-from luthier.store.base import Json, Record
+from luthier.store.base import Record
+from luthier.trial import Json
 
 router = APIRouter(tags=["experiments"], responses=ERRORS)
 
-_FEW = 10  # points of a figure that nobody looks at
+_FEW = 10  # points of a figure that is only built to see whether it has content
 
 
 class Detail(Summary):
-    """An experiment with everything that is known about it now."""
+    """An experiment with all its details."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    **SUMMARY_EXAMPLE,
-                    "events": 40,
-                    "result": {"verdict": "1.31x faster than the default (1.28 to 1.34)"},
-                    "settings": {"budget": 20, "optimizer": "auto"},
-                    "settings_texts": [["Search", [["Budget", "20"], ["Optimizer", "auto"]]]],
-                    "parameters": [{"kind": "integer", "name": "bs", "low": 512, "high": 65536}],
-                    "constraints": [],
-                    "size": 8,
-                    "explored": 1.0,
-                    "noise": "noise: 2.1 % from run to run",
-                    "trouble": [],
-                    "utilisation": 0.98,
-                    "has_source": True,
-                    "figures": ["trajectory", "gain"],
-                    "stop_requested": False,
-                }
-            ]
+    model_config = example(
+        {
+            **SUMMARY_EXAMPLE,
+            "events": 40,
+            "result": {"verdict": "1.31x faster than the default (1.28 to 1.34)"},
+            "settings": {"budget": 20, "optimizer": "auto"},
+            "settings_texts": [["Search", [["Budget", "20"], ["Optimizer", "auto"]]]],
+            "parameters": [{"kind": "integer", "name": "bs", "low": 512, "high": 65536}],
+            "constraints": [],
+            "size": 8,
+            "explored": 1.0,
+            "noise": "noise: 2.1 % from run to run",
+            "trouble": [],
+            "utilisation": 0.98,
+            "has_source": True,
+            "figures": ["trajectory", "gain"],
+            "stop_requested": False,
         }
     )
 
     events: int
-    """How many events the result knows of; `since` of the live events."""
+    """The number of events that the result includes; use it as `since` for the event stream."""
     result: dict[str, JsonValue]
-    """As `luthier show --json` prints it."""
+    """The same as the output of `luthier show --json`."""
     settings: dict[str, JsonValue]
     settings_texts: list[tuple[str, list[tuple[str, str]]]]
     """The settings as the page shows them, by topic."""
     parameters: list[dict[str, JsonValue]]
     constraints: list[str]
     size: int | None
-    """How many configurations there are; null if there is no end to them."""
+    """The number of configurations in the space; null if it is infinite."""
     explored: float | None
-    """The share of them that has been tried."""
+    """The fraction of them that has been tried."""
     noise: str
     trouble: list[str]
-    """What the machine did meanwhile, and which runs were out of the ordinary."""
+    """Remarks about drift of the machine and about outliers."""
     utilisation: float | None
-    """The share of the workers' time in which they were running something."""
+    """The fraction of the time of all slots in which a run was active."""
     has_source: bool
     figures: list[str]
-    """The figures that say something now."""
+    """The names of the figures that have content now."""
     stop_requested: bool
 
 
-@router.get("/experiments/{experiment_id}", summary="One experiment")
+@router.get("/experiments/{experiment_id}", summary="Get an experiment")
 async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Detail:
-    """With its result so far, its settings, and which figures there are."""
+    """With its result so far, its settings, and the names of its figures."""
 
     def work() -> Detail:
-        record = server.operations.seen(who, experiment_id)
-        events, (concluded, known) = server.results.worked_out(record, "detail", lambda result: _known(record, result))
+        record = server.operations.visible(who, experiment_id)
+        events, (concluded, known) = server.results.derived(record, "detail", lambda result: _known(record, result))
         return Detail.model_validate(
             {
                 **known,
@@ -91,13 +88,13 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
             }
         )
 
-    return await server.results.slowly(work)
+    return await server.results.run_slow(work)
 
 
 def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, object]]:
-    """What follows from the runs and the settings alone: the result, and the rest."""
+    """The values that depend only on the runs and the settings: the result, and the other fields."""
     experiment = result.experiment
-    size = countable(experiment.space.size)
+    size = exact_size(experiment.space.size)
     return result_json(record, result), {
         "settings": _settings(experiment),
         "settings_texts": settings_texts(result),
@@ -119,7 +116,7 @@ def _settings(experiment: Experiment) -> dict[str, object]:
 
 
 def _utilisation(result: Result) -> float | None:
-    """The share of the workers' time, from the first run's begin to the last one's end, in which something ran."""
+    """The fraction of the time of all slots, from the first start to the last end, in which a run was active."""
     spans = [
         (run.started_at, run.duration_s)
         for run in result.runs

@@ -1,4 +1,4 @@
-"""Pages to try the API with, out of an installed package: no other host is asked for anything."""
+"""Interactive pages for the API (Swagger UI), served from an installed package without any other host."""
 
 from functools import cache
 from importlib.resources import files
@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from luthier.errors import NotFoundError
-from luthier.server.context import CSRF_HEADER, visitor
+from luthier.server.context import CSRF_HEADER, current_user
 
 router = APIRouter(include_in_schema=False)
 
@@ -33,15 +33,15 @@ _MEDIA = {"css": "text/css", "js": "text/javascript"}
 
 @router.get("/docs")
 def docs(request: Request) -> Response:
-    """Every operation, to read and to try."""
-    if visitor(request) is None:
+    """All operations, to read and to try."""
+    if current_user(request) is None:
         return RedirectResponse("/login?next=/docs", 303)
     return HTMLResponse(_PAGE)
 
 
 @router.get("/docs/{name}")
 def docs_file(name: str) -> Response:
-    """What the page is made of."""
+    """The scripts and styles of the page."""
     if name == "start.js":
         return Response(_START, media_type=_MEDIA["js"])
     if name not in ("swagger-ui.css", "swagger-ui-bundle.js"):

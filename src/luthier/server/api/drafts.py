@@ -1,17 +1,18 @@
-"""Experiments that somebody is still writing: checked, shown, turned from YAML to JSON and back."""
+"""Experiments that are still being edited: checks, previews, and conversion between YAML and JSON."""
 
 from fastapi import APIRouter
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from luthier.errors import LuthierError
 from luthier.server.api.models import (
     ERRORS,
     Document,
-    Given,
-    GivenYaml,
-    Told,
-    countable,
-    where_and_what,
+    RequestModel,
+    ResponseModel,
+    YamlText,
+    exact_size,
+    example,
+    split_location,
 )
 from luthier.server.api.scripts import script_of
 from luthier.server.api.yaml_text import yaml_text
@@ -22,19 +23,17 @@ from luthier.space.serial import parameter_to_json
 router = APIRouter(tags=["drafts"], responses=ERRORS)
 
 
-class CheckedExperiment(Told):
-    """What is described, with the script of the default, or what is wrong with it."""
+class CheckedExperiment(ResponseModel):
+    """The described experiment with the script of its default configuration, or the error in the text."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"ok": False, "error": "budget: 0 is not a whole number", "line": 1}]}
-    )
+    model_config = example({"ok": False, "error": "budget: 0 is not a whole number", "line": 1})
 
     ok: bool
     error: str | None = None
     line: int | None = None
     name: str | None = None
     size: int | None = None
-    """How many configurations there are; null if there is no end to them."""
+    """The number of configurations in the space; null if it is infinite."""
     notes: list[str] = Field(default_factory=list)
     default: dict[str, JsonValue] | None = None
     script: str | None = None
@@ -42,45 +41,45 @@ class CheckedExperiment(Told):
     parameters: list[dict[str, JsonValue]] = Field(default_factory=list)
 
 
-class GivenDocument(Given):
-    """What a YAML file holds."""
+class DocumentRequest(RequestModel):
+    """The contents of a YAML file as JSON."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"document": {"components": {"dd": {}}}}]})
+    model_config = example({"document": {"components": {"dd": {}}}})
 
     document: Document
 
 
-class TextOfDocument(Told):
+class YamlResponse(ResponseModel):
     """The text of a YAML file."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": "components:\n  dd: {}\n"}]})
+    model_config = example({"yaml": "components:\n  dd: {}\n"})
 
     yaml: str
 
 
-class HeldDocument(Told):
-    """What a YAML file holds."""
+class DocumentResponse(ResponseModel):
+    """The contents of a YAML file as JSON."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"document": {"components": {"dd": {}}}}]})
+    model_config = example({"document": {"components": {"dd": {}}}})
 
     document: dict[str, JsonValue]
 
 
-@router.post("/experiments/check", summary="Check an experiment, and see what it would run")
-def check_experiment(server: Server, _: Viewer, given: GivenYaml) -> CheckedExperiment:
+@router.post("/experiments/check", summary="Check an experiment and preview its script")
+def check_experiment(server: Server, _: Viewer, given: YamlText) -> CheckedExperiment:
     """Nothing is created or run."""
     try:
         found = server.operations.check(given.yaml)
         space = found.experiment.space
         script = script_of(found.experiment, space.default)
     except LuthierError as error:
-        line, problem = where_and_what(str(error), SOURCE)
+        line, problem = split_location(str(error), SOURCE)
         return CheckedExperiment(ok=False, error=problem, line=line)
     return CheckedExperiment.model_validate(
         {
             "ok": True,
             "name": found.name,
-            "size": countable(space.size),
+            "size": exact_size(space.size),
             "notes": list(found.notes),
             "default": dict(space.default),
             "script": script.script,
@@ -90,13 +89,13 @@ def check_experiment(server: Server, _: Viewer, given: GivenYaml) -> CheckedExpe
     )
 
 
-@router.post("/experiments/yaml", summary="Write a document as YAML")
-def write_yaml(_: Viewer, given: GivenDocument) -> TextOfDocument:
-    """The other way round: POST /experiments/document."""
-    return TextOfDocument(yaml=yaml_text(given.document))
+@router.post("/experiments/yaml", summary="Convert a JSON document to YAML")
+def write_yaml(_: Viewer, given: DocumentRequest) -> YamlResponse:
+    """For the other direction, see POST /experiments/document."""
+    return YamlResponse(yaml=yaml_text(given.document))
 
 
-@router.post("/experiments/document", summary="Read a document from YAML")
-def read_yaml(_: Viewer, given: GivenYaml) -> HeldDocument:
-    """Only whether it is YAML is checked."""
-    return HeldDocument.model_validate({"document": parsed(given.yaml, SOURCE).values})
+@router.post("/experiments/document", summary="Convert YAML to a JSON document")
+def read_yaml(_: Viewer, given: YamlText) -> DocumentResponse:
+    """Only the YAML syntax is checked."""
+    return DocumentResponse.model_validate({"document": parsed(given.yaml, SOURCE).values})

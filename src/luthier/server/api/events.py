@@ -1,4 +1,4 @@
-"""Live changes, as server-sent events."""
+"""Live updates, as server-sent events."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Id
-from luthier.server.context import Server, Viewer, visitor
+from luthier.server.context import Server, Viewer, current_user
 
 router = APIRouter(tags=["events"], responses=ERRORS)
 
@@ -23,26 +23,26 @@ class EventStream(StreamingResponse):
 
 @router.get(
     "/events",
-    summary="Live: which experiments are new, have changed or are gone",
+    summary="Stream new, changed and deleted experiments",
     response_class=EventStream,
     responses={200: {"content": {_STREAM: {"example": 'event: gone\ndata: {"id":1}\n\n'}}}},
 )
 async def watch_experiments(request: Request, server: Server, who: Viewer) -> EventStream:
-    """`experiment` carries an experiment as in the listing, `gone` a number.
+    """`experiment` contains an experiment as in the list, `gone` the number of a deleted one.
 
-    An experiment that changes all the time is told once a second. List the experiments after the stream has opened, and
-    nothing is missed.
+    A changing experiment is sent at most once per second. To miss nothing, list the experiments after the stream has
+    opened.
     """
 
     def may_go_on() -> bool:
-        return visitor(request) == who
+        return current_user(request) == who
 
-    return EventStream(server.feed.stream(who, may_go_on), headers=_HEADERS)
+    return EventStream(server.list_events.stream(who, may_go_on), headers=_HEADERS)
 
 
 @router.get(
     "/experiments/{experiment_id}/events",
-    summary="Live: what happens to one experiment",
+    summary="Stream the changes of one experiment",
     response_class=EventStream,
     responses={200: {"content": {_STREAM: {"example": 'event: status\ndata: {"status":"running"}\n\n'}}}},
 )
@@ -52,20 +52,20 @@ async def watch_experiment(
     who: Viewer,
     experiment_id: Id,
     since: Annotated[
-        int | None, Query(ge=0, le=LARGEST_NUMBER, description="Begin with this event; from now on if left out.")
+        int | None, Query(ge=0, le=LARGEST_NUMBER, description="Start with this event; by default, only new events.")
     ] = None,
-    last_event_id: Annotated[str | None, Header(description="What a browser sends when it comes back.")] = None,
+    last_event_id: Annotated[str | None, Header(description="Sent by browsers when they reconnect.")] = None,
 ) -> EventStream:
-    """`runs` carries runs that began or ended, with the number of events so far as its id; a run may be told twice.
+    """`runs` contains runs that started or ended, with the number of events so far as its id; a run may be sent twice.
 
-    `status` says where the experiment stands, `gone` that it was deleted. Whoever comes back with the last id gets what
-    was missed.
+    `status` contains the status of the experiment; `gone` means that it was deleted. A client that reconnects with the
+    last id gets the events it missed.
     """
-    await run_in_threadpool(server.operations.seen, who, experiment_id)
+    await run_in_threadpool(server.operations.visible, who, experiment_id)
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
         since = min(int(last_event_id[:10]), LARGEST_NUMBER)
 
     def may_go_on() -> bool:
-        return visitor(request) == who and server.operations.seen(who, experiment_id) is not None
+        return current_user(request) == who and server.operations.visible(who, experiment_id) is not None
 
-    return EventStream(server.live.stream(experiment_id, since, may_go_on), headers=_HEADERS)
+    return EventStream(server.experiment_events.stream(experiment_id, since, may_go_on), headers=_HEADERS)

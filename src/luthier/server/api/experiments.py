@@ -1,29 +1,29 @@
-"""Experiments: list, launch, look, steer."""
+"""Experiments: list, launch, stop, resume, copy, share, delete."""
 
 from collections.abc import Iterator
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
-from pydantic import ConfigDict
 
 from luthier.errors import InvalidInputError
-from luthier.server.access import Principal
 from luthier.server.api.models import (
     ERRORS,
     EXPERIMENT_EXAMPLE,
     Before,
     Document,
-    Given,
     Id,
     Limit,
     Page,
+    RequestModel,
+    ResponseModel,
     Short,
     Status,
     Summary,
-    Told,
     Yaml,
+    example,
 )
 from luthier.server.api.yaml_text import yaml_text
+from luthier.server.authentication import Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.store.base import Record
@@ -35,10 +35,10 @@ router = APIRouter(tags=["experiments"], responses=ERRORS)
 _PAGE = 200
 
 
-class NewExperiment(Given):
-    """An experiment: the text of its file, or what the file would hold."""
+class NewExperiment(RequestModel):
+    """An experiment: the text of its YAML file, or the contents of the file as JSON."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
 
     yaml: Yaml | None = None
     experiment: Document | None = None
@@ -46,30 +46,30 @@ class NewExperiment(Given):
     definitions: Document | None = None
 
 
-class ChangedExperiment(Given):
-    """Whether every user may see it."""
+class ChangedExperiment(RequestModel):
+    """Whether all users may see it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"shared": True}]})
+    model_config = example({"shared": True})
 
     shared: bool
 
 
-class Clone(Given):
+class Clone(RequestModel):
     """What to change in the copy."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
 
     yaml: Yaml | None = None
-    """The text to run instead of the original's."""
+    """The text to use instead of the original one."""
 
 
-class Source(Told):
+class Source(ResponseModel):
     """The text that describes an experiment."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
 
     yaml: str | None
-    """Null for experiments that were begun without one."""
+    """Null for experiments that were not described by a file."""
 
 
 @router.get("/experiments", summary="List experiments")
@@ -77,12 +77,12 @@ def list_experiments(
     server: Server,
     who: Viewer,
     text: Annotated[Short | None, Query(description="Part of the name.")] = None,
-    status: Annotated[Status | None, Query(description="Where they stand.")] = None,
-    mine: Annotated[bool, Query(description="Only your own.")] = False,
+    status: Annotated[Status | None, Query(description="Only experiments with this status.")] = None,
+    mine: Annotated[bool, Query(description="Only your own experiments.")] = False,
     before: Before = None,
     limit: Limit = 50,
 ) -> Page[Summary]:
-    """Your own and the shared ones, the newest first; all of them for administrators."""
+    """Your own and the shared experiments, newest first; administrators see all."""
     author = who.name if mine or who.role != "admin" else None
     found: list[Record] = []
     for record in _records(server, author=author, status=status, text=text, before=before):
@@ -97,7 +97,9 @@ def list_experiments(
     "/experiments",
     summary="Launch an experiment",
     status_code=201,
-    responses={200: {"model": Summary, "description": "The key was used before: this is what it made then."}},
+    responses={
+        200: {"model": Summary, "description": "The key was used before: this is the experiment that it created."}
+    },
 )
 def create_experiment(
     response: Response,
@@ -106,20 +108,24 @@ def create_experiment(
     given: NewExperiment,
     key: Annotated[
         str | None,
-        Header(alias="Idempotency-Key", max_length=200, description="The same key again makes no second experiment."),
+        Header(
+            alias="Idempotency-Key",
+            max_length=200,
+            description="A request with a key that was used before creates no second experiment.",
+        ),
     ] = None,
 ) -> Summary:
-    """It waits for a worker from then on. No file on the server is read: the script stands in the text."""
+    """The experiment is queued for a worker. The server reads no files: the script must be in the text."""
     record, is_new = server.operations.create(who, _text(given), key=key or None)
     response.headers["Location"] = f"/api/v1/experiments/{record.id}"
     response.status_code = 201 if is_new else 200
     return _summary(record, who)
 
 
-@router.get("/experiments/{experiment_id}/source", summary="The text that describes an experiment")
+@router.get("/experiments/{experiment_id}/source", summary="Get the YAML text of an experiment")
 def get_source(server: Server, who: Viewer, experiment_id: Id) -> Source:
-    """As it was launched."""
-    return Source(yaml=server.operations.seen(who, experiment_id).source)
+    """As it was when the experiment was launched."""
+    return Source(yaml=server.operations.visible(who, experiment_id).source)
 
 
 @router.post("/experiments/{experiment_id}/stop", summary="Stop an experiment")
@@ -127,15 +133,15 @@ def stop_experiment(
     server: Server,
     who: Viewer,
     experiment_id: Id,
-    now: Annotated[bool, Query(description="Kill what is running instead of waiting for it.")] = False,
+    now: Annotated[bool, Query(description="Kill active runs instead of waiting for them.")] = False,
 ) -> Summary:
-    """Nothing new begins; what is running ends by itself, or is killed."""
+    """No new runs start; active runs finish, or are killed with `now`."""
     return _summary(server.operations.stop(who, experiment_id, "kill" if now else "drain"), who)
 
 
-@router.post("/experiments/{experiment_id}/resume", summary="Go on with an experiment")
+@router.post("/experiments/{experiment_id}/resume", summary="Resume an experiment")
 def resume_experiment(server: Server, who: Viewer, experiment_id: Id) -> Summary:
-    """One that was stopped, failed or was interrupted waits for a worker again."""
+    """An experiment that was stopped, failed or was interrupted is queued for a worker again."""
     return _summary(server.operations.resume(who, experiment_id), who)
 
 
@@ -143,36 +149,36 @@ def resume_experiment(server: Server, who: Viewer, experiment_id: Id) -> Summary
 def clone_experiment(
     response: Response, server: Server, who: Launcher, experiment_id: Id, given: Clone | None = None
 ) -> Summary:
-    """With the same settings, or with those of another text."""
+    """With the same settings, or with those of a changed text."""
     record = server.operations.clone(who, experiment_id, None if given is None else given.yaml)
     response.headers["Location"] = f"/api/v1/experiments/{record.id}"
     return _summary(record, who)
 
 
-@router.patch("/experiments/{experiment_id}", summary="Share an experiment, or no longer")
+@router.patch("/experiments/{experiment_id}", summary="Share an experiment, or stop sharing it")
 def change_experiment(server: Server, who: Viewer, experiment_id: Id, given: ChangedExperiment) -> Summary:
-    """A shared one is there for every user to see."""
+    """All users can see a shared experiment."""
     return _summary(server.operations.share(who, experiment_id, shared=given.shared), who)
 
 
-@router.delete("/experiments/{experiment_id}", summary="Forget an experiment", status_code=204)
+@router.delete("/experiments/{experiment_id}", summary="Delete an experiment", status_code=204)
 def delete_experiment(
     server: Server,
     who: Viewer,
     experiment_id: Id,
-    stop: Annotated[bool, Query(description="Stop it first if it is running, and kill its runs.")] = False,
+    stop: Annotated[bool, Query(description="If it is running, stop it first and kill its runs.")] = False,
 ) -> None:
-    """With all its runs, and the files that they left on the server. One that is running has to be stopped first."""
+    """With all its runs and their files on the server. A running experiment must be stopped first."""
     server.operations.delete(who, experiment_id, stop=stop)
 
 
 def _records(
     server: Context, *, author: str | None, status: Status | None, text: str | None, before: int | None
 ) -> Iterator[Record]:
-    """Whatever may fit, page by page; `interrupted` is not kept in the store, but seen."""
+    """Candidates from the store, page by page; `interrupted` is not stored but computed, so the caller checks it."""
     kept: StoredStatus | None = "running" if status == "interrupted" else status
     while True:
-        page = server.books.desk.records(author=author, status=kept, text=text, before=before, limit=_PAGE)
+        page = server.store.queue.records(author=author, status=kept, text=text, before=before, limit=_PAGE)
         yield from page
         if len(page) < _PAGE:
             return
@@ -184,9 +190,9 @@ def _summary(record: Record, who: Principal) -> Summary:
 
 
 def _text(given: NewExperiment) -> str:
-    """The text of the file; written here if what it would hold was sent."""
+    """The YAML text; generated if the contents were sent as JSON."""
     sections = {name: getattr(given, name) for name in ("experiment", "components", "definitions")}
     document = {name: section for name, section in sections.items() if section is not None}
     if (given.yaml is None) == (not document):
-        raise InvalidInputError("give yaml, or experiment, components and definitions")
+        raise InvalidInputError("give either yaml, or experiment, components and definitions")
     return given.yaml if given.yaml is not None else yaml_text(document)

@@ -1,4 +1,4 @@
-"""What an experiment taught, and how to use it."""
+"""Analyses of an experiment, the configuration to use, exports and reports."""
 
 import io
 import tempfile
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import ConfigDict, JsonValue
+from pydantic import JsonValue
 
 from luthier.analysis.apply import applied
 from luthier.analysis.importance import importances, partial_dependence
@@ -18,10 +18,10 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.figures import FIGURES
 from luthier.launch.declared import config_from
 from luthier.report.export import write_runs
-from luthier.server.api.models import ERRORS, Id, Told, TrialTold
+from luthier.server.api.models import ERRORS, Id, ResponseModel, TrialResponse, example
 from luthier.server.api.scripts import script_of
 from luthier.server.context import Server, Viewer
-from luthier.server.operations import NotNowError
+from luthier.server.operations import ConflictError
 from luthier.store.base import Record
 
 router = APIRouter(tags=["insight"], responses=ERRORS)
@@ -30,12 +30,10 @@ _MEDIA = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet
 _PREFIX = "p."
 
 
-class ImportanceTold(Told):
-    """How much one parameter matters: its share of all variation, and the part it has by itself."""
+class ImportanceResponse(ResponseModel):
+    """The importance of a parameter: its share of the variance with interactions, and `alone` without them."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"parameter": "bs", "share": 0.9, "low": 0.8, "high": 0.95, "alone": 0.9}]}
-    )
+    model_config = example({"parameter": "bs", "share": 0.9, "low": 0.8, "high": 0.95, "alone": 0.9})
 
     parameter: str
     share: float | None
@@ -44,15 +42,11 @@ class ImportanceTold(Told):
     alone: float | None
 
 
-class CurveTold(Told):
-    """How the value follows one parameter while the others take all their values."""
+class CurveResponse(ResponseModel):
+    """How the value depends on one parameter, averaged over the others."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"parameter": "bs", "values": [512, 4096], "mean": [0.7, 0.5], "low": [0.6, 0.5], "high": [0.8, 0.6]}
-            ]
-        }
+    model_config = example(
+        {"parameter": "bs", "values": [512, 4096], "mean": [0.7, 0.5], "low": [0.6, 0.5], "high": [0.8, 0.6]}
     )
 
     parameter: str
@@ -62,13 +56,11 @@ class CurveTold(Told):
     high: list[float | None]
 
 
-class ScriptTold(Told):
-    """What is run for a configuration."""
+class ScriptResponse(ResponseModel):
+    """The script of a configuration, and the command that runs it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"config": {"bs": 4096}, "script": "#!/bin/bash\ndd bs=4096\n", "command": "/bin/bash SCRIPT"}]
-        }
+    model_config = example(
+        {"config": {"bs": 4096}, "script": "#!/bin/bash\ndd bs=4096\n", "command": "/bin/bash SCRIPT"}
     )
 
     config: dict[str, JsonValue]
@@ -76,15 +68,11 @@ class ScriptTold(Told):
     command: str
 
 
-class AppliedTold(Told):
-    """The configuration to use, in the forms a shell takes."""
+class AppliedResponse(ResponseModel):
+    """The configuration to use, as a command line or script and as shell variables."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"config": {"bs": 4096}, "line": "dd bs=4096", "variables": "export bs=4096", "improved": True}
-            ]
-        }
+    model_config = example(
+        {"config": {"bs": 4096}, "line": "dd bs=4096", "variables": "export bs=4096", "improved": True}
     )
 
     config: dict[str, JsonValue]
@@ -93,54 +81,56 @@ class AppliedTold(Told):
     improved: bool
 
 
-@router.get("/experiments/{experiment_id}/importance", summary="Which parameters matter")
-async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> list[ImportanceTold]:
-    """Those that matter most first; nothing as long as too little was measured."""
+@router.get("/experiments/{experiment_id}/importance", summary="Parameter importance")
+async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> list[ImportanceResponse]:
+    """Most important first; empty while there are too few measurements."""
 
-    def work() -> list[ImportanceTold]:
-        record = server.operations.seen(who, experiment_id)
-        found = server.results.worked_out(record, "importance", importances)[1]
-        return [ImportanceTold.model_validate(asdict(one)) for one in found]
+    def work() -> list[ImportanceResponse]:
+        record = server.operations.visible(who, experiment_id)
+        found = server.results.derived(record, "importance", importances)[1]
+        return [ImportanceResponse.model_validate(asdict(one)) for one in found]
 
-    return await server.results.slowly(work)
+    return await server.results.run_slow(work)
 
 
 @router.get("/experiments/{experiment_id}/front", summary="The Pareto front")
-def get_front(server: Server, who: Viewer, experiment_id: Id) -> list[TrialTold]:
-    """The configurations that no other one beats in everything; with one objective, the best one."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+def get_front(server: Server, who: Viewer, experiment_id: Id) -> list[TrialResponse]:
+    """The configurations that no other one beats in all objectives; with one objective, the best configuration."""
+    result = server.results.of(server.operations.visible(who, experiment_id))
     numbers = {trial.config: number for number, trial in enumerate(result.trials)}
-    return [TrialTold.model_validate({"number": numbers[trial.config], **trial_json(trial)}) for trial in result.front]
+    return [
+        TrialResponse.model_validate({"number": numbers[trial.config], **trial_json(trial)}) for trial in result.front
+    ]
 
 
-@router.get("/experiments/{experiment_id}/dependence/{parameter}", summary="How the value follows a parameter")
+@router.get("/experiments/{experiment_id}/dependence/{parameter}", summary="Partial dependence on a parameter")
 async def get_dependence(
     server: Server,
     who: Viewer,
     experiment_id: Id,
     parameter: Annotated[str, Path(max_length=200, examples=["bs"])],
-) -> CurveTold:
-    """By a model of what was measured, over all values of the other parameters."""
+) -> CurveResponse:
+    """Predicted by a model of the measurements, averaged over the values of the other parameters."""
 
-    def work() -> CurveTold:
-        record = server.operations.seen(who, experiment_id)
+    def work() -> CurveResponse:
+        record = server.operations.visible(who, experiment_id)
         if parameter not in server.results.of(record).experiment.space.names:
             raise NotFoundError(f"experiment {experiment_id} has no parameter {parameter}")
         try:
-            found = server.results.worked_out(
+            found = server.results.derived(
                 record, f"dependence {parameter}", lambda result: partial_dependence(result, parameter)
             )[1]
-        except InvalidInputError as error:  # too little was measured
-            raise NotNowError(str(error)) from None
-        return CurveTold.model_validate(asdict(found))
+        except InvalidInputError as error:  # too few measurements
+            raise ConflictError(str(error)) from None
+        return CurveResponse.model_validate(asdict(found))
 
-    return await server.results.slowly(work)
+    return await server.results.run_slow(work)
 
 
-@router.get("/experiments/{experiment_id}/script", summary="What is run for a configuration")
-def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id) -> ScriptTold:
-    """Of the recommended configuration; with `?p.NAME=VALUE`, of the default with these values."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+@router.get("/experiments/{experiment_id}/script", summary="Get the script of a configuration")
+def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id) -> ScriptResponse:
+    """By default of the recommended configuration; with `?p.NAME=VALUE`, of the default with these values changed."""
+    result = server.results.of(server.operations.visible(who, experiment_id))
     space = result.experiment.space
     chosen = [
         f"{name.removeprefix(_PREFIX)}={value}"
@@ -149,22 +139,24 @@ def get_script(request: Request, server: Server, who: Viewer, experiment_id: Id)
     ]
     config = config_from(space, chosen) if chosen else result.recommended or space.default
     script = script_of(result.experiment, config)
-    return ScriptTold(config=dict(config), script=script.script, command=script.command)
+    return ScriptResponse(config=dict(config), script=script.script, command=script.command)
 
 
-@router.get("/experiments/{experiment_id}/apply", summary="The configuration to use")
-def get_applied(server: Server, who: Viewer, experiment_id: Id) -> AppliedTold:
+@router.get("/experiments/{experiment_id}/apply", summary="Get the configuration to use")
+def get_applied(server: Server, who: Viewer, experiment_id: Id) -> AppliedResponse:
     """As a command line or script, and as shell variables."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+    result = server.results.of(server.operations.visible(who, experiment_id))
     if result.recommended is None:
-        raise NotNowError(f"nothing to apply: {result.verdict}")
+        raise ConflictError(f"nothing to apply: {result.verdict}")
     found = applied(result, best=False)
-    return AppliedTold(config=dict(found.config), line=found.line, variables=found.variables, improved=result.improved)
+    return AppliedResponse(
+        config=dict(found.config), line=found.line, variables=found.variables, improved=result.improved
+    )
 
 
 @router.get(
     "/experiments/{experiment_id}/export",
-    summary="Download every run",
+    summary="Export all runs",
     response_class=Response,
     responses={
         200: {
@@ -182,8 +174,8 @@ def export_runs(
     experiment_id: Id,
     form: Annotated[Literal["csv", "json", "parquet"], Query(alias="format")] = "csv",
 ) -> Response:
-    """As a table."""
-    result = server.results.of(server.operations.seen(who, experiment_id))
+    """As a CSV, JSON or Parquet file."""
+    result = server.results.of(server.operations.visible(who, experiment_id))
     return Response(
         _exported(result, form), headers=_as_file(f"luthier-{experiment_id}.{form}"), media_type=_MEDIA[form]
     )
@@ -196,13 +188,13 @@ def export_runs(
     responses={200: {"content": {"text/html": {"example": "<!doctype html>"}}}},
 )
 async def get_report(server: Server, who: Viewer, experiment_id: Id) -> Response:
-    """One file that opens without a network: verdict, figures, settings, how to reproduce."""
+    """One HTML file that needs no network: result, figures, settings, and how to repeat the experiment."""
 
     def work() -> bytes:
-        record = server.operations.seen(who, experiment_id)
+        record = server.operations.visible(who, experiment_id)
         return _reported(record, server.results.of(record))
 
-    return HTMLResponse(await server.results.slowly(work), headers=_as_file(f"luthier-report-{experiment_id}.html"))
+    return HTMLResponse(await server.results.run_slow(work), headers=_as_file(f"luthier-report-{experiment_id}.html"))
 
 
 def _reported(record: Record, result: Result) -> bytes:

@@ -1,4 +1,4 @@
-"""What the API takes and tells, as models: they check what comes in, and describe both in the OpenAPI document."""
+"""Models of the requests and responses of the API: they validate requests and define the OpenAPI document."""
 
 import re
 from typing import Annotated, Generic, Literal, TypeVar
@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, mo
 
 from luthier.analysis.plain import plain
 from luthier.server.operations import LONGEST_TEXT
-from luthier.server.texts import check_body, check_line
+from luthier.server.text_checks import check_body, check_line
 
 LARGEST_NUMBER = 2**31 - 1
 T = TypeVar("T")
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 def _is_finite(value: JsonValue) -> JsonValue:
     if plain(value) != value:
-        raise ValueError("holds a number that is not finite")
+        raise ValueError("contains a number that is not finite")
     return value
 
 
 Id = Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="The number of the experiment.", examples=[1])]
-Limit = Annotated[int, Query(ge=1, le=500, description="How many to list at most.")]
-Before = Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER, description="`next` of the page before.")]
-After = Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER, description="`next` of the page before.")]
+Limit = Annotated[int, Query(ge=1, le=500, description="The maximum number of items.")]
+Before = Annotated[int | None, Query(ge=1, le=LARGEST_NUMBER, description="`next` of the previous page.")]
+After = Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER, description="`next` of the previous page.")]
 Short = Annotated[str, Field(max_length=200), AfterValidator(check_line)]
 Yaml = Annotated[str, Field(max_length=LONGEST_TEXT, description="The text of a YAML file.")]
 Document = Annotated[dict[str, JsonValue], AfterValidator(_is_finite)]
@@ -31,8 +31,13 @@ Outcome = Literal["running", "completed", "failed", "timed out", "pruned", "lost
 Status = Literal["queued", "running", "interrupted", "stopped", "finished", "failed"]
 
 
-class Given(BaseModel):
-    """Something that comes in: what nobody knows is an error."""
+def example(values: dict[str, JsonValue]) -> ConfigDict:
+    """The configuration of a model with one example for the OpenAPI document."""
+    return ConfigDict(json_schema_extra={"examples": [values]})
+
+
+class RequestModel(BaseModel):
+    """A request; unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
@@ -43,8 +48,8 @@ class Given(BaseModel):
         return values
 
 
-class Told(BaseModel):
-    """Something that goes out: made of whatever was measured, always valid JSON."""
+class ResponseModel(BaseModel):
+    """A response; always valid JSON, whatever was measured."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -54,50 +59,50 @@ class Told(BaseModel):
         return plain(values)
 
 
-def countable(size: int | None) -> int | None:
-    """The size of a space as a number that JSON carries exactly; None if there is no end to it, or nearly so."""
+def exact_size(size: int | None) -> int | None:
+    """The size of a space if JSON can represent it exactly; None if it is larger or infinite."""
     return size if size is not None and size < 2**53 else None
 
 
-def where_and_what(problem: str, source: str) -> tuple[int | None, str]:
-    """The line that an error names and the rest of it: `experiment.yaml:3: budget: ...` is `3` and `budget: ...`."""
+def split_location(problem: str, source: str) -> tuple[int | None, str]:
+    """Split the line number from an error: `experiment.yaml:3: budget: ...` gives `3` and `budget: ...`."""
     found = re.match(rf"{re.escape(source)}(?::(\d+))?: ", problem)
     if found is None:
         return None, problem
     return int(found[1]) if found[1] else None, problem[found.end() :]
 
 
-class Problem(Told):
-    """What went wrong."""
+class Problem(ResponseModel):
+    """An error."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"error": "there is no experiment 7"}]})
+    model_config = example({"error": "experiment 7 does not exist"})
 
     error: str
-    """One line."""
+    """The message, in one line."""
 
 
-class Page(Told, Generic[T]):
+class Page(ResponseModel, Generic[T]):
     """Part of a list."""
 
     items: list[T]
     next: int | None
-    """Where to go on, as `before` or `after`; null at the end."""
+    """The `before` or `after` of the next page; null on the last page."""
 
 
 ERRORS: dict[int | str, dict[str, object]] = {
     code: {"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for code, text in (
-        (400, "This is no request."),
-        (401, "Nobody known: log in, or send a token."),
+        (400, "Invalid request."),
+        (401, "Not logged in: log in, or send a token."),
         (403, "Not allowed."),
-        (404, "Not there, or not to be seen."),
-        (409, "Not now."),
-        (413, "Too long."),
-        (422, "What was sent is wrong."),
-        (503, "The store is away; try again."),
+        (404, "Not found, or not visible to you."),
+        (409, "Not possible in the current state."),
+        (413, "The request is too long."),
+        (422, "The request contains invalid values."),
+        (503, "The store is not available; try again later."),
     )
 }
-"""What any operation may answer instead."""
+"""The error responses of all operations."""
 
 
 COMPONENT_EXAMPLE = (
@@ -111,10 +116,10 @@ EXPERIMENT_EXAMPLE = (
 )
 
 
-class GivenYaml(Given):
+class YamlText(RequestModel):
     """The text of a YAML file."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"yaml": EXPERIMENT_EXAMPLE}]})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
 
     yaml: Yaml
 
@@ -141,16 +146,16 @@ SUMMARY_EXAMPLE: dict[str, JsonValue] = {
 }
 
 
-class Summary(Told):
-    """An experiment in a listing; what it came to is null until it ends."""
+class Summary(ResponseModel):
+    """An experiment in a list; the fields of the result are null until it ends."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [SUMMARY_EXAMPLE]})
+    model_config = example(SUMMARY_EXAMPLE)
 
     id: int
     name: str
     status: Status
     author: str
-    """Who launched it; empty for the command line."""
+    """The user who launched it; empty for the command line."""
     shared: bool
     created_at: float
     runs: int
@@ -162,35 +167,31 @@ class Summary(Told):
     high: float | None
     value: float | None
     kind: Literal["ratio", "difference"] | None
-    """What `speedup` is: how many times better, or by how much where values are not positive."""
+    """The meaning of `speedup`: a ratio to the default, or a difference where values are not positive."""
     cost_s: float | None
     mine: bool
     may_change: bool
 
 
-class RunTold(Told):
+class RunResponse(ResponseModel):
     """One run."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "run": 0,
-                    "trial": 0,
-                    "purpose": "default",
-                    "outcome": "completed",
-                    "value": 0.68,
-                    "others": [],
-                    "at_least": None,
-                    "reason": None,
-                    "submitted_at": 1.7e9,
-                    "started_at": 1.7e9,
-                    "duration_s": 0.68,
-                    "config": {"bs": 512},
-                    "metrics": {"wall": 0.68},
-                    "has_log": True,
-                }
-            ]
+    model_config = example(
+        {
+            "run": 0,
+            "trial": 0,
+            "purpose": "default",
+            "outcome": "completed",
+            "value": 0.68,
+            "others": [],
+            "at_least": None,
+            "reason": None,
+            "submitted_at": 1.7e9,
+            "started_at": 1.7e9,
+            "duration_s": 0.68,
+            "config": {"bs": 512},
+            "metrics": {"wall": 0.68},
+            "has_log": True,
         }
     )
 
@@ -210,8 +211,8 @@ class RunTold(Told):
     has_log: bool
 
 
-class EstimateTold(Told):
-    """What a configuration's runs come to, with a 95 % interval where there are several."""
+class EstimateResponse(ResponseModel):
+    """The estimated value of a configuration, with a 95 % interval if it ran more than once."""
 
     value: float | None
     low: float | None
@@ -220,25 +221,21 @@ class EstimateTold(Told):
     deviation: float | None
 
 
-class TrialTold(Told):
+class TrialResponse(ResponseModel):
     """A configuration under test."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "number": 3,
-                    "config": {"bs": 4096},
-                    "estimate": {"value": 0.52, "low": 0.51, "high": 0.53, "count": 4, "deviation": 0.01},
-                    "others": [],
-                    "runs": 4,
-                }
-            ]
+    model_config = example(
+        {
+            "number": 3,
+            "config": {"bs": 4096},
+            "estimate": {"value": 0.52, "low": 0.51, "high": 0.53, "count": 4, "deviation": 0.01},
+            "others": [],
+            "runs": 4,
         }
     )
 
     number: int
     config: dict[str, JsonValue]
-    estimate: EstimateTold | None
-    others: list[EstimateTold] = []
+    estimate: EstimateResponse | None
+    others: list[EstimateResponse] = []
     runs: int

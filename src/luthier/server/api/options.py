@@ -1,18 +1,17 @@
-"""What forms offer: taken from where luthier itself looks things up."""
+"""The values that forms offer, taken from the registries."""
 
 import inspect
-from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from importlib.metadata import entry_points
 
 from fastapi import APIRouter
 from pydantic import ConfigDict, JsonValue
 
-from luthier.measures.registry import MEASURES, PATTERNS, PLUGINS
-from luthier.optimizers.registry import BUILT_IN, optimizer_names
-from luthier.policies import PRUNES, RESAMPLES
-from luthier.server.api.models import ERRORS, Told
+from luthier.measures.registry import MEASURES, PATTERNS
+from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
+from luthier.policies import PRUNES, RESAMPLES, STOPS
+from luthier.runners.registry import AUTO as AUTO_RUNNER
+from luthier.runners.registry import RUNNERS
+from luthier.server.api.models import ERRORS, ResponseModel
 from luthier.server.context import Viewer
 from luthier.spec import setting_kinds
 from luthier.spec.experiment_file import Settings
@@ -48,14 +47,14 @@ _STOPS = {
 }
 
 
-class Notation(Told):
+class Notation(ResponseModel):
     """Something that can be written in a setting."""
 
     notation: str
     description: str
 
 
-class SettingTold(Told):
+class SettingResponse(ResponseModel):
     """A setting of an experiment, for a field of a form."""
 
     name: str
@@ -69,7 +68,7 @@ class SettingTold(Told):
     """Whether the form shows it at once, not only among the details."""
 
 
-class OptimizerTold(Told):
+class OptimizerResponse(ResponseModel):
     """A way to search."""
 
     name: str
@@ -78,8 +77,8 @@ class OptimizerTold(Told):
     """Its options with their defaults."""
 
 
-class Options(Told):
-    """What forms offer."""
+class Options(ResponseModel):
+    """The values that forms offer."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -109,29 +108,28 @@ class Options(Told):
         }
     )
 
-    optimizers: list[OptimizerTold]
+    optimizers: list[OptimizerResponse]
     measures: list[Notation]
     estimators: list[str]
     resample: list[Notation]
     prune: list[Notation]
     stop: list[Notation]
     runners: list[str]
-    settings: list[SettingTold]
+    settings: list[SettingResponse]
     defaults: dict[str, JsonValue]
 
 
-@router.get("/options", summary="What settings may be")
+@router.get("/options", summary="Values that settings accept")
 def get_options(_: Viewer) -> Options:
-    """Optimizers, measures, rules, and what holds where nothing is said."""
+    """Optimizers, measures, rules, settings and their defaults."""
     return _options()
 
 
 @cache
 def _options() -> Options:
-    plugins = entry_points(group=PLUGINS).names
-    measures = {name: "" for name in (*MEASURES, *sorted(plugins)) if name != "returned"}
-    resamples = _notations({**dict.fromkeys(RESAMPLES, ""), **_RESAMPLES})
-    prunes = _notations({**dict.fromkeys(PRUNES, ""), **_PRUNES})
+    measures = {name: "" for name in MEASURES.names() if name != "returned"}
+    resamples = _notations({**dict.fromkeys(RESAMPLES.names(), ""), **_RESAMPLES})
+    prunes = _notations({**dict.fromkeys(PRUNES.names(), ""), **_PRUNES})
     offered = {"estimator": [AUTO, *ESTIMATORS]} | {
         name: [one.notation for one in notations] for name, notations in (("resample", resamples), ("prune", prunes))
     }
@@ -141,8 +139,8 @@ def _options() -> Options:
         estimators=[AUTO, *ESTIMATORS],
         resample=resamples,
         prune=prunes,
-        stop=_notations(_STOPS),
-        runners=["auto", "local", "slurm"],
+        stop=_notations({**_STOPS, **dict.fromkeys(STOPS.names(), "")}),
+        runners=[AUTO_RUNNER, *RUNNERS.names()],
         settings=[
             _setting(setting, offered.get(setting.name, [])) for setting in all_settings() if _has_field(setting)
         ],
@@ -155,9 +153,9 @@ def _has_field(setting: Setting) -> bool:
     return setting.name != "optimizer" and not isinstance(setting.kind, setting_kinds.Options | Configs)
 
 
-def _setting(setting: Setting, suggestions: list[str]) -> SettingTold:
+def _setting(setting: Setting, suggestions: list[str]) -> SettingResponse:
     kinds = {Whole: "int", Seconds: "number", RuleOrSeconds: "number", Text: "text"}
-    return SettingTold(
+    return SettingResponse(
         name=setting.name,
         label=setting.label,
         help=setting.help,
@@ -172,17 +170,12 @@ def _notations(described: dict[str, str]) -> list[Notation]:
     return [Notation(notation=text, description=meaning) for text, meaning in described.items()]
 
 
-def _optimizer(name: str) -> OptimizerTold:
-    factory: Callable[..., object]
-    if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        factory = getattr(import_module(module), attribute)
-    else:
-        factory = next(iter(entry_points(group="luthier.optimizers", name=name))).load()
+def _optimizer(name: str) -> OptimizerResponse:
+    factory = OPTIMIZERS.get(name)
     options = {
         option: None if parameter.default is inspect.Parameter.empty else parameter.default
         for option, parameter in inspect.signature(factory).parameters.items()
         if option not in _NOT_OPTIONS
     }
     summary = (inspect.getdoc(factory) or "").partition("\n")[0]
-    return OptimizerTold(name=name, description=summary, options=options)
+    return OptimizerResponse(name=name, description=summary, options=options)

@@ -1,11 +1,10 @@
 """What is run for a configuration."""
 
-import shlex
 from dataclasses import dataclass
 
 from luthier.errors import InvalidInputError
 from luthier.spec.experiment import Experiment
-from luthier.spec.script import JobScript, interpreter
+from luthier.spec.script import JobScript
 from luthier.trial import Config
 
 
@@ -26,6 +25,4 @@ def script_of(experiment: Experiment, config: Config) -> Script:
         line = job.line(experiment.space, config)
         return Script(line, line)
     batch = job.batch(experiment.space, config)
-    program = ["sbatch", *batch.options] if job.where == "slurm" else interpreter(job.application, job.name)
-    variables = [f"{name}={shlex.quote(text)}" for name, text in batch.environment.items()]
-    return Script(batch.script, " ".join([*variables, shlex.join([*program, "SCRIPT"])]))
+    return Script(batch.script, job.command_line(batch))

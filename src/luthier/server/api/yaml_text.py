@@ -1,10 +1,10 @@
-"""Documents as YAML that people like to read."""
+"""Documents as readable YAML."""
 
 import yaml
 
 
 def yaml_text(document: object) -> str:
-    """The text of a document; texts of several lines, such as scripts, keep their lines."""
+    """The YAML text of a document; strings of several lines, such as scripts, are written as blocks."""
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 

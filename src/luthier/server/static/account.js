@@ -1,7 +1,7 @@
 import { get, post, put, remove } from "./api.js";
-import { $, codeBlock, fill, h } from "./dom.js";
+import { $, codeBlock, dataTable, fill, h } from "./dom.js";
 import { ago, moment } from "./format.js";
-import { ask, attempt, say } from "./say.js";
+import { confirmDialog, attempt, showMessage } from "./messages.js";
 
 async function tokens() {
   const list = await get("/me/tokens");
@@ -12,46 +12,25 @@ async function tokens() {
 }
 
 function table(list) {
-  return h(
-    "table",
-    {},
+  const row = (one) =>
     h(
-      "thead",
+      "tr",
       {},
+      h("td", {}, one.label),
+      h("td", {}, ago(one.created_at)),
+      h("td", {}, one.used_at ? ago(one.used_at) : "never"),
+      h("td", {}, one.expires_at ? moment(one.expires_at) : "never"),
       h(
-        "tr",
-        {},
-        h("th", {}, "For"),
-        h("th", {}, "Made"),
-        h("th", {}, "Last used"),
-        h("th", {}, "Good until"),
-        h("th", {}),
+        "td",
+        { class: "right" },
+        h("button", { type: "button", class: "danger tiny", onclick: () => revoke(one) }, "Revoke"),
       ),
-    ),
-    h(
-      "tbody",
-      {},
-      list.map((one) =>
-        h(
-          "tr",
-          {},
-          h("td", {}, one.label),
-          h("td", {}, ago(one.created_at)),
-          h("td", {}, one.used_at ? ago(one.used_at) : "never"),
-          h("td", {}, one.expires_at ? moment(one.expires_at) : "for ever"),
-          h(
-            "td",
-            { class: "right" },
-            h("button", { type: "button", class: "danger tiny", onclick: () => revoke(one) }, "Revoke"),
-          ),
-        ),
-      ),
-    ),
-  );
+    );
+  return dataTable(["Label", "Created", "Last used", "Expires", ""], list.map(row));
 }
 
 async function revoke(one) {
-  if (!(await ask(`Revoke ${one.label}?`, "Programs that use it can no longer come in.", "Revoke"))) return;
+  if (!(await confirmDialog(`Revoke ${one.label}?`, "Programs that use it will lose access.", "Revoke"))) return;
   await attempt(() => remove(`/me/tokens/${one.id}`));
   await attempt(tokens);
 }
@@ -59,10 +38,10 @@ async function revoke(one) {
 $("#token").addEventListener("submit", async (event) => {
   event.preventDefault();
   const { label, days } = event.target.elements;
-  const wish = { label: label.value, ...(days.value ? { days: Number(days.value) } : {}) };
-  const made = await attempt(() => post("/me/tokens", wish));
+  const body = { label: label.value, ...(days.value ? { days: Number(days.value) } : {}) };
+  const made = await attempt(() => post("/me/tokens", body));
   if (made === null) return;
-  fill($("#made"), h("p", { class: "label" }, "Copy it now; it is not shown again."), codeBlock(made.token));
+  fill($("#made"), h("p", { class: "label" }, "Copy the token now; it is not shown again."), codeBlock(made.token));
   label.value = "";
   await attempt(tokens);
 });
@@ -75,7 +54,7 @@ $("#password")?.addEventListener("submit", async (event) => {
   try {
     await put("/me/password", { old: form.elements.old.value, new: form.elements.new.value });
     form.reset();
-    say("Your password is changed.");
+    showMessage("Your password was changed.");
   } catch (error) {
     problem.textContent = error.message;
   }

@@ -1,12 +1,12 @@
 import { get, post, put, remove } from "./api.js";
-import { $, codeBlock, fill, h } from "./dom.js";
+import { $, codeBlock, dataTable, fill, h } from "./dom.js";
 import { ago, moment } from "./format.js";
-import { ask, attempt } from "./say.js";
+import { confirmDialog, attempt } from "./messages.js";
 
 const entries = [];
 
 async function users() {
-  if ($("#users") === null) return; // nobody has an account
+  if ($("#users") === null) return; // the server has no accounts
   fill($("#users"), table(await get("/users")));
 }
 
@@ -17,52 +17,36 @@ function table(list) {
       { "aria-label": `Role of ${one.name}`, onchange: (event) => change(one, { role: event.target.value }) },
       ["viewer", "user", "admin"].map((name) => h("option", { selected: name === one.role }, name)),
     );
-  return h(
-    "table",
-    { class: "people" },
+  const button = (text, onclick, kind = "") => h("button", { type: "button", class: `tiny ${kind}`, onclick }, text);
+  const row = (one) =>
     h(
-      "thead",
+      "tr",
       {},
-      h("tr", {}, h("th", {}, "Name"), h("th", {}, "Role"), h("th", {}, "Since"), h("th", {}, "State"), h("th", {})),
-    ),
-    h(
-      "tbody",
-      {},
-      list.map((one) =>
+      h("td", {}, h("b", {}, one.name)),
+      h("td", { style: "width: 130px" }, role(one)),
+      h("td", {}, ago(one.created_at)),
+      h(
+        "td",
+        {},
+        h("span", { class: `badge ${one.disabled ? "stopped" : "finished"}` }, one.disabled ? "disabled" : "enabled"),
+      ),
+      h(
+        "td",
+        {},
         h(
-          "tr",
-          {},
-          h("td", {}, h("b", {}, one.name)),
-          h("td", { style: "width: 130px" }, role(one)),
-          h("td", {}, ago(one.created_at)),
-          h(
-            "td",
-            {},
-            h("span", { class: `badge ${one.disabled ? "stopped" : "finished"}` }, one.disabled ? "shut" : "open"),
-          ),
-          h(
-            "td",
-            {},
-            h(
-              "div",
-              { class: "actions", style: "justify-content: flex-end" },
-              h("button", { type: "button", class: "tiny", onclick: () => invite(one.name) }, "Invite"),
-              h(
-                "button",
-                { type: "button", class: "tiny", onclick: () => change(one, { disabled: !one.disabled }) },
-                one.disabled ? "Open" : "Shut",
-              ),
-              h("button", { type: "button", class: "danger tiny", onclick: () => forget(one.name) }, "Delete"),
-            ),
-          ),
+          "div",
+          { class: "actions", style: "justify-content: flex-end" },
+          button("Invite", () => invite(one.name)),
+          button(one.disabled ? "Enable" : "Disable", () => change(one, { disabled: !one.disabled })),
+          button("Delete", () => deleteUser(one.name), "danger"),
         ),
       ),
-    ),
-  );
+    );
+  return dataTable(["Name", "Role", "Created", "Status", ""], list.map(row), { class: "people" });
 }
 
-async function change(one, wish) {
-  await attempt(() => put(`/users/${encodeURIComponent(one.name)}`, { role: one.role, ...wish }));
+async function change(one, values) {
+  await attempt(() => put(`/users/${encodeURIComponent(one.name)}`, { role: one.role, ...values }));
   await attempt(users);
   await attempt(() => audit(true));
 }
@@ -77,8 +61,8 @@ async function invite(name) {
   );
 }
 
-async function forget(name) {
-  if (!(await ask(`Delete ${name}?`, "Their experiments and their lines of the audit log stay.", "Delete"))) return;
+async function deleteUser(name) {
+  if (!(await confirmDialog(`Delete ${name}?`, "Their experiments and their entries in the audit log are kept.", "Delete"))) return;
   await attempt(() => remove(`/users/${encodeURIComponent(name)}`));
   await attempt(users);
 }
@@ -121,21 +105,8 @@ async function audit(fresh) {
   fill(
     $("#audit"),
     entries.length
-      ? h(
-          "table",
-          {},
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              ["When", "Who", "What", "Of what", ""].map((text) => h("th", {}, text)),
-            ),
-          ),
-          h("tbody", {}, entries.map(row)),
-        )
-      : h("p", { class: "muted", style: "padding: 1rem 1.4rem" }, "Nothing happened yet."),
+      ? dataTable(["Time", "User", "Action", "Target", "Details"], entries.map(row))
+      : h("p", { class: "muted", style: "padding: 1rem 1.4rem" }, "No entries yet."),
     more,
   );
 }

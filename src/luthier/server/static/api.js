@@ -1,4 +1,4 @@
-// The way to the server. Trouble comes as an ApiError with a line that a person understands.
+// Requests to the REST API. Errors are thrown as ApiError with a message for the user.
 
 const BASE = "/api/v1";
 
@@ -13,7 +13,7 @@ function csrf() {
   return document.querySelector('meta[name="csrf"]')?.content || "none";
 }
 
-/** The answer to a request; whoever is no longer logged in is sent to the door. */
+/** The response to a request; users who are no longer logged in are sent to the login page. */
 export async function request(method, path, body, { headers = {}, signal } = {}) {
   let answer;
   try {
@@ -31,7 +31,7 @@ export async function request(method, path, body, { headers = {}, signal } = {})
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, "The server cannot be reached. What you typed is still here; try again in a moment.");
+    throw new ApiError(0, "The server cannot be reached. Your input is kept; try again in a moment.");
   }
   if (answer.status === 401 && !location.pathname.startsWith("/login")) {
     location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
@@ -60,7 +60,7 @@ export const put = (path, body) => json("PUT", path, body);
 export const patch = (path, body) => json("PATCH", path, body);
 export const remove = (path) => json("DELETE", path);
 
-/** A key that makes a repeated launch the same one. */
+/** A random key: repeated requests with the same key launch only one experiment. */
 export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,10 +1,10 @@
-// Several experiments side by side.
+// Comparison of several experiments.
 
 import { get } from "./api.js";
-import { $, fill, h, icon, paused } from "./dom.js";
+import { $, dataTable, debounced, fill, h, icon } from "./dom.js";
 import { count, duration, gain } from "./format.js";
 import { Plot } from "./plot.js";
-import { attempt } from "./say.js";
+import { attempt } from "./messages.js";
 
 const root = $("#compare");
 const chosen = new Map();
@@ -21,15 +21,15 @@ const empty = h(
   "div",
   { class: "card empty" },
   h("h2", {}, "Nothing to compare yet"),
-  h("p", {}, "Choose two or more experiments: here, or by ticking them in the list."),
+  h("p", {}, "Choose two or more experiments here, or select them in the list."),
 );
 const tableBody = h("div", { class: "scroll" });
-const plot = new Plot(null, { title: "Best so far", empty: "None of these has a gain to show." });
+const plot = new Plot(null, { title: "Best so far", empty: "None of these experiments has a result yet." });
 const parts = h(
   "div",
   { class: "cards" },
   h("section", { class: "card" }, h("header", {}, h("h2", {}, "Best so far")), h("div", { class: "body" }, plot.box)),
-  h("section", { class: "card" }, h("header", {}, h("h2", {}, "Side by side")), tableBody),
+  h("section", { class: "card" }, h("header", {}, h("h2", {}, "Results")), tableBody),
 );
 
 async function search() {
@@ -95,39 +95,22 @@ function table(items) {
     ["Verdict", (one) => one.verdict ?? "–"],
     ["Runs", (one) => `${count(one.runs)} of ${count(one.budget)}`],
     ["Run time", (one) => duration(one.cost_s)],
-    ["By", (one) => one.author || "command line"],
+    ["User", (one) => one.author || "command line"],
   ];
-  return h(
-    "table",
-    {},
+  const heading = (one) => h("th", {}, h("a", { href: `/experiments/${one.id}` }, `${one.name} #${one.id}`));
+  const row = ([title, cell]) =>
     h(
-      "thead",
+      "tr",
       {},
-      h(
-        "tr",
-        {},
-        h("th", {}),
-        items.map((one) => h("th", {}, h("a", { href: `/experiments/${one.id}` }, `${one.name} #${one.id}`))),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      lines.map(([title, cell]) =>
-        h(
-          "tr",
-          {},
-          h("td", { class: "muted nowrap" }, title),
-          items.map((one) => h("td", {}, cell(one))),
-        ),
-      ),
-    ),
-  );
+      h("td", { class: "muted nowrap" }, title),
+      items.map((one) => h("td", {}, cell(one))),
+    );
+  return dataTable(["", ...items.map(heading)], lines.map(row));
 }
 
 picker.addEventListener(
   "input",
-  paused(() => attempt(search), 250),
+  debounced(() => attempt(search), 250),
 );
 fill(
   root,

@@ -1,4 +1,4 @@
-// A component as a form: how it is switched on, its parameters, the files it writes.
+// A component as a form: its command, its parameters, and more settings.
 
 import { fill, h, icon } from "./dom.js";
 import { check, field, input, readFields, select, showFields, textOf, valueOf } from "./fields.js";
@@ -7,7 +7,7 @@ import { gridFields } from "./grid.js";
 const NEW = { type: "int", cmd_var: true };
 const GRID = ["min", "max", "step", "step_type", "values"];
 
-/** The form of one component. `read()` gives the component with everything that the form does not show as it was. */
+/** The form of one component. `read()` returns the component; settings that the form does not show are unchanged. */
 export class ComponentForm {
   constructor(changed) {
     this.changed = changed;
@@ -23,25 +23,25 @@ export class ComponentForm {
         field("Description", input("description", "text", { placeholder: "What is tuned" }), { wide: true }),
         field("Command", input("command", "text", { placeholder: "dd if=/dev/zero of=/dev/null" }), {
           wide: true,
-          hint: "Run and timed before the application; the parameters passed as arguments follow it.",
+          hint: "Run and timed before the application; parameters passed as arguments are appended.",
         }),
       ),
       h(
         "details",
         { class: "more" },
-        h("summary", {}, "More about it"),
+        h("summary", {}, "More settings"),
         h(
           "div",
           { class: "fields" },
           field("Header", input("header", "script", { rows: 2, placeholder: "sync" }), {
             wide: true,
-            hint: "Shell lines that run before the clock starts.",
+            hint: "Shell lines that run before the measurement starts.",
           }),
           field("Measure", input("measure", "list", { placeholder: "wall" }), {
-            hint: "One a line; the elapsed time if empty.",
+            hint: "One per line; by default, the elapsed time.",
           }),
           field("Constraints", input("constraints", "list", { placeholder: "threads <= 2 * depth" }), {
-            hint: "One a line.",
+            hint: "One per line.",
           }),
           field("Library to preload", input("ld_preload", "text", { placeholder: "$HOME/lib/libfast.so" })),
           field("Options for sbatch", input("plugin", "text", { placeholder: "fastio=yes" })),
@@ -57,7 +57,7 @@ export class ComponentForm {
     );
   }
 
-  /** One more parameter; the first one of a new component is there from the beginning. */
+  /** Add a parameter. */
   add() {
     const row = this.row("", NEW);
     this.rows.push(row);
@@ -88,7 +88,7 @@ export class ComponentForm {
       h(
         "div",
         { class: "wide" },
-        h("span", { class: "label" }, "Values worth trying"),
+        h("span", { class: "label" }, "Values to try"),
         h("div", { class: "grid-pair" }, grid.kind, grid.body),
       ),
       h(
@@ -98,7 +98,7 @@ export class ComponentForm {
         check("cmd_var", "argument of the command"),
         check("env_var", "environment variable"),
         check("cli_var", "option of sbatch"),
-        check("optional", "may be left out"),
+        check("optional", "optional"),
       ),
     );
     const element = h(
@@ -140,8 +140,8 @@ export class ComponentForm {
     return found;
   }
 
-  /** Say where in the whole document the component stands, so that problems find their fields. */
-  standAt(place) {
+  /** Set the path of the component in the document, so that errors are shown next to their fields. */
+  setDocumentPath(place) {
     this.fields.dataset.scope = place;
     for (const row of this.rows) {
       row.fields.dataset.scope = `${place}.parameters.${row.name.value.trim()}`;

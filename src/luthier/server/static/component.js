@@ -1,15 +1,15 @@
-// One component, by form or as YAML.
+// One component, as a form or as YAML.
 
 import { get, post, put, remove } from "./api.js";
 import { ComponentForm } from "./component-form.js";
 import { $, fill, h, icon, mayLaunch } from "./dom.js";
 import { codeEditor } from "./editor.js";
 import { field, showProblem } from "./fields.js";
-import { ask, attempt, line, say } from "./say.js";
-import { placed, TwoViews } from "./two-views.js";
+import { confirmDialog, attempt, statusLine, showMessage } from "./messages.js";
+import { FormYamlSync, splitLocation } from "./form_yaml_sync.js";
 
-const bench = $(".workbench");
-const registered = bench.dataset.name;
+const editorArea = $(".editor-layout");
+const registered = editorArea.dataset.name;
 const save = $("#save");
 const answer = $("#check");
 const editor = codeEditor("Component as YAML", { rows: 30 });
@@ -36,12 +36,12 @@ $("#yaml").append(
     "div",
     { class: "card pad stack" },
     editor.element,
-    h("p", { class: "hint" }, "The Tab key indents; Escape, then Tab, leaves the field."),
+    h("p", { class: "hint" }, "The Tab key indents. To leave the field, press Escape, then Tab."),
   ),
 );
 
 let rest = {};
-const views = new TwoViews({
+const views = new FormYamlSync({
   form: {
     read: () => ({ ...rest, components: { [name.value.trim() || "name"]: inner.read() } }),
     show: ({ components, ...others }) => {
@@ -54,7 +54,7 @@ const views = new TwoViews({
   formElement: $("#form"),
   editor,
   editorElement: $("#yaml"),
-  check: (yaml) => (views.typedIn === "form" && name.value.trim() === "" ? null : post("/components/check", { yaml })),
+  check: (yaml) => (views.editedView === "form" && name.value.trim() === "" ? null : post("/components/check", { yaml })),
   checked,
 });
 
@@ -63,16 +63,16 @@ function checked(found) {
   showProblem($("#form"));
   const other = found?.ok && registered && found.names.join() !== registered;
   if (save) save.disabled = !found?.ok || other;
-  if (found === null) fill(answer, line("Give it a name, and say what can be set.", "calm"));
+  if (found === null) fill(answer, statusLine("Enter a name and at least one parameter.", "calm"));
   else if (other)
-    fill(answer, line(`This page is about ${registered}; register ${found.names.join(", ")} as a new component.`));
-  else if (found.ok) fill(answer, line(`Nothing is wrong with ${found.names.join(", ")}.`, "good"));
+    fill(answer, statusLine(`This page changes ${registered}; register ${found.names.join(", ")} as a new component.`));
+  else if (found.ok) fill(answer, statusLine(`${found.names.join(", ")}: valid.`, "good"));
   else {
-    const { path, text, plain } = placed(found.error);
+    const { path, text, plain } = splitLocation(found.error);
     editor.mark(found.line);
-    inner.standAt(`components.${name.value.trim()}`);
+    inner.setDocumentPath(`components.${name.value.trim()}`);
     showProblem($("#form"), path, text);
-    fill(answer, line(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
+    fill(answer, statusLine(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
   }
 }
 
@@ -88,7 +88,7 @@ async function store() {
   save.disabled = false;
   if (done === null) return;
   saved = true;
-  if (registered) say("Saved.");
+  if (registered) showMessage("Saved.");
   else location.assign("/components");
 }
 
@@ -97,7 +97,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) attempt(() => views.settle().then(store));
 });
 addEventListener("beforeunload", (event) => {
-  if (views.typed > 0 && !saved && mayLaunch) event.preventDefault();
+  if (views.edits > 0 && !saved && mayLaunch) event.preventDefault();
 });
 
 function showUses(uses) {
@@ -115,8 +115,8 @@ function showUses(uses) {
 function showActions(uses) {
   const drop = h("button", { type: "button", class: "danger" }, icon("trash"), "Delete");
   drop.addEventListener("click", async () => {
-    const used = uses.length ? ` ${uses.length} experiments were made with it; they stay as they are.` : "";
-    if (!(await ask(`Delete ${registered}?`, `It can no longer be chosen for new experiments.${used}`, "Delete")))
+    const used = uses.length ? ` ${uses.length} experiments use it; they are not changed.` : "";
+    if (!(await confirmDialog(`Delete ${registered}?`, `It will not be available for new experiments.${used}`, "Delete")))
       return;
     const done = await attempt(() => remove(`/components/${encodeURIComponent(registered)}`).then(() => true));
     if (done === null) return;
@@ -125,7 +125,7 @@ function showActions(uses) {
   });
   fill(
     $("#actions"),
-    mayLaunch && h("a", { class: "button", href: `/new?component=${encodeURIComponent(registered)}` }, "Tune it"),
+    mayLaunch && h("a", { class: "button", href: `/new?component=${encodeURIComponent(registered)}` }, "Tune this"),
     mayLaunch ? drop : null,
   );
 }
@@ -141,7 +141,7 @@ if (registered) {
   inner.show({});
   inner.add();
   name.focus();
-  views.typed = 0;
+  views.edits = 0;
   checked(null);
 }
 document.documentElement.dataset.ready = "yes";

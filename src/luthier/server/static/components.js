@@ -1,7 +1,7 @@
 import { get } from "./api.js";
-import { $, fill, h, mayLaunch } from "./dom.js";
+import { $, dataTable, fill, h, mayLaunch } from "./dom.js";
 import { count } from "./format.js";
-import { line } from "./say.js";
+import { statusLine } from "./messages.js";
 
 const list = $("#list");
 
@@ -27,7 +27,7 @@ function row(one) {
     h(
       "td",
       { class: "right" },
-      mayLaunch && h("a", { class: "button", href: `/new?component=${encodeURIComponent(one.name)}` }, "Tune it"),
+      mayLaunch && h("a", { class: "button", href: `/new?component=${encodeURIComponent(one.name)}` }, "Tune this"),
     ),
   );
   made.addEventListener("click", (event) => {
@@ -42,27 +42,10 @@ try {
     h(
       "div",
       { class: "scroll" },
-      h(
-        "table",
-        { class: "experiments" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", {}, "Name"),
-            h("th", {}, "Description"),
-            h("th", {}, "Parameters"),
-            h("th", {}, "Used by"),
-            h("th", {}),
-          ),
-        ),
-        h("tbody", {}, found.map(row)),
-      ),
+      dataTable(["Name", "Description", "Parameters", "Used by", ""], found.map(row), { class: "experiments" }),
     );
   fill(list, found.length ? table() : $("#nothing-yet").content.cloneNode(true));
 } catch (error) {
-  fill(list, h("div", { class: "body" }, line(error.message)));
+  fill(list, h("div", { class: "body" }, statusLine(error.message)));
 }
 list.removeAttribute("aria-busy");

@@ -1,9 +1,9 @@
-// Small means to build pages: every text goes in as text, never as markup.
+// Helpers to build pages. Texts are always inserted as text, never as HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 const ICONS = new URL("icons.svg", import.meta.url);
 
-/** An element with attributes, listeners (`onclick`) and children; false and null leave a thing out. */
+/** An element with attributes, listeners (`onclick`) and children; false and null are ignored. */
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -30,20 +30,20 @@ export function icon(name) {
   return svg;
 }
 
-/** Whether whoever is looking may launch experiments and register components. */
+/** Whether the user may launch experiments and register components. */
 export const mayLaunch = document.documentElement.dataset.mayLaunch === "yes";
 
 export const $ = (selector, within = document) => within.querySelector(selector);
 
-/** Put children in place of what an element holds. */
+/** Replace the contents of an element. */
 export function fill(element, ...children) {
   element.replaceChildren(
     ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
   );
 }
 
-/** Call `act` once nothing has happened for a while. */
-export function paused(act, pause_ms) {
+/** A function that calls `act` after a pause without further calls. */
+export function debounced(act, pause_ms) {
   let timer;
   return () => {
     clearTimeout(timer);
@@ -51,7 +51,7 @@ export function paused(act, pause_ms) {
   };
 }
 
-/** Call `act` at once, but never again within a while; what was asked for meanwhile happens once at its end. */
+/** A function that calls `act` at once, but at most once per pause; calls in between are combined into one at its end. */
 export function throttled(act, pause_ms) {
   let last = -Infinity;
   let timer = null;
@@ -76,7 +76,13 @@ export function card(title, explanation, body, kind = "") {
   );
 }
 
-/** A block of text to read and to copy. */
+/** A table; headings are texts or elements. */
+export function dataTable(headings, rows, attributes = {}) {
+  const cells = headings.map((one) => (typeof one === "string" ? h("th", {}, one) : one));
+  return h("table", attributes, h("thead", {}, h("tr", {}, cells)), h("tbody", {}, rows));
+}
+
+/** A block of text with a copy button. */
 export function codeBlock(text, kind = "") {
   return h(
     "div",
@@ -86,7 +92,7 @@ export function codeBlock(text, kind = "") {
   );
 }
 
-/** A button that copies a text and says so. */
+/** A button that copies a text. */
 export function copyButton(text) {
   const button = h(
     "button",
@@ -110,11 +116,11 @@ async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copyOldWay(text); // pages that do not come by HTTPS or from this machine have no clipboard
+    return copyBySelection(text); // without HTTPS or localhost, browsers offer no clipboard
   }
 }
 
-function copyOldWay(text) {
+function copyBySelection(text) {
   const area = h("textarea", { class: "visually-hidden", value: text });
   document.body.append(area);
   area.select();

@@ -1,10 +1,10 @@
-// A field for scripts and YAML: line numbers, and a Tab key that indents without holding anybody captive.
+// A field for scripts and YAML with line numbers. Tab indents; Escape, then Tab, leaves the field.
 
 import { fill, h } from "./dom.js";
 
 const INDENT = "  ";
 
-/** An editor with a label. `mark(line)` shows where something is wrong. */
+/** An editor with a label. `mark(line)` marks the line of an error. */
 export function codeEditor(label, { rows = 12, placeholder = "", path = "" } = {}) {
   const gutter = h("div", { class: "gutter", "aria-hidden": "true" });
   const area = h("textarea", {
@@ -38,7 +38,7 @@ export function codeEditor(label, { rows = 12, placeholder = "", path = "" } = {
       event.preventDefault();
       insert(area, INDENT);
     }
-    // Escape, then Tab, goes on to the next field
+    // after Escape, Tab moves to the next field
     leaving = event.key === "Escape" || (leaving && event.key === "Shift");
   });
   number();
@@ -62,7 +62,7 @@ export function codeEditor(label, { rows = 12, placeholder = "", path = "" } = {
   };
 }
 
-/** Type a text where the cursor is, so that it can be undone like any other. */
+/** Insert a text at the cursor so that it can be undone. */
 function insert(area, text) {
   if (!document.execCommand("insertText", false, text)) {
     area.setRangeText(text, area.selectionStart, area.selectionEnd, "end");

@@ -8,7 +8,7 @@ $("#enter").addEventListener("submit", async (event) => {
   button.disabled = true;
   try {
     await post("/session/invitation", { token: form.dataset.token });
-    location.replace("/"); // the link does not stay in the history
+    location.replace("/"); // so that the link is not in the browser history
   } catch (error) {
     $(".problem", form).textContent = `${error.message}.`;
     $("#another").hidden = false;

@@ -304,7 +304,7 @@ export class ExperimentForm {
 
   /** Show a problem beside the field of its place. */
   showProblem(place, text) {
-    this.inline.standAt(`definitions.${this.name}`);
+    this.inline.setDocumentPath(`definitions.${this.name}`);
     for (const row of this.rows) row.element.dataset.place = `components.${this.name}.${row.name}`;
     showProblem(this.element, place, text);
   }

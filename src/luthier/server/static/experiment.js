@@ -1,20 +1,20 @@
-// One experiment: what it found, how it goes on, and everything about it.
+// The page of one experiment: result, progress, analyses, trials and setup.
 
 import { get } from "./api.js";
 import { $, card, fill, h, throttled } from "./dom.js";
 import { config, count, duration, measured } from "./format.js";
-import { isGoingOn, showHead } from "./head.js";
+import { isActive, showHeader } from "./experiment-header.js";
 import { follow } from "./live.js";
 import { Plot } from "./plot.js";
-import { attempt, line } from "./say.js";
+import { attempt, statusLine } from "./messages.js";
 import { showSetup } from "./setup.js";
 import { trialsTable } from "./trials.js";
-import { factsOf, showUse, showVerdict } from "./verdict.js";
+import { factsOf, showUse, showVerdict } from "./result-summary.js";
 
 const root = $("#experiment");
 const path = `/experiments/${root.dataset.id}`;
-const TABS = { overview: "Overview", insight: "Insight", trials: "Trials", setup: "Setup" };
-const COURSE = ["trajectory", "trials", "gain"];
+const TABS = { overview: "Overview", insight: "Analysis", trials: "Trials", setup: "Setup" };
+const OVERVIEW_FIGURES = ["trajectory", "trials", "gain"];
 const SHOWN_RUNS = 8;
 
 let detail = null;
@@ -30,11 +30,11 @@ const status = h("p", { class: "visually-hidden", role: "status", "aria-live": "
 const waiting = h(
   "section",
   { class: "card wide empty" },
-  h("h2", {}, "Nothing has run yet"),
-  h("p", {}, "It begins as soon as a worker is free. More of them, also on other machines, come with:"),
+  h("h2", {}, "No runs yet"),
+  h("p", {}, "The experiment starts as soon as a worker is free. To start another worker, also on another machine:"),
   h("div", { class: "code-block" }, h("pre", { tabindex: "0" }, "luthier worker")),
 );
-const ticker = h("tbody", { class: "ticker" });
+const latestRows = h("tbody", { class: "latest-runs" });
 const panels = Object.fromEntries(
   Object.keys(TABS).map((name) => [
     name,
@@ -43,7 +43,7 @@ const panels = Object.fromEntries(
 );
 const tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the experiment" });
 
-/** Draw a part anew only if what it shows has changed: whoever is about to press a button keeps it, and the focus. */
+/** Redraw a part only if its contents have changed, so that buttons keep the focus. */
 const drawn = new Map();
 function draw(part, state, show) {
   const key = JSON.stringify(state);
@@ -55,7 +55,7 @@ function draw(part, state, show) {
 function showAll() {
   const { name, status: now, stop_requested: stopping, shared, may_change: mine, result } = detail;
   document.title = `${name} · luthier`;
-  draw(head, [name, now, stopping, shared, mine], () => showHead(head, detail, reload));
+  draw(head, [name, now, stopping, shared, mine], () => showHeader(head, detail, reload));
   draw(verdict, [factsOf(detail), result.verdict, result.best, detail.trouble], () => showVerdict(verdict, detail));
   draw(use, [now, result.recommended, result.improved, result.command], () => showUse(use, detail));
   showWaiting();
@@ -89,10 +89,10 @@ function showOverview() {
             h("th", {}, "Run"),
             h("th", { class: "number" }, "Value"),
             h("th", {}, "Configuration"),
-            h("th", { class: "number" }, "Took"),
+            h("th", { class: "number" }, "Duration"),
           ),
         ),
-        ticker,
+        latestRows,
       ),
     ),
     "wide",
@@ -108,7 +108,7 @@ function showOverview() {
   );
 }
 
-/** Until there is a run there is nothing but a word about what it waits for. */
+/** Until the first run, show only what the experiment waits for. */
 function showWaiting() {
   const begun = detail.runs > 0;
   for (const part of panels.overview.children) part.hidden = (part === waiting) === begun;
@@ -117,7 +117,7 @@ function showWaiting() {
 function showInsight() {
   const shown = figures
     .map((one) => one.name)
-    .filter((name) => !COURSE.includes(name) && detail.figures.includes(name));
+    .filter((name) => !OVERVIEW_FIGURES.includes(name) && detail.figures.includes(name));
   const missing = shown.filter((name) => !plots.has(name));
   const first = !panels.insight.hasChildNodes();
   if (!first && missing.length === 0) return;
@@ -133,8 +133,8 @@ function showInsight() {
       ? h(
           "div",
           { class: "card wide empty" },
-          h("h2", {}, "Nothing to see yet"),
-          h("p", {}, "After some runs, this is where you see which parameters matter, and how."),
+          h("h2", {}, "No analysis yet"),
+          h("p", {}, "After some runs, this page shows which parameters are important and how they affect the value."),
         )
       : null,
   );
@@ -201,13 +201,13 @@ async function reload() {
   showInsight();
 }
 
-const soonReload = throttled(() => attempt(reload), 1500);
-const soonCourse = throttled(() => plots.get("trajectory")?.refresh(), 700);
-const soonFigures = throttled(() => {
+const reloadSoon = throttled(() => attempt(reload), 1500);
+const refreshTrajectory = throttled(() => plots.get("trajectory")?.refresh(), 700);
+const refreshFigures = throttled(() => {
   for (const [name, plot] of plots) if (name !== "trajectory" && !isSlow(name)) plot.refresh();
   trials?.refresh();
 }, 2000);
-const soonModels = throttled(() => {
+const refreshSlowFigures = throttled(() => {
   for (const [name, plot] of plots) if (isSlow(name)) plot.refresh();
 }, 15000);
 
@@ -222,24 +222,24 @@ function runs(list, event) {
     latest.set(run.run, run);
     detail.runs = Math.max(detail.runs, run.run + 1);
   }
-  showTicker();
+  showLatestRuns();
   if (detail.runs !== before) showAll();
-  soonCourse();
-  soonFigures();
-  soonModels();
-  soonReload();
+  refreshTrajectory();
+  refreshFigures();
+  refreshSlowFigures();
+  reloadSoon();
 }
 
-function showTicker() {
+function showLatestRuns() {
   const shown = [...latest.keys()].sort((one, other) => other - one);
   for (const old of shown.splice(SHOWN_RUNS)) latest.delete(old);
   fill(
-    ticker,
+    latestRows,
     shown.map((key) => {
       const run = latest.get(key);
       return h(
         "tr",
-        { class: isGoingOn(detail) && key === shown[0] ? "fresh" : "" },
+        { class: isActive(detail) && key === shown[0] ? "fresh" : "" },
         h("td", { class: "nowrap" }, count(run.run)),
         h(
           "td",
@@ -265,20 +265,20 @@ async function begin() {
   const older = detail.runs > SHOWN_RUNS ? `after=${detail.runs - SHOWN_RUNS - 1}&` : "";
   const page = await get(`${path}/runs?${older}limit=50`);
   for (const run of page.items) latest.set(run.run, run);
-  showTicker();
+  showLatestRuns();
   lastEvent = detail.events;
   const end = follow(
     () => `/api/v1${path}/events?since=${lastEvent}`,
     {
       runs,
-      status: ({ status: now }) => now !== detail.status && soonReload(),
+      status: ({ status: now }) => now !== detail.status && reloadSoon(),
       gone: () => {
         end();
-        fill(root, line("This experiment was deleted.", "note"));
+        fill(root, statusLine("This experiment was deleted.", "note"));
       },
     },
-    soonReload,
+    reloadSoon,
   );
 }
 
-begin().catch((error) => fill(root, line(error.message)));
+begin().catch((error) => fill(root, statusLine(error.message)));

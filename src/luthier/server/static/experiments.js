@@ -1,10 +1,10 @@
-// The list of experiments, live.
+// The list of experiments, updated live.
 
 import { get, newKey, post } from "./api.js";
-import { $, fill, h, paused } from "./dom.js";
+import { $, debounced, fill, h } from "./dom.js";
 import { ago, count, duration, gain, moment } from "./format.js";
 import { follow } from "./live.js";
-import { attempt } from "./say.js";
+import { attempt } from "./messages.js";
 
 const list = $("#list");
 const rows = h("tbody");
@@ -30,7 +30,7 @@ const table = h(
       h("th", {}, "Gain over default"),
       h("th", {}, "Runs"),
       h("th", { class: "optional number" }, "Run time"),
-      h("th", { class: "optional" }, "Begun"),
+      h("th", { class: "optional" }, "Created"),
     ),
   ),
   rows,
@@ -74,8 +74,8 @@ function nothingFound() {
   return h(
     "div",
     { class: "empty" },
-    h("h2", {}, "No experiment fits"),
-    h("p", {}, "Try other words, or another status."),
+    h("h2", {}, "No matching experiments"),
+    h("p", {}, "Try another name or status."),
   );
 }
 
@@ -131,7 +131,7 @@ function gainCell(one) {
   const found = gain(one);
   if (found === null) return h("span", { class: "said", title: one.verdict }, one.verdict ?? "–");
   const kind = found.improved ? "gain yes" : "gain";
-  return h("span", { class: kind, title: one.verdict }, found.text, h("small", {}, found.interval || "not proven"));
+  return h("span", { class: kind, title: one.verdict }, found.text, h("small", {}, found.interval || "not significant"));
 }
 
 function progress(one) {
@@ -166,14 +166,14 @@ function changed(one) {
     return;
   }
   const isNew = !known.has(one.id);
-  if (isNew && next !== null && one.id < next) return; // further down than what is shown
+  if (isNew && next !== null && one.id < next) return; // below the rows that are shown
   known.set(one.id, one);
   const line = isNew ? null : $(`tr[data-id="${one.id}"]`, rows);
   if (line && !line.contains(document.activeElement)) line.replaceWith(row(one));
   else show();
 }
 
-const search = paused(() => attempt(() => load()), 250);
+const search = debounced(() => attempt(() => load()), 250);
 $("#search").addEventListener("input", (event) => {
   filter.text = event.target.value.trim();
   search();

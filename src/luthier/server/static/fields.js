@@ -1,12 +1,12 @@
-// Form fields that stand for settings of a document. What a field does not know it hands back as it was typed, so that
-// the server can say what is wrong with it.
+// Form fields for the settings of a document. Values that a field cannot parse are returned as typed, so that the server
+// can report the error.
 
 import { h } from "./dom.js";
 
 const WHOLE = /^[+-]?\d+$/;
 const REAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 
-/** The value that a text stands for; undefined if there is none. */
+/** The value of a text; undefined if it is empty. */
 export function valueOf(text, kind) {
   const plain = text.trim();
   if (kind === "list") {
@@ -31,7 +31,7 @@ export function textOf(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** The text to show for a list of values on one line; commas inside of values make it JSON. */
+/** The text to show for a list of values on one line; as JSON if values contain commas. */
 export function listText(values) {
   const plain = values.every(
     (one) => typeof one !== "string" || (one === one.trim() && one !== "" && !/[,[\]]/.test(one)),
@@ -55,7 +55,7 @@ export function listOf(text, kind) {
 
 let count = 0;
 
-/** A control with its label, a place for a problem, and perhaps a hint; both are read out with it. */
+/** A control with its label, a place for an error and an optional hint; screen readers read both. */
 export function field(label, control, { hint = "", wide = false } = {}) {
   const id = `field-${(count += 1)}`;
   control.id ||= id;
@@ -101,13 +101,13 @@ export function check(path, label) {
   return h("label", { class: "check" }, h("input", { type: "checkbox", dataset: { path, kind: "flag" } }), label);
 }
 
-/** The fields of a form without those of forms inside it, which stand in an element with a scope of their own. */
+/** The fields of a form without those of nested forms, which are in an element with their own scope. */
 function own(within) {
   const scope = within.closest("[data-scope]");
   return [...within.querySelectorAll("[data-path]")].filter((control) => control.closest("[data-scope]") === scope);
 }
 
-/** Where in the whole document the setting of a field, or of a part of the form, stands. */
+/** The path in the document of a field or a part of the form. */
 function placeOf(control) {
   if (control.dataset.place !== undefined) return control.dataset.place;
   const scope = control.closest("[data-scope]")?.dataset.scope;
@@ -124,14 +124,14 @@ export function showFields(within, document) {
     else {
       const text = textOf(value);
       if (control.tagName === "SELECT" && text !== "" && ![...control.options].some((one) => one.value === text)) {
-        control.append(h("option", { value: text }, text)); // something the form does not offer stays what it is
+        control.append(h("option", { value: text }, text)); // keep a value that the form does not offer
       }
       if (control.value !== text) control.value = text;
     }
   }
 }
 
-/** Write what the fields hold into a document; an empty field leaves its setting out. */
+/** Write the values of the fields into a document; the setting of an empty field is removed. */
 export function readFields(within, document) {
   for (const control of own(within)) {
     const steps = control.dataset.path.split(".");
@@ -147,7 +147,7 @@ export function readFields(within, document) {
   return document;
 }
 
-/** Show a problem beside the field whose place fits best; without a place, take all problems away. */
+/** Show an error next to the best matching field; without a place, remove all errors. */
 export function showProblem(within, place = "", text = "") {
   let best = null;
   for (const control of within.querySelectorAll("[data-path], [data-place]")) {

@@ -1,9 +1,9 @@
-// Numbers, times and gains as people read them; the same texts as on the command line.
+// Numbers, times and gains as text, in the same format as on the command line.
 
 const SECONDS = ["wall", "user", "system", "cpu"];
 const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-/** A number to so many digits, without needless zeros. */
+/** A number with a given precision, without trailing zeros. */
 export function number(value, digits = 4) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
@@ -25,7 +25,7 @@ export function measured(value, measure) {
   return `${number(size)} ${BYTES[unit]}`;
 }
 
-/** An estimate with its interval where it has one. */
+/** An estimate with its interval, if it has one. */
 export function estimate(guess, measure) {
   if (!guess) return "no value";
   const text = measured(guess.value, measure);
@@ -52,7 +52,7 @@ export function moment(at_s) {
   return new Date(at_s * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** How long ago something was, in words. */
+/** The time since a moment, in words. */
 export function ago(at_s) {
   const seconds = Date.now() / 1000 - at_s;
   if (seconds < 45) return "just now";
@@ -62,7 +62,7 @@ export function ago(at_s) {
   return new Date(at_s * 1000).toLocaleDateString([], { dateStyle: "medium" });
 }
 
-/** A gain, proven or not, with its interval: a ratio, or a share where values are not positive. */
+/** A gain with its interval: a ratio, or a relative difference where values are not positive. */
 export function gain({ speedup, low, high, improved, kind }) {
   if (speedup === null || speedup === undefined) return null;
   const isRatio = kind !== "difference";

@@ -1,9 +1,9 @@
-// The values to try of one parameter: a range with a step that is added or multiplied, or a list.
+// The values to try for one parameter: a range with an additive or multiplicative step, or a list.
 
 import { h } from "./dom.js";
 import { listOf, listText, textOf, valueOf } from "./fields.js";
 
-/** The fields of one grid. `read()` gives what stands in them, undefined if nothing does. */
+/** The fields of one grid. `read()` returns their values, or undefined if they are empty. */
 export function gridFields(name, kindOf, { none = false } = {}) {
   const kind = h(
     "select",

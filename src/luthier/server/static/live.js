@@ -1,9 +1,8 @@
-// Server-sent events. A stream rests while nobody looks at the page, so that many open tabs do not use up the few
-// connections a browser allows to one host.
+// Server-sent events. The stream of a hidden page is closed, because a browser allows only a few connections per host.
 
 import { $, h } from "./dom.js";
 
-/** Follow the events at `address()`; `handlers` are by name of event. `onReturn` is called after an interruption. */
+/** Receive the events at `address()`; `handlers` maps event names to functions. `onReturn` is called after a reconnect. */
 export function follow(address, handlers, onReturn = () => {}) {
   let source = null;
   let ended = false;
@@ -46,7 +45,7 @@ export function follow(address, handlers, onReturn = () => {}) {
 
 let warning = null;
 
-/** Say that the connection is lost, unless it is back in a moment. */
+/** Show that the connection is lost, unless it returns within a moment. */
 function offline(yes) {
   if (!yes) {
     clearTimeout(warning);
@@ -54,8 +53,8 @@ function offline(yes) {
     $("#offline")?.remove();
   } else {
     warning ??= setTimeout(() => {
-      const words = "The connection to the server is lost; trying again. What is shown may be old.";
-      $("header.bar").after(h("div", { id: "offline", class: "offline", role: "status" }, words));
+      const text = "The connection to the server is lost; reconnecting. The page may not be up to date.";
+      $("header.bar").after(h("div", { id: "offline", class: "offline", role: "status" }, text));
     }, 2500);
   }
 }

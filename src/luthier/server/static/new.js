@@ -1,12 +1,12 @@
-// Describe an experiment, see at once what is wrong with it and what it would run, and launch it.
+// Describe an experiment, check it and preview its script while typing, and launch it.
 
 import { get, newKey, post } from "./api.js";
 import { $, codeBlock, fill, h } from "./dom.js";
 import { codeEditor } from "./editor.js";
 import { ExperimentForm } from "./experiment-form.js";
 import { count } from "./format.js";
-import { attempt, line } from "./say.js";
-import { placed, TwoViews } from "./two-views.js";
+import { attempt, statusLine } from "./messages.js";
+import { FormYamlSync, splitLocation } from "./form_yaml_sync.js";
 
 const editor = codeEditor("Experiment as YAML", { rows: 30 });
 const launch = $("#launch");
@@ -16,7 +16,7 @@ const form = new ExperimentForm($("#form"), components, options, () => views.not
 const attempted = { text: null, key: "" };
 let launched = false;
 
-const views = new TwoViews({
+const views = new FormYamlSync({
   form,
   formElement: $("#form"),
   editor,
@@ -26,7 +26,7 @@ const views = new TwoViews({
 });
 
 function isEmpty() {
-  return views.typedIn === "form" && form.name === "";
+  return views.editedView === "form" && form.name === "";
 }
 
 function checked(found) {
@@ -34,16 +34,16 @@ function checked(found) {
   $("#dry-run").hidden = !found?.ok;
   editor.mark(null);
   form.showProblem("", "");
-  if (found === null) fill(answer, line("Choose a component, or describe one here.", "calm"));
+  if (found === null) fill(answer, statusLine("Choose a component, or describe one here.", "calm"));
   else if (found.ok) showGood(found);
   else showBad(found);
 }
 
 function showBad(found) {
-  const { path, text, plain } = placed(found.error);
+  const { path, text, plain } = splitLocation(found.error);
   editor.mark(found.line);
   form.showProblem(path, text);
-  fill(answer, line(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
+  fill(answer, statusLine(views.shown === "yaml" && found.line ? `Line ${found.line}: ${plain}` : plain));
 }
 
 function showGood(found) {
@@ -51,15 +51,15 @@ function showGood(found) {
   const parameters = found.parameters.length;
   fill(
     answer,
-    line(`${parameters} parameter${parameters === 1 ? "" : "s"}, ${size}.`, "good"),
-    found.notes.map((note) => line(note, "note")),
+    statusLine(`${parameters} parameter${parameters === 1 ? "" : "s"}, ${size}.`, "good"),
+    found.notes.map((note) => statusLine(note, "note")),
   );
   const shown = $("#script pre");
   if (shown?.textContent === found.script) return;
   fill(
     $("#script"),
     codeBlock(found.script),
-    found.command ? h("p", { class: "hint" }, "By: ", h("code", {}, found.command)) : null,
+    found.command ? h("p", { class: "hint" }, "Run with: ", h("code", {}, found.command)) : null,
   );
 }
 
@@ -68,7 +68,7 @@ async function start() {
   launch.disabled = true;
   const made = await attempt(async () => {
     const yaml = await views.text();
-    // the same text has the same key: trying again launches no second experiment
+    // the same text has the same key, so a retry does not launch a second experiment
     if (attempted.text !== yaml) Object.assign(attempted, { text: yaml, key: newKey() });
     return post("/experiments", { yaml }, { headers: { "Idempotency-Key": attempted.key } });
   });
@@ -88,7 +88,7 @@ addEventListener("keydown", (event) => {
   });
 });
 addEventListener("beforeunload", (event) => {
-  if (views.typed > 0 && !launched) event.preventDefault();
+  if (views.edits > 0 && !launched) event.preventDefault();
 });
 
 $("#yaml").append(
@@ -99,7 +99,7 @@ $("#yaml").append(
     h(
       "p",
       { class: "hint" },
-      "The Tab key indents; Escape, then Tab, leaves the field. Comments are kept until you use the form.",
+      "The Tab key indents. To leave the field, press Escape, then Tab. Comments are kept until you use the form.",
     ),
   ),
 );
@@ -112,7 +112,7 @@ if (query.has("clone")) {
     else
       fill(
         answer,
-        line("This experiment was not described by a file; it can be cloned as it is, from its page.", "note"),
+        statusLine("This experiment was not described by a YAML file; clone it from its own page.", "note"),
       );
   });
 } else {

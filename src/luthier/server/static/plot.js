@@ -1,4 +1,4 @@
-// Figures: fetched when they come into view, drawn in the colours of the theme, fetched anew only if they changed.
+// Figures: fetched when they become visible, drawn in the colours of the theme, and fetched again only if they changed.
 
 import { request } from "./api.js";
 import { fill, h } from "./dom.js";
@@ -11,30 +11,30 @@ function plotly() {
     const script = h("script", { src: document.documentElement.dataset.plotly, onload: () => ready(window.Plotly) });
     script.addEventListener("error", () => {
       loading = null;
-      failed(new Error("The figures could not be loaded; reload the page."));
+      failed(new Error("The plotting library could not be loaded; reload the page."));
     });
     document.head.append(script);
   });
   return loading;
 }
 
-/** A place for one figure of the server, at `path` if that is known yet; it is fetched as soon as it is in view. */
+/** One figure, fetched from `path` (null if not known yet) as soon as it is visible. */
 export class Plot {
-  constructor(path, { title = "", empty = "Nothing to draw yet." } = {}) {
+  constructor(path, { title = "", empty = "No data yet." } = {}) {
     this.path = path;
     this.empty = empty;
     this.element = h("div", { class: "plot", role: "img", "aria-label": title });
     this.note = h("p", { class: "hint" });
     this.box = h("div", {}, this.element, this.note);
     this.message("Loading…");
-    plotly().catch(() => {}); // begins to load; whoever draws says if that fails
+    plotly().catch(() => {}); // start loading; an error is reported when the figure is drawn
     this.tag = null;
     this.figure = null;
     this.isKnown = false;
     this.stale = true;
     this.busy = false;
     this.seen = false;
-    this.waits = false; // to be drawn as soon as it has a size
+    this.waits = false; // to be drawn as soon as the element has a size
     new IntersectionObserver(
       ([entry]) => {
         this.seen = entry.isIntersecting;

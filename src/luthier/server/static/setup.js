@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { card, codeBlock, fill, h } from "./dom.js";
 import { count, value } from "./format.js";
-import { attempt } from "./say.js";
+import { attempt } from "./messages.js";
 
 /** Everything that was decided before the first run. */
 export function showSetup(panel, path, detail) {

@@ -1,4 +1,4 @@
-// Runs before anything is drawn, so that a page never flashes in the other theme. Not a module: those run later.
+// Runs before the page is drawn, so that it never appears in the wrong theme first. Not a module, because modules run later.
 (() => {
   const KEY = "luthier-theme";
   const root = document.documentElement;
@@ -8,7 +8,7 @@
     try {
       return localStorage.getItem(KEY);
     } catch {
-      return null; // a browser that keeps nothing still has the theme of the system
+      return null; // without storage, the theme of the system is used
     }
   }
 

@@ -1,9 +1,9 @@
-// The table of trials: sorted and paged by the server; a click shows the runs of one, their logs and the script.
+// The table of trials, sorted and paged by the server; a click shows the runs of a trial, their logs and the script.
 
 import { get, request } from "./api.js";
-import { codeBlock, fill, h, icon } from "./dom.js";
+import { codeBlock, dataTable, fill, h, icon } from "./dom.js";
 import { config, count, duration, estimate, measured, number, value } from "./format.js";
-import { attempt, line } from "./say.js";
+import { attempt, statusLine } from "./messages.js";
 
 const PAGE = 25;
 
@@ -44,8 +44,8 @@ export function trialsTable(path, detail) {
     fill(
       pager,
       h("span", { class: "grow" }, items.length ? `${count(first + 1)} to ${count(first + items.length)}` : ""),
-      turn("Earlier", state.pages.length === 1, () => state.pages.pop()),
-      turn("Later", state.next === null, () => state.pages.push(state.next)),
+      turn("Previous", state.pages.length === 1, () => state.pages.pop()),
+      turn("Next", state.next === null, () => state.pages.push(state.next)),
     );
   }
 
@@ -116,27 +116,9 @@ export function trialsTable(path, detail) {
     );
     fill(
       cell,
-      h(
-        "table",
-        {},
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", {}, "Run"),
-            h("th", {}, "For"),
-            h("th", {}, "Outcome"),
-            h("th", { class: "number" }, "Took"),
-            h("th", {}, "Output"),
-          ),
-        ),
-        h(
-          "tbody",
-          {},
-          page.items.map((run) => runRow(run, below)),
-        ),
+      dataTable(
+        ["Run", "Purpose", "Outcome", h("th", { class: "number" }, "Duration"), "Output"],
+        page.items.map((run) => runRow(run, below)),
       ),
       h("div", { class: "actions", style: "margin: 0.8rem 0" }, scripts),
       below,
@@ -174,7 +156,7 @@ export function trialsTable(path, detail) {
     fill(
       below,
       h("p", { class: "label" }, `${stream} of run ${run.run}`),
-      text ? codeBlock(text, "log") : line("It wrote nothing.", "calm"),
+      text ? codeBlock(text, "log") : statusLine("No output.", "calm"),
     );
   }
 

@@ -1,0 +1,120 @@
+// The header of an experiment page: name, status, and buttons.
+
+import { patch, post, remove } from "./api.js";
+import { fill, h, icon, mayLaunch } from "./dom.js";
+import { ago, count, moment } from "./format.js";
+import { confirmDialog, attempt, showMessage } from "./messages.js";
+
+/** Whether the experiment is running or waiting for a worker. */
+export function isActive(detail) {
+  return detail.status === "running" || detail.status === "queued";
+}
+
+/** Show name, status and buttons; `reload` is called after each action. */
+export function showHeader(element, detail, reload) {
+  fill(
+    element,
+    h(
+      "div",
+      { class: "grow" },
+      h(
+        "h1",
+        {},
+        detail.name,
+        " ",
+        h("span", { class: `badge ${detail.status}`, style: "vertical-align: middle" }, statusText(detail)),
+      ),
+      h(
+        "p",
+        { class: "small" },
+        `${detail.author || "command line"} · created `,
+        h("time", { title: moment(detail.created_at) }, ago(detail.created_at)),
+        detail.shared ? " · shared with all users" : "",
+      ),
+    ),
+    h("div", { class: "actions" }, buttons(detail, reload)),
+  );
+}
+
+function statusText(detail) {
+  return detail.stop_requested && detail.status === "running" ? "stopping" : detail.status;
+}
+
+function buttons(detail, reload) {
+  const path = `/experiments/${detail.id}`;
+  const mine = detail.may_change;
+  const on = isActive(detail);
+  const then = (act) => () => act(path, detail).then(reload);
+  return [
+    mine && on && !detail.stop_requested && button("stop", "Stop", then(stop)),
+    mine && on && detail.stop_requested && button("stop", "Stop now", then(kill), "danger"),
+    mine && !on && detail.status !== "finished" && button("play", "Resume", then(resume), "primary"),
+    mayLaunch && cloneButton(path, detail),
+    h(
+      "details",
+      { class: "menu" },
+      h("summary", { class: "button" }, icon("download"), "Export", icon("down")),
+      h(
+        "div",
+        {},
+        ["CSV", "JSON", "Parquet"].map((format) =>
+          h("a", { href: `/api/v1${path}/export?format=${format.toLowerCase()}`, download: "" }, `Runs as ${format}`),
+        ),
+        h("a", { href: `/api/v1${path}/report`, download: "" }, "Report as HTML"),
+      ),
+    ),
+    mine && button(detail.shared ? "lock" : "share", detail.shared ? "Unshare" : "Share", then(share)),
+    mine && button("trash", "Delete", () => deleteExperiment(path, detail, on), "danger"),
+  ];
+}
+
+function cloneButton(path, detail) {
+  if (!detail.has_source) return button("clone", "Clone", () => clone(path));
+  return h("a", { class: "button", href: `/new?clone=${detail.id}` }, icon("clone"), "Clone");
+}
+
+function button(sign, text, act, kind = "") {
+  const made = h("button", { type: "button", class: kind }, icon(sign), text);
+  made.addEventListener("click", async () => {
+    made.disabled = true;
+    await attempt(act);
+    made.disabled = false;
+  });
+  return made;
+}
+
+async function stop(path) {
+  await post(`${path}/stop`);
+  showMessage("Stopping: active runs finish, no new runs start.");
+}
+
+async function kill(path) {
+  await post(`${path}/stop?now=true`);
+  showMessage("Stopping now: active runs are killed.");
+}
+
+async function resume(path) {
+  await post(`${path}/resume`);
+  showMessage("It continues as soon as a worker is free.");
+}
+
+async function clone(path) {
+  const copy = await post(`${path}/clone`);
+  location.assign(`/experiments/${copy.id}`);
+}
+
+async function share(path, detail) {
+  await patch(path, { shared: !detail.shared });
+}
+
+async function deleteExperiment(path, detail, on) {
+  const sure = await confirmDialog(
+    `Delete ${detail.name}?`,
+    (on ? "It is still running. It will be stopped first, and its active runs will be killed. " : "") +
+      `Experiment ${detail.id} and its ${count(detail.runs)} runs will be deleted permanently.`,
+    "Delete",
+  );
+  if (!sure) return;
+  await remove(on ? `${path}?stop=true` : path);
+  location.assign("/");
+}
