@@ -180,7 +180,10 @@ def test_what_is_ignored_is_said(sections: str, note: str) -> None:
         ("pruning: {max_step_duration: os.getpid}", "pruning.max_step_duration: 'os.getpid' has no counterpart"),
         ("pruning: {max: 3}", "pruning.max: is unknown; there is max_step_duration"),
         ("pruning: 3", "pruning: 3 is invalid; expected settings by name"),
-        ("experiment: {prune: default}\npruning: {max_step_duration: 3}", "experiment.prune: is said by SHAMan's"),
+        (
+            "experiment: {prune: default}\npruning: {max_step_duration: 3}",
+            "experiment.prune: is also set by a section of SHAMan",
+        ),
         (
             "noise_reduction:\n  resampling_policy: simple_resampling\n  nbr_resamples: 0",
             "s.yaml:2: noise_reduction.resampling_policy: ",

@@ -8,7 +8,7 @@ from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
-from luthier.trial import Completed, Estimate, Json, Outcome, Run, Trial, outcome_name
+from luthier.trial import Completed, Estimate, Json, Run, Trial, outcome_name
 
 
 def record_json(record: Record) -> dict[str, Json]:
@@ -69,16 +69,16 @@ def trial_json(trial: Trial) -> dict[str, Json]:
 
 def run_json(run: Run) -> dict[str, Json]:
     """One run."""
-    kind, reason, value, at_least = outcome_fields(run.outcome)
+    outcome = run.outcome
     return {
         "run": run.number,
         "trial": run.trial,
         "purpose": run.purpose,
-        "outcome": kind,
-        "value": value,
-        "others": list(run.outcome.others) if isinstance(run.outcome, Completed) else [],
-        "at_least": at_least,
-        "reason": reason,
+        "outcome": outcome_name(outcome),
+        "value": outcome.value if isinstance(outcome, Completed) else None,
+        "others": list(outcome.others) if isinstance(outcome, Completed) else [],
+        "at_least": getattr(outcome, "at_least", None),
+        "reason": getattr(outcome, "reason", None),
         "submitted_at": run.submitted_at,
         "started_at": run.started_at,
         "duration_s": run.duration_s,
@@ -86,14 +86,6 @@ def run_json(run: Run) -> dict[str, Json]:
         "metrics": dict(run.metrics),
         "logs": run.logs,
     }
-
-
-def outcome_fields(outcome: Outcome | None) -> tuple[str, str | None, float | None, float | None]:
-    """Name, reason, value and lower bound of an outcome."""
-    name = outcome_name(outcome)
-    if outcome is None or isinstance(outcome, Completed):
-        return name, None, None if outcome is None else outcome.value, None
-    return name, outcome.reason, None, getattr(outcome, "at_least", None)
 
 
 def _estimate_json(estimate: Estimate | None) -> Json:

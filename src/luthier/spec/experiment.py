@@ -1,4 +1,4 @@
-"""Everything that defines one experiment, so that it can be stored and run again."""
+"""The definition of an experiment, which can be stored and run again."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from luthier.texts import shown
 from luthier.trial import Config, Json, Value
 
 MOST_OBJECTIVES = 3
-"""With more than three, nearly every configuration is on the Pareto front, and the front says nothing."""
+"""With more than three, nearly every configuration is on the Pareto front, and the front is useless."""
 
 FEWEST_VERIFIED = 10
 """A smaller budget is too small for a verification."""
@@ -29,11 +29,11 @@ _FOREIGN = "the store was written by another program"
 class Experiment(Settings):
     """What to tune and how. `command` is None when a Python function is tuned.
 
-    With several objectives the answer is a Pareto front instead of a winner: there is no verification, `prune` and
+    With several objectives the result is a Pareto front instead of a winner: there is no verification, `prune` and
     `stop` cannot be used, and `resample` is `once` or `static:RUNS`.
 
-    `budget` counts every run that is submitted. The rules are parsed once: `stop_rule`, `prune_rule` and
-    `resample_rule` hold what `stop`, `prune` and `resample` say. The default and repeated configurations are removed
+    `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule` and `resample_rule` are the
+    parsed `stop`, `prune` and `resample`. The default and repeated configurations are removed
     from `first`.
     """
 
@@ -50,7 +50,7 @@ class Experiment(Settings):
                 self._set(setting.field, setting.kind.read(getattr(self, setting.field)))
         if self.estimator not in (AUTO, *ESTIMATORS):
             raise InvalidInputError(
-                f"estimator: {shown(self.estimator)} is unknown; there are {AUTO}, {', '.join(ESTIMATORS)}"
+                f"estimator: {shown(self.estimator)} is unknown; use {AUTO}, {', '.join(ESTIMATORS)}"
             )
         with _about("resample"):
             self._set("resample_rule", resample_from(self.resample))
@@ -73,7 +73,7 @@ class Experiment(Settings):
             return
         if isinstance(self.prune, str):
             raise InvalidInputError(
-                f"prune: {shown(self.prune)} compares times, so it needs the measure wall, minimized; give seconds"
+                f"prune: {shown(self.prune)} compares times, so it needs the measure wall, minimized; or give a time"
             )
         for criterion in filter(compares_times, self.stop):
             raise InvalidInputError(f"stop: {shown(criterion)} compares times, so it needs the measure wall, minimized")
@@ -85,9 +85,11 @@ class Experiment(Settings):
         if len(measures) > MOST_OBJECTIVES:
             raise InvalidInputError(f"measure: {len(measures)} are too many; give at most {MOST_OBJECTIVES}")
         if len({measure == "returned" for measure in measures}) > 1:
-            raise InvalidInputError("measure: 'returned' cannot be mixed with others; let the function return them all")
+            raise InvalidInputError(
+                "measure: 'returned' cannot be combined with others; let the function return all values"
+            )
         if measures[0] != "returned" and len(set(measures)) < len(measures):
-            raise InvalidInputError(f"measure: {', '.join(measures)}; name each of them once")
+            raise InvalidInputError(f"measure: {', '.join(measures)}; give each of them once")
         if self.resample.startswith(("sedr", "evadyr")):
             raise InvalidInputError(f"resample: {shown(self.resample)} needs a single measure; use once or static:RUNS")
         for setting in all_settings():
@@ -102,7 +104,7 @@ class Experiment(Settings):
 
     @property
     def has_front(self) -> bool:
-        """Whether there are several objectives, so that the answer is a Pareto front."""
+        """Whether there are several objectives, so that the result is a Pareto front."""
         return len(self.objectives) > 1
 
     @property
@@ -121,7 +123,7 @@ class Experiment(Settings):
         return min(max(self.budget // 8, 3), 10)
 
     def to_json(self) -> dict[str, Json]:
-        """The experiment as plain values."""
+        """The experiment as JSON values."""
         return {
             "space": self.space.to_json(),
             "command": None if self.command is None else self.command.to_json(),
@@ -150,7 +152,7 @@ class Experiment(Settings):
 
 @contextmanager
 def _about(name: str) -> Iterator[None]:
-    """Begin errors with the name of the setting that they are about."""
+    """Prefix errors with the name of the setting."""
     try:
         yield
     except LuthierError as error:
@@ -158,7 +160,7 @@ def _about(name: str) -> Iterator[None]:
 
 
 def settings_json(settings: Settings) -> dict[str, Json]:
-    """Every setting as a plain value."""
+    """Every setting as a JSON value."""
     return {setting.field: _plain(getattr(settings, setting.field)) for setting in all_settings()}
 
 
@@ -183,7 +185,7 @@ def checked_first(space: Space, given: object) -> tuple[Config, ...]:
 
 
 def _whole(space: Space, config: Mapping[str, Value]) -> dict[str, Value]:
-    """The configuration with the parameters that it leaves out, and with texts such as 64k as values."""
+    """The configuration with missing parameters added and texts such as 64k read as values."""
     values = {**space.default, **config}
     for parameter in space.parameters:
         value = values[parameter.name]
