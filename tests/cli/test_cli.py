@@ -103,7 +103,7 @@ def test_two_measures_give_a_front(shell: Shell) -> None:
     ]
     answer = shell("tune", *options, "--json", "--", "sh", "-c", script)
     assert answer.returncode == 0, answer.stderr
-    assert "run   1/30  default  5, 29  x=5 y=-2  [best 1 on the Pareto front]" in answer.stderr
+    assert "run   1/30  default  5, 29  x=5 y=-2  [best: 1 on the Pareto front]" in answer.stderr
     result = json.loads(answer.stdout)
     assert result["runs"] == 30
     front = [(trial["config"]["x"], trial["others"][0]["value"]) for trial in result["front"]]

@@ -228,7 +228,7 @@ def test_render_shows_the_script_and_the_command_line(user: User) -> None:
         ),
         (["validate"], "nothing to check"),
         (["validate", "--schema", "x"], "--schema x: unknown; give component or experiment"),
-        (["component", "show", "x"], "no component 'x' is registered; none is registered yet"),
+        (["component", "show", "x"], "no component 'x' is registered; add it with: luthier component add FILE"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_stored(user: User, arguments: list[str], message: str) -> None:

@@ -53,7 +53,7 @@ def test_several_threads_write_one_component(tmp_path: Path) -> None:
 
 def test_an_unknown_name_gets_a_hint(tmp_path: Path) -> None:
     library = Library(tmp_path)
-    with pytest.raises(NotFoundError, match="none is registered yet"):
+    with pytest.raises(NotFoundError, match="add it with: luthier component add FILE"):
         library.get("dd")
     library.add({"openmpi": ONE}, replace=False)
     for call in (library.get, library.remove):

@@ -164,7 +164,7 @@ def render(
 ) -> None:
     """Print the script and the command line that an experiment runs for one configuration.
 
-    Example: luthier render examples/dd.yaml -p bs=4
+    Example: luthier render examples/dd.yaml -p bs=4096
     """
     from luthier.launch.declared import config_from, declared_in
     from luthier.spec.script import JobScript, comment

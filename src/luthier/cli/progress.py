@@ -63,7 +63,7 @@ class PlainLines:
                 self._ended += 1
                 count = f"run {self._ended:>3}/{self._experiment.budget}"
                 line = f"{count}  {what}  {config_text(run.config, self._experiment.space)}"
-                say(f"{line}  [best {best_text(plan)}]", self._stream)
+                say(f"{line}  [best: {best_text(plan)}]", self._stream)
         self._running.update(run.number for run in plan.running)
         self._ended = len(plan.runs) - len(plan.running)
         if ending and plan.running and not self._said_ending:
@@ -118,13 +118,13 @@ class LivePanel:
 def best_text(plan: Plan) -> str:
     """The best value so far and its gain over the default, or the size of the Pareto front."""
     if plan.best is None:
-        return "nothing measured yet"
+        return "none yet"
     if plan.experiment.has_front:
         return f"{len(front_of([trial for trial in plan.trials if is_reliable(trial)]))} on the Pareto front"
     sign = plan.experiment.objective.sign
     best, default = plan.trials[plan.best].estimate, plan.trials[0].estimate
     if best is None:
-        return "nothing measured yet"
+        return "none yet"
     text = value_text(sign * best.value, plan.experiment.objective.measure)
     if default is None or plan.best == 0 or best.value * default.value <= 0:
         return text

@@ -95,7 +95,7 @@ class Experiment(Settings):
         for setting in all_settings():
             unused = setting.field in ("prune", "stop", "verify_pairs", "sentinels")
             if unused and getattr(self, setting.field):
-                raise InvalidInputError(f"{setting.name}: needs a single measure; remove it, or measure one thing")
+                raise InvalidInputError(f"{setting.name}: needs a single measure; remove it, or give one measure")
 
     @property
     def objective(self) -> Objective:

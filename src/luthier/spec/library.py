@@ -29,10 +29,8 @@ class Library:
         """One component."""
         if name not in self.names():
             known = self.names()
-            hint = suggest(name, known) if known else "none is registered yet"
-            raise NotFoundError(
-                f"no component {shown(name)} is registered; {hint}; add one with: luthier component add FILE"
-            )
+            hint = suggest(name, known) if known else "add it with: luthier component add FILE"
+            raise NotFoundError(f"no component {shown(name)} is registered; {hint}")
         components = read_components(self._path(name))
         if name not in components:
             raise InvalidInputError(f"{self._path(name)}: does not describe {name!r}; remove the file and add it again")
