@@ -1,6 +1,6 @@
-"""Pack a file: compress it in chunks with several threads, and fail if the result is larger than asked for.
+"""Pack a file: compress it in chunks with several threads, and fail if the result is too large.
 
-A small program with four knobs that nobody can set by hand, for `make demo`.
+A small program with four parameters that are hard to set by hand, for `make demo`.
 """
 
 import argparse
