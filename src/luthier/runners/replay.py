@@ -46,7 +46,7 @@ class _Run:
 
 
 class ReplayRunner:
-    """Pretends to run jobs: `answers` says how each goes, and only `poll` lets the virtual time pass.
+    """Simulates jobs: `answers` decides how each of them ends, and only `poll` lets virtual time pass.
 
     `poll` moves the time to the first end among the named jobs or by `wait_s`, whichever comes first, so that an
     engine that is given `runner.clock` as its clock simulates hours in a moment, and in the same way every time.
