@@ -1,4 +1,4 @@
-"""Every benchmark in turn: `make bench`."""
+"""All benchmarks, one after the other: `make bench`."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ BENCHMARKS = (
 
 
 def main() -> int:
-    """Run each as a program of its own; the exit code is the number of those that failed."""
+    """Run each benchmark in its own process; the exit code is the number of those that failed."""
     failed = 0
     for name in BENCHMARKS:
         print(f"== {name}", flush=True)

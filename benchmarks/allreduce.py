@@ -28,7 +28,7 @@ from testbeds.real.sro import build
 
 RESULTS = Path(__file__).parent / "results"
 RANKS = 4
-FEW, MANY = 5, 30  # seeds: of the goal, and for a steadier picture
+FEW, MANY = 5, 30  # number of seeds: for the goal, and for a more reliable result
 CLOSE = 5.0  # percent
 
 # One machine, more ranks than processors, perhaps root.
@@ -43,7 +43,7 @@ Table = dict[lt.Config, list[float]]  # microseconds of each run
 
 
 def read_table(path: Path, space: lt.Space) -> Table:
-    """What has been measured so far."""
+    """The measurements so far."""
     table: Table = {space.at(number): [] for number in range(space.size or 0)}
     if path.exists():
         with path.open(newline="") as file:
@@ -53,7 +53,7 @@ def read_table(path: Path, space: lt.Space) -> Table:
 
 
 def record(path: Path, space: lt.Space, measure: Measure, rounds: int) -> Table:
-    """See to it that every configuration has so many runs; in rounds, so that none has all of its runs at one time."""
+    """Measure until every configuration has this many runs; in rounds, so that its runs are spread over time."""
     table = read_table(path, space)
     new = not path.exists()
     with path.open("a", newline="") as file:
@@ -80,13 +80,13 @@ def measured(measure: Measure, config: lt.Config) -> float:
 
 
 def medians(table: Table) -> dict[lt.Config, float]:
-    """What each configuration takes; without end where every run failed."""
+    """The time of each configuration; infinite if all runs failed."""
     good = {config: [value for value in runs if not math.isnan(value)] for config, runs in table.items()}
     return {config: statistics.median(values) if values else math.inf for config, values in good.items()}
 
 
 def missed(table: Table, space: lt.Space, budget: int, seed: int) -> float:
-    """Tune from the table once: by how many percent the configuration found is slower than the best one."""
+    """Tune once from the table; return by how many percent the result is slower than the best configuration."""
     rng = np.random.default_rng(seed)
     result = lt.tune(lambda config: float(rng.choice(table[config])), space, budget=budget, seed=seed)
     true = medians(table)
@@ -94,7 +94,7 @@ def missed(table: Table, space: lt.Space, budget: int, seed: int) -> float:
 
 
 def describe(table: Table, default: lt.Config) -> None:
-    """Print what the grid looks like."""
+    """Print a summary of the grid."""
     true = medians(table)
     best = min(true, key=true.__getitem__)
     near = sum(value <= (1.0 + CLOSE / 100.0) * true[best] for value in true.values())
@@ -106,7 +106,7 @@ def describe(table: Table, default: lt.Config) -> None:
 
 
 def report(distances: Sequence[float]) -> str:
-    """Distances in a few words."""
+    """A summary of the distances."""
     close = sum(distance <= CLOSE for distance in distances)
     middle, worst = statistics.median(distances), max(distances)
     return f"{close} of {len(distances)} within {CLOSE:g} %, median {middle:.1f} %, worst {worst:.1f} %"
@@ -115,7 +115,7 @@ def report(distances: Sequence[float]) -> str:
 def main(words: Sequence[str] | None = None) -> int:
     """Measure, tune, print; the exit code is 1 if for some size most of the first seeds miss the goal."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="1k,64k,1M", help="bytes that one rank hands over")
+    parser.add_argument("--sizes", default="1k,64k,1M", help="message sizes in bytes per rank")
     parser.add_argument("--rounds", type=int, default=11, help="runs of every configuration")
     parser.add_argument("--budget", type=int, default=30, help="runs of one tuning")
     options = parser.parse_args(words)

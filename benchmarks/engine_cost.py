@@ -1,4 +1,4 @@
-"""What luthier itself costs: CPU of one trial through the whole loop with SQLite, and of a start of the program.
+"""The cost of luthier itself: CPU time of one trial through the whole loop with SQLite, and of starting the program.
 
     python -m benchmarks.engine_cost
 
@@ -20,9 +20,11 @@ STARTS = 5
 
 
 def engine_ms(store: str) -> tuple[float, float]:
-    """CPU and wall milliseconds a trial."""
+    """CPU and wall milliseconds per trial."""
     space = lt.Space(lt.Integer("a", 1, 1000), lt.Integer("b", 1, 1000), lt.Choice("c", ["x", "y", "z"]))
-    lt.tune(_value, space, budget=20, optimizer="random", store=store)  # imports and the first file are no trial's cost
+    lt.tune(
+        _value, space, budget=20, optimizer="random", store=store
+    )  # a warm-up: imports and the first file do not count
     cpu, wall = time.process_time(), time.perf_counter()
     lt.tune(_value, space, budget=TRIALS, optimizer="random", store=store, verify_pairs=0)
     return (time.process_time() - cpu) / TRIALS * 1e3, (time.perf_counter() - wall) / TRIALS * 1e3
@@ -48,7 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for label, store in (("memory", "memory:"), ("SQLite", str(Path(folder) / "cost.db"))):
             cpu, wall = engine_ms(store)
-            print(f"engine, {label}: {cpu:.2f} ms CPU, {wall:.2f} ms wall a trial")
+            print(f"engine, {label}: {cpu:.2f} ms CPU, {wall:.2f} ms wall per trial")
     print(f"python -c pass: {start_s('-c', 'pass'):.3f} s CPU")
     print(f"import luthier: {start_s('-c', 'import luthier'):.3f} s CPU")
     for arguments in (["--help"], ["tune", "--help"], ["list"]):

@@ -1,4 +1,4 @@
-"""How often luthier calls a configuration better where none is: whole experiments on noisy machines, in virtual time.
+"""How often luthier claims an improvement where there is none: experiments on noisy machines, in virtual time.
 
     python -m benchmarks.false_claims --experiments 1000
 
@@ -25,7 +25,7 @@ SPACE = Space(Integer("threads", 1, 16), Choice("mode", ["a", "b", "c"]), Intege
 
 
 def machine(noise: str, seed: int) -> Answers:
-    """A machine on which all configurations are equal; it has been up for a while when the experiment begins."""
+    """A machine on which all configurations are equal; the experiment starts at a random time."""
     began_s = float(np.random.default_rng([seed, 1]).uniform(0.0, 3600.0))
 
     def answer(config: Config, repeat: int, now_s: float) -> Answer:
@@ -52,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Print the share of false claims under each noise; the exit code is 1 if one of them is above 5 %."""
     parser = argparse.ArgumentParser(prog="benchmarks.false_claims", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--experiments", type=int, default=1000, help="under each noise (default 1000)")
-    parser.add_argument("--optimizer", default="random", help="which search (default random, the quickest)")
+    parser.add_argument("--optimizer", default="random", help="the search (default random, the fastest)")
     parser.add_argument("--budget", type=int, default=40, help="runs of an experiment (default 40)")
     parser.add_argument("--noises", nargs="+", default=list(NOISES), choices=list(NOISES), help="default: all")
     chosen = parser.parse_args(words)

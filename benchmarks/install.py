@@ -1,4 +1,4 @@
-"""The peers' own interpreters: virtual environments made on demand beside this file, never a dependency of luthier."""
+"""Virtual environments for the peers, created on demand beside this file; peers are no dependency of luthier."""
 
 import json
 import subprocess
@@ -10,17 +10,17 @@ from pathlib import Path
 
 VENVS = Path(__file__).resolve().parent / "venvs"
 LIMIT_S = 600.0
-"""A peer that takes longer to install is absent."""
+"""A peer that takes longer to install is left out."""
 CONSTRAINTS = ("torch==2.13.0",)
-"""Keeps gigabytes of GPU libraries away."""
+"""Avoids gigabytes of GPU libraries."""
 
 HEBO_ERA = ("numpy==1.24.4", "scipy==1.11.4", "matplotlib==3.7.5", "pandas==2.0.3", "scikit-learn==1.3.2")
-"""What was current when HEBO was released; without these pins pip tries old versions for longer than anybody waits."""
+"""The versions at the time of HEBO's release; without them pip tries old versions for a very long time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What to install for a family of players, in which environment, and the module that proves it is there."""
+    """What to install for a family of players, in which environment, and a module to check the installation."""
 
     environment: str
     packages: tuple[str, ...]
@@ -39,7 +39,7 @@ PEERS: Mapping[str, Peer] = {
 
 
 class AbsentError(Exception):
-    """A peer that cannot play here; the message says why."""
+    """A peer that cannot run here; the message says why."""
 
 
 def interpreter(family: str) -> Path:

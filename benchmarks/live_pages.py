@@ -1,4 +1,4 @@
-"""What live pages cost: 50 browsers watch one running experiment of 10,000 trials.
+"""The cost of live pages: 50 browsers show one running experiment of 10,000 trials.
 
     python -m benchmarks.live_pages [--seconds 30] [--browsers 50]
 
@@ -67,7 +67,7 @@ class Feeder:
 
 @dataclass
 class Site:
-    """Where the server is, and the headers of somebody who may use it."""
+    """The address of the server, and the headers of a user."""
 
     netloc: str
     headers: dict[str, str]
@@ -111,7 +111,7 @@ def served(store: str) -> tuple["subprocess.Popen[str]", Site]:
 
 
 def watch(site: Site, feeder: Feeder, delays: list[float], over: threading.Event) -> None:
-    """Hold one stream open; note how late each run is told."""
+    """Keep one stream open; record the delay of each run."""
     answer = site.get(f"/api/v1/experiments/{feeder.number}/events?since={2 * feeder.runs}")
     while not over.is_set() and (line := _line_of(answer)):
         if not line.startswith(b"data: [") or over.is_set():
@@ -128,12 +128,12 @@ def _line_of(answer: http.client.HTTPResponse) -> bytes:
 
 
 def browse(site: Site, number: int, over: threading.Event, looked: threading.Semaphore) -> None:
-    """Fetch what a page shows, once and then what changes; nobody minds the end of the server."""
+    """Fetch the contents of a page, then its updates; errors at the end of the server are ignored."""
     with suppress(http.client.HTTPException, OSError):
         for path in SHOWN_ONCE:
             site.get(f"/api/v1/experiments/{number}{path}").read()
         looked.release()
-        over.wait(FETCH_EVERY_S * random.random())  # people come when they like
+        over.wait(FETCH_EVERY_S * random.random())  # users arrive at random times
         while not over.wait(FETCH_EVERY_S):
             for path in SHOWN_LIVE:
                 site.get(f"/api/v1/experiments/{number}{path}").read()

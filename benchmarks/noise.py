@@ -26,14 +26,17 @@ from luthier.store import open_store
 from luthier.trial import Completed, Config, Trial
 
 RESULTS = Path(__file__).resolve().parent / "results" / "noise.csv"
-_LEAST = 0.01  # percent: nearer than that is as good as there
+_LEAST = 0.01  # percent: a smaller distance counts as this one
 STOP = "improvement < 5% over 15"
-LEAST_RUNS = {"gp": 52, "auto": 46}  # what the longer rules make at least; `auto` then takes as long as EVADyR in all
+LEAST_RUNS = {
+    "gp": 52,
+    "auto": 46,
+}  # smallest number of runs of the longer rules, with which `auto` takes as long as EVADyR in total
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How often configurations run, what stands for their runs, and whether there is a least number of them.
+    """How often configurations run, the estimator for repeated runs, and whether there is a smallest number of runs.
 
     One that `knows` is told what each run would give on average; the run takes as long as ever. No rule can do better
     with the same search.
@@ -146,7 +149,7 @@ def _turned(trial: Trial) -> Trial:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Every experiment that was played."""
+    """All finished experiments."""
     if not path.exists():
         return []
     with path.open(newline="") as file:
@@ -162,7 +165,7 @@ def _read(raw: Mapping[str, str]) -> Row:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Write down one experiment."""
+    """Store one experiment."""
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = not path.exists()
     with path.open("a", newline="") as file:
@@ -242,7 +245,7 @@ def _overall(ratios: Mapping[str, Sequence[tuple[float, float, float]]]) -> None
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Play what is left, then print the tables."""
+    """Run the missing experiments, then print the tables."""
     parser = argparse.ArgumentParser(prog="benchmarks.noise", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--seeds", type=int, default=30, help="seeds 0 to N-1 (default 30)")
     parser.add_argument(
@@ -252,10 +255,10 @@ def main(words: Sequence[str] | None = None) -> int:
         help="the search (default gp with 10 initial points, as published)",
     )
     parser.add_argument("--rules", default=";".join(RULES), help="separated by ; (default: all)")
-    parser.add_argument("--systems", default="", help="only systems whose name holds this text")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to go on with")
+    parser.add_argument("--systems", default="", help="only systems whose name contains this text")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the results file to continue")
     parser.add_argument("--jobs", type=int, default=1, help="experiments at a time (default 1)")
-    parser.add_argument("--report-only", action="store_true", help="play nothing")
+    parser.add_argument("--report-only", action="store_true", help="run no experiment")
     words_read = parser.parse_args(words)
     chosen = [system for system in known_systems().values() if words_read.systems in system.name]
     done = {(row.system, row.rule, row.optimizer, row.seed) for row in read_rows(words_read.results)}

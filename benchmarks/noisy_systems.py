@@ -1,4 +1,4 @@
-"""What `benchmarks.noise` tunes: simulated and measured systems, each with its noise and with what is true about it."""
+"""The systems of `benchmarks.noise`: simulated and measured ones, each with its noise and its true values."""
 
 import math
 import zlib
@@ -26,12 +26,12 @@ CONVOLUTION = (
     "use_padding == 0 or (use_shmem == 1 and block_size_x % 32 != 0)",
     "use_shmem == 0 or (block_size_x * tile_size_x + 14) * (block_size_y * tile_size_y + 14) * 4 <= 48 * 1024",
 )
-"""What its authors let the convolution kernel be: exactly the 4,362 of 10,240 configurations that were run."""
+"""The authors' constraints on the convolution kernel: exactly the 4,362 of 10,240 configurations that were run."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Where a system runs: how its runs go, what they give on average, and the best that any configuration gives."""
+    """A machine for a system: the times of its runs, their means, and the best mean of all configurations."""
 
     answers: Answers
     true: Callable[[Config], float]
@@ -86,7 +86,7 @@ PUBLISHED: Mapping[str, Published] = {
 
 @cache
 def known_systems() -> Mapping[str, System]:
-    """Every system there is data for, by its name; worked out once, in a few seconds."""
+    """All systems with data, by name; computed once, in a few seconds."""
     return {system.name: system for system in _systems()}
 
 

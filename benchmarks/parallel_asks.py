@@ -1,4 +1,4 @@
-"""What to assume of running configurations while the next one is chosen: ways compared by what each finds.
+"""What to assume about running configurations while the next one is chosen: a comparison of several ways.
 
     python -m benchmarks.parallel_asks --seeds 5
 

@@ -1,4 +1,4 @@
-"""Every player, luthier's and its peers', behind one face.
+"""All players (the optimizers of luthier and of its peers) behind one interface.
 
 A library is imported when its player is made: each family has an interpreter of its own.
 """
@@ -35,7 +35,7 @@ class Player(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """What a player is made for."""
+    """The problem that a player is created for."""
 
     variant: str
     table: Table
@@ -48,7 +48,7 @@ def _ordered(table: Table) -> list[bool]:
 
 
 def _never_called(config: object, seed: int = 0) -> float:
-    """Stands where a library wants an objective although it is asked and told."""
+    """A placeholder for libraries that require an objective although they are used by ask and tell."""
     raise NotImplementedError(f"{config}, {seed}")
 
 

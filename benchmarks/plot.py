@@ -7,7 +7,7 @@ from html import escape
 WIDTH, HEIGHT, COLUMNS = 360, 240, 3
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 28, 30
 FLOOR = 0.01
-"""Distances below this percentage are drawn at it: a logarithm knows no zero."""
+"""Distances below this percentage are drawn at it: a logarithmic scale has no zero."""
 COLOURS = (
     "#d62728", "#1f77b4", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22",
     "#393b79", "#637939", "#8c6d31", "#843c39", "#7b4173", "#3182bd", "#31a354", "#756bb1",

@@ -1,4 +1,4 @@
-"""The figures of a play: distance to the optimum, the metrics of Robert's thesis (tables 3.1, 5.10), average ranks."""
+"""Results of the search benchmark: distances to optima, metrics of Robert's thesis (tables 3.1, 5.10), mean ranks."""
 
 import csv
 import math
@@ -28,7 +28,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one cell shows; distances in percent of the optimum.
+    """The results of one cell; distances in percent of the optimum.
 
     `best[n]` is the distance of the best mean among the first n+1 points (infinite while all failed). `selected` is
     that of the point a user would pick at the end, the one with the best mean of what was observed. `steps_to_5` is
@@ -51,7 +51,7 @@ class Figures:
 
 
 def figures(table: Table, optimum: float, played: Played, budget: int) -> Figures:
-    """Judge one cell by the means of its table."""
+    """Evaluate one cell by the means of its table."""
     points = [table.from_number(number) for number in played.points]
     distances = [table.distance(table.true(point), optimum) for point in points]
     best: list[float] = []
@@ -62,7 +62,7 @@ def figures(table: Table, optimum: float, played: Played, budget: int) -> Figure
             exploration += (distance - before) / 100.0
         best.append(min(before, distance))
     steps = next((n for n, distance in enumerate(best, 1) if distance <= 5.0), None)
-    # A player that ran out of points or time keeps what it found; one that never answered found nothing.
+    # A player that ran out of points or time keeps its best result; one that never answered has none.
     best += [best[-1] if best else math.inf] * (budget - len(best))
     good = [distance for distance in distances if not math.isinf(distance)]
     picked = _selected(table, points, played.seed)
@@ -162,7 +162,7 @@ def ranks(values: Mapping[str, float]) -> dict[str, float]:
 def average_ranks(summaries: Sequence[Summary], budget: int) -> tuple[dict[str, float], list[str]]:
     """Each player's mean rank over the tables that all players have played, and those tables.
 
-    Whoever played less than half as many tables as others has no rank.
+    A player with less than half as many tables as others has no rank.
     """
     played = Counter(s.player for s in summaries)
     players = {player for player, count in played.items() if 2 * count >= max(played.values())}
@@ -184,7 +184,7 @@ def publish(played: Sequence[Played], budget: int, results: Path) -> None:
         cells[p.table, p.player].append(figures(loaded[p.table], optima[p.table], p, budget))
     summaries = [summarise(table, player, found, budget) for (table, player), found in cells.items()]
     if not summaries:
-        print("nothing played yet")
+        print("no results yet")
         return
     for name, table in loaded.items():
         print(_about(table, optima[name]))

@@ -1,4 +1,4 @@
-"""Plays optimizers, luthier's and its peers', over measured tables and compares them.
+"""Run the optimizers of luthier and of its peers on measured tables, and compare them.
 
     python -m benchmarks.search --players luthier:auto,optuna:tpe --seeds 10 --budget 100
 
@@ -93,7 +93,7 @@ def read_rows(path: Path) -> dict[Cell, Row]:
 
 
 def append_row(path: Path, row: Row) -> None:
-    """Add a row by one write, so that several plays may share a file."""
+    """Append a row with one write, so that several processes can share a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.DictWriter(text, [field.name for field in fields(Row)], lineterminator="\n")
@@ -107,7 +107,7 @@ def append_row(path: Path, row: Row) -> None:
 class Worker:
     """A process that plays cells for one player.
 
-    It cuts a cell off by itself at the limit; if it does not answer for `GRACE_S` more, that costs it its life.
+    It ends a cell by itself at the time limit; if it does not answer within another `GRACE_S`, it is killed.
     """
 
     def __init__(self, player: str, python: Path, log: Path, limit_s: float, grace_s: float = GRACE_S) -> None:
@@ -116,7 +116,7 @@ class Worker:
         self._process: subprocess.Popen[str] | None = None
 
     def play(self, cell: Cell) -> Row:
-        """Play one cell to its end."""
+        """Run one cell."""
         process = self._process or self._start()
         order = {"table": cell.table, "seed": cell.seed, "budget": cell.budget, "limit_s": self._limit_s}
         reading, writing = process.stdout, process.stdin
@@ -194,7 +194,7 @@ class Play:
             for seed in range(self.seeds)
             for player in self.players
         ]
-        # A time-out is a result; an error may be gone the next time.
+        # A time-out is a result; an error may not occur again.
         return [
             left
             for cells in lists
@@ -202,7 +202,7 @@ class Play:
         ]
 
     def run(self) -> dict[str, str]:
-        """Play what is left; return why some players are absent."""
+        """Run the missing cells; return why some players are absent."""
         lists, absent, lock = self.cells(), {}, threading.Lock()
         pythons: dict[str, Path] = {}
         for player in dict.fromkeys(cell.player for cells in lists for cell in cells):
@@ -243,15 +243,15 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=10, help="seeds 0 to N-1 (default 10)")
     parser.add_argument("--budget", type=int, default=100, help="evaluations per cell (default 100)")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time (default 1)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="the file to go on with")
-    parser.add_argument("--again", action="store_true", help="play the chosen cells again, the new result counts")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the results file to continue")
+    parser.add_argument("--again", action="store_true", help="run the chosen cells again; the new result counts")
     parser.add_argument("--limit", type=float, default=CELL_LIMIT_S, help="seconds for one cell (default 600)")
-    parser.add_argument("--report-only", action="store_true", help="play nothing")
+    parser.add_argument("--report-only", action="store_true", help="run nothing")
     return parser.parse_args(words)
 
 
 def _known(chosen: Iterable[str]) -> list[str]:
-    """The tables that are at hand; says which are not."""
+    """The available tables; prints which ones are missing."""
     found = set(tables.names())
     kept = [name for name in chosen if name.partition(":")[0] in found or name in {n.partition("/")[0] for n in found}]
     for name in chosen:
@@ -261,7 +261,7 @@ def _known(chosen: Iterable[str]) -> list[str]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Play what is left, then print the report and write the summary and the plot."""
+    """Run the missing cells, then print the report and write the summary and the plot."""
     chosen = _arguments(words)
     players = chosen.players.split(",")
     known = list(tables.TESTBEDS) if chosen.tables == ["testbeds"] else _known(chosen.tables or list(tables.PLAYED))

@@ -25,7 +25,7 @@ Table = dict[int, list[float]]  # the runs of each configuration, by its number 
 
 
 def read_table(path: Path) -> Table:
-    """What has been measured so far."""
+    """The measurements so far."""
     table: Table = {number: [] for number in range(SPACE.size or 0)}
     if path.exists():
         with path.open(newline="") as file:
@@ -43,7 +43,7 @@ class Grid:
         self.table = read_table(path)
 
     def measure(self, numbers: Sequence[int], runs: int) -> None:
-        """See to it that these have so many runs; in rounds, so that none has all of its runs at one time."""
+        """Measure until these have this many runs; in rounds, so that the runs of each are spread over time."""
         for wanted in range(1, runs + 1):
             for number in [number for number in numbers if len(self.table[number]) < wanted]:
                 config = SPACE.at(number)
@@ -69,11 +69,11 @@ class Grid:
 
 
 def exhaustive(fakeapp: Fakeapp, path: Path, repeats: int) -> int:
-    """Measure the whole grid and print what it looks like; the number of the best configuration."""
+    """Measure the whole grid and print a summary; return the number of the best configuration."""
     grid = Grid(fakeapp, path)
     grid.measure(list(grid.table), repeats)
     spreads = sorted(statistics.stdev(runs) / statistics.mean(runs) for runs in grid.table.values() if len(runs) > 1)
-    grid.measure(grid.ranking()[:FINALISTS], repeats + FINAL_RUNS)  # the best of few runs would be the luckiest
+    grid.measure(grid.ranking()[:FINALISTS], repeats + FINAL_RUNS)  # with few runs the best one is partly chance
     values, ranking = grid.medians(), grid.ranking()
     best, worst = ranking[0], ranking[-1]
     plain = statistics.median(fakeapp.plain() for _ in range(FINAL_RUNS))
@@ -89,7 +89,7 @@ def exhaustive(fakeapp: Fakeapp, path: Path, repeats: int) -> int:
 
 
 def ratio(fakeapp: Fakeapp, config: lt.Config, best: lt.Config) -> float:
-    """How many times as long as the best a configuration takes, by runs of both in turn."""
+    """The time of a configuration relative to the best one, from alternating runs of both."""
     found, reference = [], []
     for _ in range(FINAL_RUNS):
         found.append(fakeapp(config))

@@ -40,7 +40,7 @@ PLAYED: Mapping[str, str] = {
     "postgresql/8.3.0": "database settings, complete grid, one switch matters most",
     "postgresql/11.2": "the same settings where next to nothing can be gained",
 }
-"""The tables of the comparison, and what each stands for."""
+"""The tables of the comparison, and what each represents."""
 
 LEFT_OUT: Mapping[str, str] = {
     "convolution/A4000": "resembles A100 closely; three GPUs of one kernel weigh enough",
@@ -97,7 +97,7 @@ class Table:
         return number
 
     def from_number(self, number: int) -> Point:
-        """The point `number` stands for."""
+        """The point with this number."""
         point = []
         for values in list(self.parameters.values())[::-1]:
             number, i = divmod(number, len(values))
@@ -111,7 +111,7 @@ class Table:
         return self.runs.get(point, ())
 
     def true(self, point: Point) -> float:
-        """The mean of the runs that ended well; NaN if none did."""
+        """The mean of the completed runs; NaN if there are none."""
         good = [value for value in self.runs_at(point) if not math.isnan(value)]
         return sum(good) / len(good) if good else math.nan
 
@@ -133,9 +133,9 @@ def is_ordered(values: Iterable[Value]) -> bool:
 
 
 class Replay:
-    """Plays a table's own repeats back: the n-th run of a point is its n-th repeat, in a circle.
+    """Replays the repeats of a table: the n-th run of a point is its n-th repeat, and after the last the first again.
 
-    Where in the circle a point begins depends on the seed and the point alone, so all players meet the same noise.
+    The first repeat depends on the seed and the point only, so all players get the same noise.
     """
 
     def __init__(self, table: Table, seed: int) -> None:
@@ -272,7 +272,7 @@ def _coordinates(values: Sequence[Value], log: bool) -> list[list[float]]:
     if not is_ordered(values):
         return [[math.sqrt(0.5) * (i == j) for j in range(len(values))] for i in range(len(values))]
     numbers = [float(value) for value in values]
-    if min(numbers) > 0 and (log or len(numbers) < 8):  # a short list of numbers is nearly always a list of doublings
+    if min(numbers) > 0 and (log or len(numbers) < 8):  # a short list of numbers usually contains powers of two
         numbers = [math.log2(number) for number in numbers]
     return [[(number - numbers[0]) / (numbers[-1] - numbers[0] or 1.0)] for number in numbers]
 

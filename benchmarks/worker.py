@@ -1,4 +1,4 @@
-"""The process that lets one player play whole tables, in the interpreter of that player.
+"""The process that runs one player on tables, in the interpreter of that player.
 
 It reads one cell per line, `{"table": ..., "seed": ..., "budget": ..., "limit_s": ...}`
 and answers each with one line.
@@ -25,11 +25,11 @@ WARM_UP = Table(
 
 
 def play(name: str, table: Table, budget: int, seed: int, limit_s: float = math.inf) -> tuple[list[Point], list[float]]:
-    """Let a player run a table: the points in order, and the CPU seconds each cost the player.
+    """Run a player on a table: the points in order, and the CPU seconds of the player for each.
 
     A known default is run first and counts. A peer is told the worst value so far for a failure (the middle of the
     table while there is none), as not all of them know failures and those that do treat them in different ways.
-    After `limit_s` seconds of wall time the play ends with what there is.
+    After `limit_s` seconds of wall time it ends with the points so far.
     """
     family, _, variant = name.partition(":")
     player = MAKERS[family](Game(variant, table, budget, seed))
@@ -59,7 +59,7 @@ def play(name: str, table: Table, budget: int, seed: int, limit_s: float = math.
 
 
 def serve(name: str) -> None:
-    """Play the cells that arrive on standard input until it ends."""
+    """Run the cells that arrive on standard input until it ends."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # players may print; only answers may reach the parent
     warnings.filterwarnings("ignore")

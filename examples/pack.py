@@ -1,6 +1,6 @@
-"""Pack a file: compress it in chunks with several threads, and fail if the result is larger than asked for.
+"""Pack a file: compress it in chunks with several threads, and fail if the result is too large.
 
-A small program with four knobs that nobody can set by hand, for `make demo`.
+A small program with four parameters that are hard to set by hand, for `make demo`.
 """
 
 import argparse
@@ -20,7 +20,7 @@ CODECS: dict[str, Callable[[bytes, int], bytes]] = {
 
 
 def packed_size(data: bytes, codec: str, level: int, threads: int, chunk_bytes: int) -> int:
-    """Compress every chunk and add up what comes out."""
+    """Compress every chunk and add up the compressed sizes."""
     chunks = [data[start : start + chunk_bytes] for start in range(0, len(data), chunk_bytes)]
     with ThreadPoolExecutor(threads) as pool:
         return sum(pool.map(lambda chunk: len(CODECS[codec](chunk, level)), chunks))
@@ -34,7 +34,9 @@ def main() -> int:
     parser.add_argument("--level", type=int, default=6)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--chunk-kib", type=int, default=64)
-    parser.add_argument("--at-most", type=float, default=1.0, help="largest part of the size that may be left")
+    parser.add_argument(
+        "--at-most", type=float, default=1.0, help="largest allowed compressed size, as a part of the original"
+    )
     options = parser.parse_args()
     data = options.file.read_bytes()
     left = packed_size(data, options.codec, options.level, options.threads, options.chunk_kib * 1024) / len(data)

@@ -21,7 +21,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What the application does, read by read: it computes, then asks for some bytes of the file."""
+    """The reads of the application in order: before each one it computes for some time."""
 
     offset_bytes: IntArray
     size_bytes: int
@@ -46,7 +46,7 @@ class Pattern:
 
     def __post_init__(self) -> None:
         if min(self.leads, self.rounds, self.size_bytes) < 1:
-            raise InvalidInputError("pattern: leads, rounds and size_bytes count things; give 1 or more of each")
+            raise InvalidInputError("pattern: leads, rounds and size_bytes must be 1 or more")
         for name, (low, high), least in (("scatter_bytes", self.scatter_bytes, 0), ("repeat", self.repeat, 1)):
             if not least <= low <= high:
                 raise InvalidInputError(f"pattern: {name} goes from {low} to {high}; give {least} <= low <= high")

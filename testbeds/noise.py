@@ -1,7 +1,7 @@
-"""What other people's work does to a run, in virtual time.
+"""How the work of other users changes the time of a run, in virtual time.
 
-A noise turns the time a run takes on an idle machine into the time it takes on a shared one. All it does follows from
-its arguments: the same run at the same moment with the same generator always takes the same time.
+A noise turns the time of a run on an idle machine into its time on a shared one. The result depends on the arguments
+only: the same run at the same time with the same generator always takes the same time.
 """
 
 import math
@@ -17,28 +17,28 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.trial import Config
 
 BLOCK_S = 3600.0
-"""Random arrivals are drawn for so much time at once."""
+"""Random arrivals are drawn for blocks of this length."""
 
 
 class Noise(Protocol):
-    """How long runs take among other people's work."""
+    """How long runs take on a shared machine."""
 
     def elapsed_s(self, clean_s: float, started_s: float, config: Config, rng: np.random.Generator) -> float:
-        """How long a run takes that starts at a time of 0 or later and would take `clean_s` alone."""
+        """The time of a run that starts at `started_s` and takes `clean_s` on an idle machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Nobody else is there."""
+    """No other users."""
 
     def elapsed_s(self, clean_s: float, started_s: float, config: Config, rng: np.random.Generator) -> float:
-        """The run's own time."""
+        """The time on an idle machine."""
         return clean_s
 
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """Every `period_s` somebody is busy for `busy_s`; a run goes on `slowdown` times slower meanwhile.
+    """Interference for `busy_s` every `period_s`, during which a run is `slowdown` times slower.
 
     With 45 s and 1.5, runs of 36 s back to back have the standard deviations of table 5.5 of Robert's thesis: 1.9, 5.4
     and 4.2 s with periods of 60, 120 and 300 s (2.04, 5.65 and 4.56 s there). Of such runs all, 61 % and 22 % are
@@ -55,14 +55,14 @@ class Interference:
             raise InvalidInputError(f"period_s: {self.period_s} is shorter than the {self.busy_s} s of interference")
 
     def elapsed_s(self, clean_s: float, started_s: float, config: Config, rng: np.random.Generator) -> float:
-        """The run's own time, lengthened where it overlaps with the interference."""
+        """The time of the run, longer where it overlaps with the interference."""
         begins = (number * self.period_s for number in count(int(started_s // self.period_s)))
         return _through(begins, self.busy_s, self.slowdown, clean_s, started_s)
 
 
 @dataclass(frozen=True, slots=True)
 class RandomInterference:
-    """The same at random moments, independent of each other and `gap_s` apart on average (a Poisson process)."""
+    """Interference at random times, independent and `gap_s` apart on average (a Poisson process)."""
 
     gap_s: float
     busy_s: float = 45.0
@@ -73,10 +73,10 @@ class RandomInterference:
     def __post_init__(self) -> None:
         _check_busy(self.busy_s, self.slowdown)
         if not 0.0 < self.gap_s < math.inf:
-            raise InvalidInputError(f"gap_s: {self.gap_s} is no time between two arrivals; give more than 0 s")
+            raise InvalidInputError(f"gap_s: {self.gap_s} is not a valid time between two arrivals; give more than 0 s")
 
     def elapsed_s(self, clean_s: float, started_s: float, config: Config, rng: np.random.Generator) -> float:
-        """The run's own time, lengthened where it overlaps with the interference."""
+        """The time of the run, longer where it overlaps with the interference."""
         return _through(self._begins(started_s - self.busy_s), self.busy_s, self.slowdown, clean_s, started_s)
 
     def _begins(self, after_s: float) -> Iterator[float]:
@@ -100,12 +100,16 @@ class SharedCluster:
 
     def __post_init__(self) -> None:
         if not (0.0 <= self.outliers <= 1.0 and 1.0 <= self.stretch < math.inf):
-            raise InvalidInputError(f"outliers: a share of {self.outliers} that takes {self.stretch} times as long")
+            raise InvalidInputError(
+                f"outliers: a share of {self.outliers} that takes {self.stretch} times as long is invalid"
+            )
         if not self._spread(0.6 * self.variation) >= 0.0:
-            raise InvalidInputError(f"variation: {self.variation} is less than the outliers alone make; raise it")
+            raise InvalidInputError(
+                f"variation: {self.variation} is less than the variation of the outliers alone; increase it"
+            )
 
     def elapsed_s(self, clean_s: float, started_s: float, config: Config, rng: np.random.Generator) -> float:
-        """The run's own time by a factor with mean 1."""
+        """The time of the run times a factor with mean 1."""
         spread = self._spread(self.variation_of(config))
         usual = math.exp(math.sqrt(spread) * rng.standard_normal() - spread / 2.0)
         stretch = self.stretch if rng.random() < self.outliers else 1.0
@@ -124,7 +128,7 @@ class SharedCluster:
 
 @dataclass(frozen=True, slots=True)
 class SharedStorage:
-    """Storage with many users: a run waits for them now and then, but without them it is not much faster than usual.
+    """Storage with many users: a run sometimes waits for them, but without waiting it is not much faster than usual.
 
     The share of a run's time that it waits is z**2 times its mean, where z is a normal variable. Run times vary by
     `variation` (deviation over mean), configurations unequally, from 0.6 to 1.4 times as much. The mean of many runs is
@@ -142,14 +146,14 @@ class SharedStorage:
             raise InvalidInputError(f"variation: {self.variation} is not from 0 to 1; runs would wait all the time")
 
     def elapsed_s(self, clean_s: float, started_s: float, config: Config, rng: np.random.Generator) -> float:
-        """The run's own time by a factor with mean 1."""
+        """The time of the run times a factor with mean 1."""
         waits = self.variation * _sensitivity(config) / math.sqrt(2.0)  # the deviation of z**2 is the root of 2
         return clean_s * (1.0 - waits + waits * float(rng.standard_normal()) ** 2)
 
 
 @dataclass(frozen=True, slots=True)
 class TwoSpeeds:
-    """A machine that is now fast, now slow: `often` is the share of runs that take `slowdown` times as long.
+    """A machine with two speeds: `often` is the share of runs that take `slowdown` times as long.
 
     At either speed run times vary by `scatter`, the deviation of their logarithms. The repeats of some configurations
     in the measured iozone tables look like that: half of the runs are slower, by 1.3 to 5 times.
@@ -167,7 +171,7 @@ class TwoSpeeds:
             )
 
     def elapsed_s(self, clean_s: float, started_s: float, config: Config, rng: np.random.Generator) -> float:
-        """The run's own time at the speed that is drawn for it."""
+        """The time of the run at a speed that is drawn at random."""
         slow = self.slowdown if rng.random() < self.often else 1.0
         return clean_s * slow * math.exp(self.scatter * float(rng.standard_normal()))
 
@@ -187,7 +191,7 @@ class HeavyTail:
             raise InvalidInputError(f"load {self.load}, shape {self.shape}: give 0 <= load < 1 and a shape above 1")
 
     def elapsed_s(self, clean_s: float, started_s: float, config: Config, rng: np.random.Generator) -> float:
-        """The run's own time plus what it waits for others."""
+        """The time of the run plus the time that it waits for others."""
         # Tabatabaee et al. 2005, eq. 17: the smallest possible noise
         least_s = (self.shape - 1.0) * self.load / ((1.0 - self.load) * self.shape) * clean_s
         return clean_s + least_s * (1.0 + float(rng.pareto(self.shape)))
@@ -196,17 +200,17 @@ class HeavyTail:
 def find_noise(name: str) -> Noise:
     """One of `NOISES`."""
     if name not in NOISES:
-        raise NotFoundError(f"there is no noise {name!r}; there are {', '.join(NOISES)}")
+        raise NotFoundError(f"unknown noise {name!r}; use one of {', '.join(NOISES)}")
     return NOISES[name]
 
 
 def fingerprint(config: Config) -> int:
-    """A number below 2**32 that stands for a configuration, the same in every process."""
+    """A hash of a configuration below 2**32, the same in every process."""
     return zlib.crc32(repr(sorted(config.items())).encode())
 
 
 def _sensitivity(config: Config) -> float:
-    """How much a configuration minds other people, from 0.6 to 1.4."""
+    """How sensitive a configuration is to other users, from 0.6 to 1.4."""
     return 0.6 + 0.8 * fingerprint(config) / 2**32
 
 
@@ -216,7 +220,7 @@ def _check_busy(busy_s: float, slowdown: float) -> None:
 
 
 def _through(begins: Iterator[float], busy_s: float, slowdown: float, clean_s: float, started_s: float) -> float:
-    """How long a run takes through interference that begins at these times, in order; it may overlap."""
+    """The time of a run with interference that begins at these times, in order; intervals may overlap."""
     if not (0.0 <= clean_s < math.inf and 0.0 <= started_s < math.inf):
         raise InvalidInputError(f"a run of {clean_s} s at {started_s} s; give times of 0 s or more")
     now_s, left_s = started_s, clean_s

@@ -21,13 +21,13 @@ GB = 1e9
 STEP_S = 0.5
 
 SWITCH_COST = 0.1
-"""Speed lost to switching between threads, for each time the cores are asked for once more than they are there."""
+"""Speed lost to switching between threads, for each unit by which the demand for cores exceeds their number."""
 
 LOCK_COST = 0.01
 """How much longer an insertion takes for each further thread that uses the cache's index."""
 
 FORCED_SPEED = 0.25
-"""How fast destagers copy into a full cache, where they have to make room for each piece first."""
+"""Speed of destagers that copy into a full cache, where they must first make room for each piece."""
 
 LOCKED_OUT = 0.5
 """The share of their time RAM destagers wait for the cache while every insertion has to make room first."""
@@ -88,7 +88,7 @@ class Sbb:
 
 @dataclass(slots=True)
 class _Cache:
-    """What is in one cache, in bytes: dirty data is still to be copied on."""
+    """The contents of one cache, in bytes: dirty data is not yet copied to the next level."""
 
     size: FloatArray
     limit: FloatArray
@@ -110,7 +110,7 @@ class _Cache:
         return removed
 
     def copied(self, moved: FloatArray) -> None:
-        """So much was copied on."""
+        """Count bytes as copied to the next level."""
         self.dirty -= moved
         self.clean += moved
 
@@ -133,7 +133,7 @@ class _Run:
             self._ram.clean = np.minimum(self._ram.limit, application.volume_bytes)
 
     def seconds(self) -> FloatArray:
-        """How long it takes until everything is accepted; what is still in the caches then is not waited for."""
+        """The time until all data is accepted; data that is still in the caches then does not count."""
         left = np.full_like(self._ram.size, self._application.volume_bytes)
         elapsed_s = np.zeros_like(left)
         while (running := left > 0.0).any():
@@ -173,7 +173,7 @@ class _Run:
         ram.copied(moved)
 
     def _accept(self, speed: FloatArray) -> FloatArray:
-        """Take requests in; return the bytes of those that were answered."""
+        """Accept requests; return the bytes of those that were answered."""
         application, node, ram = self._application, self._node, self._ram
         ram.tidy(STEP_S * node.ram_evict_bytes_per_s * speed)
         known = np.minimum(1.0, (ram.dirty + ram.clean) / application.volume_bytes)

@@ -1,4 +1,4 @@
-"""A simulated Small Read Optimizer: a prefetcher that loads the zones of a file that are read again and again.
+"""A simulated Small Read Optimizer: a prefetcher that loads the zones of a file that are read repeatedly.
 
 Robert's thesis, section 2.2: the last `sequence_length` reads are remembered; a read whose bin of `binsize` bytes holds
 `cluster_threshold` of them makes the prefetcher load `prefetch_size` bytes around it into memory.
@@ -20,7 +20,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 CHUNK_BYTES = MIB
-"""Data is loaded and forgotten in pieces of this size."""
+"""Data is loaded and dropped in chunks of this size."""
 
 DEFAULT = Config(
     {"cluster_threshold": 2, "binsize": 10485756, "prefetch_size": 209715120, "sequence_length": 100}  # table 2.1
@@ -48,7 +48,7 @@ HOTSPOTS_SPACE = Space(
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where the file lies; the memory for prefetched data and the cost of a read served from it are the node's."""
+    """The storage of the file; the memory for prefetched data and the cost of a read from it belong to the node."""
 
     latency_s: float
     bytes_per_s: float
@@ -97,7 +97,7 @@ class Sro:
         return found
 
     def _play(self, hot: BoolArray, zone_chunks: int, own_s: float) -> float:
-        """Go through the reads, each after the other, and return when the last one ends.
+        """Simulate the reads one after the other, and return the end of the last one.
 
         One thread prefetches, one zone at a time. While it does, it shares the storage evenly with the application:
         a read takes twice as long, and the zone arrives later by as much as the read alone would have taken.
@@ -129,7 +129,7 @@ class Sro:
 
 
 class _Memory:
-    """Prefetched chunks and when each arrives; the zone that was loaded first makes room first."""
+    """Prefetched chunks and their arrival times; the zone that was loaded first is dropped first."""
 
     def __init__(self, storage: Storage) -> None:
         self.arrivals: dict[int, float] = {}

@@ -1,4 +1,4 @@
-"""The simulated systems by name, alone on their machine or among other people's work."""
+"""The simulated systems by name, on an idle or a shared machine."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ class Testbed:
     beside the grid. `space` is the one to tune in: the grid and the published default.
     """
 
-    __test__ = False  # not a test, whatever its name looks like to pytest
+    __test__ = False  # not a test class, although its name begins with Test
 
     def __init__(self, name: str, grid: Space, default: Config, model: Model) -> None:
         self.name = name
@@ -43,14 +43,14 @@ class Testbed:
         return self.space.default
 
     def seconds(self, config: Mapping[str, Value]) -> float:
-        """How long a run takes alone on the machine."""
+        """The time of a run on an idle machine."""
         wanted = Config(config)
         if wanted not in self._known:
             self._known[wanted] = float(self._model([self.space.check(wanted)])[0])
         return self._known[wanted]
 
     def table(self) -> FloatArray:
-        """The times of all configurations of the grid, by their number in it; worked out once, in a few seconds."""
+        """The times of all configurations of the grid, by their number in it; computed once, in a few seconds."""
         if self._table is None:
             configs = self.grid.configs(self.grid.grid())
             self._table = self._model(configs)
@@ -70,7 +70,7 @@ class Testbed:
 
 
 class NoisyTestbed:
-    """A testbed on a machine that others use.
+    """A testbed on a shared machine.
 
     Hand `answer` to a `ReplayRunner`, whose virtual clock then decides what each run meets; or call `run`, which keeps
     a clock of its own. What is drawn for a run depends only on the seed, the configuration and how often it ran before.
@@ -89,7 +89,7 @@ class NoisyTestbed:
         return self._now_s
 
     def answer(self, config: Config, repeat: int, now_s: float) -> Answer:
-        """How a run goes that starts at a virtual time, after `repeat` earlier ones of the same configuration."""
+        """A run that starts at a virtual time, after `repeat` earlier ones of the same configuration."""
         rng = np.random.default_rng([self._seed, fingerprint(config), repeat])
         elapsed_s = self._noise.elapsed_s(self.testbed.seconds(config), now_s, config, rng)
         return Answer(elapsed_s, elapsed_s)
@@ -144,5 +144,5 @@ TESTBEDS: Mapping[str, Testbed] = {
 def find_testbed(name: str) -> Testbed:
     """One of `TESTBEDS`."""
     if name not in TESTBEDS:
-        raise NotFoundError(f"there is no testbed {name!r}; there are {', '.join(TESTBEDS)}")
+        raise NotFoundError(f"unknown testbed {name!r}; use one of {', '.join(TESTBEDS)}")
     return TESTBEDS[name]

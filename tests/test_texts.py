@@ -76,7 +76,7 @@ def test_any_value_can_be_told_in_a_message() -> None:
 
 
 def test_long_texts_are_refused_or_not_compared() -> None:
-    with pytest.raises(InvalidInputError, match=r"^stop: 'aaa.*'\.\.\. has 2001 characters; 2000 are the most$"):
+    with pytest.raises(InvalidInputError, match=r"^stop: 'aaa.*'\.\.\. has 2001 characters; at most 2000 are allowed$"):
         check_length("a" * 2001, "stop")
     assert closest("threds", ["depth", "threads"]) == "threads"
     assert closest("threads" * 1000, ["threads" * 1000, "threads"]) is None

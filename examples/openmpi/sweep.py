@@ -1,4 +1,4 @@
-"""Tune a collective of Open MPI for one message size after the other, and write the rules file that sets it so.
+"""Tune a collective of Open MPI for one message size after the other, and write a rules file with the result.
 
     make -C native
     python examples/openmpi/sweep.py bcast -n 4 --sizes 1k,16k,256k -o rules.conf
@@ -42,7 +42,7 @@ Measure = Callable[[lt.Config], float]
 
 @dataclass(frozen=True)
 class Options:
-    """What is tuned, and how long."""
+    """What is tuned, and with how many runs."""
 
     collective: str
     ranks: int
@@ -51,7 +51,7 @@ class Options:
     collbench: Path
 
     def script(self, size_bytes: int) -> str:
-        """The command that measures messages of one size, long enough that it is not by luck who runs when."""
+        """The command that measures messages of one size, for long enough that scheduling has little influence."""
         program = shlex.quote(str(self.collbench))
         calls = 5000 * 8192 // (8192 + size_bytes) + 100  # some tenths of a second
         return f"mpirun -n {self.ranks} {program} {self.collective} -m {size_bytes} -r {calls} -w 20"
@@ -77,7 +77,7 @@ def benchmark(options: Options, size_bytes: int) -> tuple[lt.Space, Measure]:
 
 
 def sweep(options: Options, sizes: list[int]) -> list[Rule]:
-    """The rules of the sizes where something is better than Open MPI's own decision."""
+    """The rules for the sizes for which a configuration is better than the decision of Open MPI."""
     best: list[lt.Config] = []
     rules = []
     for size_bytes in sorted(set(sizes)):
@@ -93,7 +93,7 @@ def sweep(options: Options, sizes: list[int]) -> list[Rule]:
 
 
 def check(options: Options, output: Path) -> None:
-    """Raise if the work would be in vain."""
+    """Raise if tuning is not possible here."""
     if options.ranks < 2:
         raise InvalidInputError(f"-n: {options.ranks} ranks have nothing to send; give 2 or more")
     if not options.collbench.is_file():
@@ -110,8 +110,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Tune a collective of Open MPI for several message sizes.")
     parser.add_argument("collective", choices=sorted(ALGORITHMS))
     parser.add_argument("-n", "--ranks", type=int, default=4)
-    parser.add_argument("--sizes", default="1k,16k,256k", help="bytes that one rank hands over, such as 1k,16k")
-    parser.add_argument("--budget", type=int, default=40, help="runs a size, those that verify included")
+    parser.add_argument("--sizes", default="1k,16k,256k", help="message sizes in bytes per rank, such as 1k,16k")
+    parser.add_argument("--budget", type=int, default=40, help="runs for each size, including the verification")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--collbench", type=Path, default=COLLBENCH)
     parser.add_argument("-o", "--output", type=Path, default=Path("rules.conf"))

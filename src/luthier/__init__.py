@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# NumPy and its like take longer to import than most commands take to answer, so each name is fetched when first used.
-_HOMES = {
+# Importing NumPy takes longer than most commands, so each name is imported when it is first used.
+_MODULES = {
     "AskTell": "luthier.optimizers.friendly",
     "Choice": "luthier.space",
     "Client": "luthier.client",
@@ -62,10 +62,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'luthier' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted([*globals(), *_MODULES])

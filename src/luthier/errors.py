@@ -1,15 +1,15 @@
-"""The one tree of exceptions luthier raises on purpose.
+"""The exceptions that luthier raises on purpose.
 
-A message says where, what came, what was expected, and the way out, in one line.
+A message is one line: where the error is, what was given, what was expected, and how to fix it.
 """
 
 
 class LuthierError(Exception):
-    """Anything luthier tells its user in one line; the command line ends with exit code 2."""
+    """An error that the user sees as one line; the command line ends with exit code 2."""
 
 
 class InvalidInputError(LuthierError):
-    """What was given can never work; change it and try again."""
+    """The input is invalid and will never work; change it and try again."""
 
 
 class SpaceError(InvalidInputError):
@@ -17,19 +17,19 @@ class SpaceError(InvalidInputError):
 
 
 class NotFoundError(InvalidInputError):
-    """Something was named that does not exist."""
+    """Something with this name or number does not exist."""
 
 
 class UnavailableError(LuthierError):
-    """The same call may work later: a lock, a full disk, a server that is away."""
+    """The same call may work later: a lock, a full disk, a server that cannot be reached."""
 
 
 class StoreError(UnavailableError):
-    """The store could not be read or written now; nothing was half written."""
+    """The store could not be read or written now; no change was made in part."""
 
 
 class StoreAwayError(StoreError):
-    """The store is locked or not reachable; it is worth waiting for."""
+    """The store is locked or cannot be reached; retry later."""
 
 
 class InUseError(UnavailableError):

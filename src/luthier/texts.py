@@ -1,6 +1,6 @@
-"""Texts that people and programs give: checked where they come in, made visible where they go out.
+"""Texts from users and programs: checked on input, with control characters made visible on output.
 
-Everything here takes time in proportion to the length of the text, whatever it holds.
+All functions take time in proportion to the length of the text, whatever it contains.
 """
 
 import json
@@ -11,16 +11,16 @@ from difflib import get_close_matches
 from luthier.errors import InvalidInputError
 
 LONGEST_NAME = 200
-"""Characters of the name of an experiment, a component or a parameter."""
+"""Most characters of the name of an experiment, a component or a parameter."""
 
 LONGEST_RULE = 2000
-"""Characters of what is written on one line: a rule, a constraint, a pattern, a path into a document."""
+"""Most characters of a rule, a constraint, a pattern or a path into a document."""
 
 DEEPEST = 64
-"""How far lists and mappings of a document may be nested within each other."""
+"""Most levels of nested lists and mappings in a document."""
 
 NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-"""A number as programs print it. No part of it can match the same digits as another, so it never backtracks far."""
+"""A number as programs print it. No two parts of it can match the same digits, so it does not backtrack far."""
 
 _LONGEST_SHOWN = 80
 _LONGEST_COMPARED = 100
@@ -32,12 +32,12 @@ _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|[\[{]|[\]}]', re.DOTALL)
 def check_text(text: str, what: str) -> str:
     """Return the text; raise if it cannot be written as UTF-8 or given to a program."""
     if "\0" in text:
-        raise InvalidInputError(f"{what}: holds a NUL character, which no program can be given; remove it")
+        raise InvalidInputError(f"{what}: contains a NUL character, which cannot be passed to a program; remove it")
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         bad = f"U+{ord(text[error.start]):04X}"
-        raise InvalidInputError(f"{what}: holds {bad}, half of a character; write the whole character") from None
+        raise InvalidInputError(f"{what}: contains {bad}, half of a character; write the whole character") from None
     return text
 
 
@@ -45,22 +45,22 @@ def check_name(name: str, what: str) -> str:
     """Return the name; raise unless it is one line of printable characters that can be written as UTF-8."""
     check_text(name, what)
     if len(name) > LONGEST_NAME:
-        raise InvalidInputError(f"{what}: has {len(name)} characters; {LONGEST_NAME} are the most")
+        raise InvalidInputError(f"{what}: has {len(name)} characters; at most {LONGEST_NAME} are allowed")
     if not name.isprintable():
         bad = next(sign for sign in name if not sign.isprintable())
-        raise InvalidInputError(f"{what}: {shown(name)} holds {_escaped(bad)}, which is not printable; remove it")
+        raise InvalidInputError(f"{what}: {shown(name)} contains {_escaped(bad)}, which is not printable; remove it")
     return name
 
 
 def check_length(text: str, what: str, longest: int = LONGEST_RULE) -> str:
-    """Return the text; raise if it is longer than a text of its kind can sensibly be."""
+    """Return the text; raise if it is too long."""
     if len(text) > longest:
-        raise InvalidInputError(f"{what}: {shown(text)} has {len(text)} characters; {longest} are the most")
+        raise InvalidInputError(f"{what}: {shown(text)} has {len(text)} characters; at most {longest} are allowed")
     return text
 
 
 def is_argument(text: str) -> bool:
-    """Whether the operating system can give the text to a program; it may stand for bytes that are not UTF-8."""
+    """Whether the text can be an argument of a program; it may represent bytes that are not UTF-8."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -69,26 +69,26 @@ def is_argument(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    r"""One line that is safe to print: line ends, escape sequences and the like are written as `\n`, `\x1b`, `\u202e`.
+    r"""One line that is safe to print: line ends, escape sequences and so on are written as `\n`, `\x1b`, `\u202e`.
 
-    Characters that change the direction of a line, or that cannot be encoded, count among them.
+    Characters that change the direction of a line or cannot be encoded are escaped too.
     """
     return text if text.isprintable() else "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
 
 
 def visible_lines(text: str) -> str:
-    """Several lines that are safe to print; tabs stay."""
+    """Several lines that are safe to print; tabs are kept."""
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 def visible_json(text: str) -> str:
-    """JSON that is safe to print and means the same: what is not printable is written as JSON writes it."""
+    """JSON that is safe to print and has the same meaning: unprintable characters are escaped."""
     lines = text.split("\n")
     return "\n".join(line if line.isprintable() else "".join(map(_in_json, line)) for line in lines)
 
 
 def shown(value: object) -> str:
-    """How a value looks in a message: quoted if it is a text, printable, and short."""
+    """The value as it is shown in messages: printable, short, and quoted if it is a text."""
     if isinstance(value, int) and value.bit_length() > _MOST_BITS_SHOWN:
         return f"a number of {value.bit_length()} bits"
     if isinstance(value, str) and len(value) > _LONGEST_SHOWN:
@@ -97,13 +97,13 @@ def shown(value: object) -> str:
         return repr(value)
     try:
         text = visible(repr(value))
-    except (ValueError, RecursionError):  # it holds a number of thousands of digits, or itself
+    except (ValueError, RecursionError):  # it contains a number with thousands of digits, or itself
         return f"a {type(value).__name__}"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that a mistyped one is most like; the time to find it grows with the square of the lengths."""
+    """The known name that is most similar to a mistyped one; takes time by the square of the lengths."""
     if len(name) > _LONGEST_COMPARED:
         return None
     short = [one for one in known if len(one) <= _LONGEST_COMPARED][:_MOST_COMPARED]
@@ -111,7 +111,7 @@ def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def brackets(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
-    """Where brackets of JSON begin (1) and end (-1) outside of its texts: the position behind each of them."""
+    """The position after each opening (1) and closing (-1) bracket of JSON, outside of its strings."""
     for match in _BRACKET.finditer(text, start):
         sign = match[0][0]
         if sign != '"':

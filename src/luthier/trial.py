@@ -51,7 +51,7 @@ class Config(Mapping[str, Value]):
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The run ended well and was measured; `others` are its further objectives, in the order of the experiment's."""
+    """The run succeeded and was measured; `others` are the values of further objectives, in the experiment's order."""
 
     value: float
     others: tuple[float, ...] = ()
@@ -59,14 +59,14 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The run ended badly, or its output held no number."""
+    """The run failed, or its output contained no number."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOut:
-    """The run passed its time limit and was killed; `at_least` is a lower bound of its value, if one is known."""
+    """The run exceeded its time limit and was killed; `at_least` is a lower bound of its value, if one is known."""
 
     reason: str
     at_least: float | None = None
@@ -82,7 +82,7 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Nobody knows how the run ended (a dead node, a second Ctrl-C); it says nothing about the configuration."""
+    """It is unknown how the run ended (a dead node, a second Ctrl-C); it says nothing about the configuration."""
 
     reason: str
 
@@ -103,7 +103,7 @@ def outcome_name(outcome: Outcome | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An order to a runner: run this configuration once. The key names this run for ever, also after a restart."""
+    """A request to a runner: run this configuration once. The key identifies the run, also after a restart."""
 
     key: str
     config: Config
@@ -112,10 +112,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What a runner saw of one job, before a measure turns it into an outcome.
+    """What a runner reports about one job, before a measure turns it into an outcome.
 
-    `problem` is None when the job ran to a good end. `value` is the number a Python function returned, and `others` the
-    ones it returned after the first. `logs` is the folder that holds the files `stdout` and `stderr`.
+    `problem` is None when the job succeeded. `value` is the number that a Python function returned, and `others` are
+    those that it returned after the first. `logs` is the folder with the files `stdout` and `stderr`.
     """
 
     key: str
@@ -130,11 +130,11 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One execution of a configuration as the store keeps it; `outcome` is None while it is under way.
+    """One execution of a configuration as the store keeps it; `outcome` is None while it is running.
 
     `submit_order` and `finish_order` count the events of one experiment in a single sequence, so that its history can
-    be replayed exactly as it happened. `uid` is random: a store that was restored from a backup numbers new runs as it
-    numbered those it lost, and must not take over what those have left behind.
+    be replayed exactly as it happened. `uid` is random: a store that was restored from a backup gives new runs the
+    numbers of runs that it has lost, and must not use the files of those.
     """
 
     number: int
@@ -152,18 +152,18 @@ class Run:
     uid: str = ""
 
     def key(self, experiment_uid: str) -> str:
-        """What a runner knows this run by; runs recorded before schema 0003 have no `uid`."""
+        """The key of this run in its runner; runs recorded before schema 0003 have no `uid`."""
         return "-".join(filter(None, (experiment_uid, str(self.number), self.uid)))
 
     @property
     def began_at(self) -> float:
-        """When it started; where that is not known, when it was submitted."""
+        """When it started or, if that is unknown, when it was submitted."""
         return self.submitted_at if self.started_at is None else self.started_at
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The value of a configuration judged from its completed runs.
+    """The value of a configuration, estimated from its completed runs.
 
     `low` and `high` bound it with 95 % confidence and, like the sample `deviation`, are None for a single run.
     """
@@ -177,7 +177,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A configuration under test: the outcomes of its runs so far, and the estimate from them (None: no number).
+    """A configuration under test: the outcomes of its runs so far, and the estimate from them (None without a number).
 
     `others` are the estimates of further objectives, where there are any.
     """

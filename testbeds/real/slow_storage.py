@@ -29,7 +29,7 @@ ENTER = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
 
 @dataclass(frozen=True, slots=True)
 class SlowStorage:
-    """A folder on a throttled device; only what runs inside of its group is slowed down."""
+    """A folder on a throttled device; only processes in its group are slowed down."""
 
     folder: Path
     group: Path
@@ -45,7 +45,7 @@ class SlowStorage:
 
 
 def why_unavailable() -> str | None:
-    """What is missing on this machine, or nothing."""
+    """What is missing on this machine; None if nothing is."""
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         return "slow storage needs root on Linux"
     if not THROTTLE.exists():
@@ -60,10 +60,10 @@ def why_unavailable() -> str | None:
 def slow_storage(
     *, size_bytes: int = SIZE_BYTES, read_iops: int = READ_IOPS, read_bytes_s: int = READ_BYTES_S
 ) -> Iterator[SlowStorage]:
-    """Slow storage for the time of a `with` block; it also goes when this process is killed."""
+    """Slow storage during a `with` block; it is also removed when this process is killed."""
     if (reason := why_unavailable()) is not None:
         raise UnavailableError(reason)
-    # A session of its own: Ctrl-C is for the owner, whose end then closes the pipe.
+    # A process session of its own: Ctrl-C ends only the owner, and that closes the pipe.
     keeper = subprocess.Popen(
         ["sh", str(KEEPER), str(size_bytes), str(read_iops), str(read_bytes_s)],
         stdin=subprocess.PIPE,
@@ -103,14 +103,14 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
         prog="slow_storage", description="Run a command with slow storage at $SLOW_STORAGE."
     )
     parser.add_argument("--size", type=_amount, default=SIZE_BYTES, help="bytes of the storage (512M)")
-    parser.add_argument("--read-iops", type=_amount, default=READ_IOPS, help="requests a second (%(default)s)")
-    parser.add_argument("--read-bytes-s", type=_amount, default=READ_BYTES_S, help="bytes a second (256M)")
+    parser.add_argument("--read-iops", type=_amount, default=READ_IOPS, help="requests per second (%(default)s)")
+    parser.add_argument("--read-bytes-s", type=_amount, default=READ_BYTES_S, help="bytes per second (256M)")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command inside and hand its exit code on."""
+    """Run the command inside and return its exit code."""
     options = _arguments(arguments)
     limits = {"read_iops": options.read_iops, "read_bytes_s": options.read_bytes_s}
     with slow_storage(size_bytes=options.size, **limits) as storage:

@@ -4,17 +4,17 @@
 #
 #     slow_storage.sh SIZE_BYTES READ_IOPS READ_BYTES_S
 #
-# Prints one line, "FOLDER GROUP DEVICE", and keeps the storage until its standard input ends: so it goes with its
-# owner, also with one that was killed. What an earlier one left behind that was itself killed is taken down first.
+# Prints one line, "FOLDER GROUP DEVICE", and keeps the storage until its standard input ends, so it is removed
+# when its owner ends or is killed. Storage that a killed script left behind is removed first.
 set -u
 controller=/sys/fs/cgroup/blkio
 
-# The image is unlinked and the loop device freed by the last unmount, so this is all that ever needs taking down.
+# The image is unlinked and the loop device freed by the last unmount, so nothing else must be removed.
 dismantle() {
     set +e
     group=$controller/luthier-slow.$1
     folder=/var/tmp/luthier-slow.$1
-    while read -r process; do # a process that is still there goes on, unthrottled
+    while read -r process; do # a process that still runs continues without a limit
         echo "$process" >"$controller/cgroup.procs"
     done <"$group/cgroup.procs"
     umount "$folder/data" || umount -l "$folder/data"

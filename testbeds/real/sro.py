@@ -53,7 +53,7 @@ def build(folder: Path) -> Programs:
 
 @dataclass(frozen=True, slots=True)
 class Fakeapp:
-    """Fakeapp with one pattern on slow storage; calling it with a configuration measures that in seconds."""
+    """Fakeapp with one pattern on slow storage; a call with a configuration measures it in seconds."""
 
     programs: Programs
     storage: SlowStorage
@@ -80,7 +80,7 @@ class Fakeapp:
 
     def _run(self, variables: dict[str, str]) -> float:
         command = [str(self.programs.fakeapp), *self.pattern, "--rest-ms", str(REST_MS), str(self._data)]
-        # Through env, so that the shell that enters the group is not preloaded as well.
+        # With env, so that the library is not preloaded into the shell that enters the group.
         command = self.storage.inside(["env", *(f"{name}={value}" for name, value in variables.items()), *command])
         ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ)
         return float(json.loads(ended.stdout)["seconds"])

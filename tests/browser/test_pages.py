@@ -91,7 +91,7 @@ def register_component(visit: Visit) -> None:
     names.nth(1).fill("LEVEL")
     page.get_by_label("Default", exact=True).fill("1")
     page.get_by_label("argument of the command").uncheck()
-    expect(page.locator("#check")).to_contain_text("is passed nowhere")
+    expect(page.locator("#check")).to_contain_text("is not passed to the program")
     visit.keep("2-component-with-an-error")
     page.get_by_label("environment variable").check()
     page.get_by_label("Kind of values").select_option("range")

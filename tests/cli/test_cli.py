@@ -72,8 +72,8 @@ def test_tune_finds_verifies_and_says_what_to_type(shell: Shell) -> None:
     assert str(result["command"]).startswith("sh -c 'echo v=$(( 1 * 1")
     text = shell("show", "1").stdout
     assert "better than the default" in text
-    assert "use it:" in text
-    assert "what matters" in text
+    assert "command to use:" in text
+    assert "parameter importance:" in text
     bars = [line.split() for line in text.splitlines() if "█" in line or "▏" in line]
     assert [bar[0] for bar in bars] == ["x", "mode"]
     importance = json.loads(shell("show", "1", "--json").stdout)["importance"]
@@ -83,7 +83,7 @@ def test_tune_finds_verifies_and_says_what_to_type(shell: Shell) -> None:
 
 def test_what_matters_is_left_out_where_nothing_can_be_told(shell: Shell) -> None:
     assert shell("tune", *KNOBS, "-n", "3", "--", *WORK).returncode == 0
-    assert "what matters" not in shell("show", "1").stdout
+    assert "parameter importance" not in shell("show", "1").stdout
     assert json.loads(shell("show", "1", "--json").stdout)["importance"] == []
 
 
@@ -103,7 +103,7 @@ def test_two_measures_give_a_front(shell: Shell) -> None:
     ]
     answer = shell("tune", *options, "--json", "--", "sh", "-c", script)
     assert answer.returncode == 0, answer.stderr
-    assert "run   1/30  default  5, 29  x=5 y=-2  [best 1 on the Pareto front]" in answer.stderr
+    assert "run   1/30  default  5, 29  x=5 y=-2  [best: 1 on the Pareto front]" in answer.stderr
     result = json.loads(answer.stdout)
     assert result["runs"] == 30
     front = [(trial["config"]["x"], trial["others"][0]["value"]) for trial in result["front"]]
@@ -112,7 +112,7 @@ def test_two_measures_give_a_front(shell: Shell) -> None:
     assert result["verdict"].startswith("9 configurations on the Pareto front, 0 of them better")
     text = shell("show", "1").stdout
     assert "no worse than the default in anything" in text
-    assert "what matters for regex:rate" in text
+    assert "parameter importance for regex:rate" in text
     rows = list(csv.DictReader(io.StringIO(shell("export", "1").stdout)))
     assert {row["value.regex:cost (.+)"] for row in rows[:1]} == {"29.0"}
     assert shell("apply", "1").stdout.startswith("sh -c 'echo rate 5")
@@ -151,7 +151,7 @@ def test_nothing_is_begun_where_nothing_can_be_carried_over(shell: Shell) -> Non
     foreign = shell("tune", "-p", "z=1..9", "-n", "3", "--after", "1", "--", "echo", "{z}")
     assert foreign.returncode == 2
     assert foreign.stderr == (
-        "luthier: after: none of the best configurations of experiment 1 can be tried here, apart from the default; "
+        "luthier: after: none of the best configurations of experiment 1 is valid here, except the default; "
         "look at them with: luthier show 1\n"
     )
     assert len(json.loads(shell("list", "--json").stdout)) == 1
@@ -161,7 +161,7 @@ def test_plain_lines_without_a_terminal_and_results_on_stdout(shell: Shell) -> N
     answer = shell("tune", *KNOBS, "-n", "3", "--", *WORK)
     assert answer.returncode == 0
     lines = answer.stderr.splitlines()
-    assert lines[0] == "default: x=5 mode=slow (the first value of mode; choose others with @)"
+    assert lines[0] == "default: x=5 mode=slow (the first value of mode; choose another one with @)"
     assert lines[1] == "experiment 1: sh, up to 3 runs"
     assert [line.split()[:2] for line in lines[2:]] == [["run", "1/3"], ["run", "2/3"], ["run", "3/3"]]
     assert "default" in answer.stdout
@@ -340,7 +340,7 @@ BAD = [
     (["tune", "-p", "x=1,2@3", "--", "true", "{x}"], "3"),
     (["tune", "-p", "x=1,2", "-p", "x=3,4", "--", "true", "{x}"], "x"),
     (["tune", "-p", "x=1,2", "--", "true", "{y}"], "placeholder {y} has no parameter"),
-    (["tune", "-p", "x=1,2", "--", "true"], "parameter x appears nowhere"),
+    (["tune", "-p", "x=1,2", "--", "true"], "parameter x is not used"),
     (["tune", "-p", "x=1,2", "--", "no-such-program", "{x}"], "no-such-program: no such program"),
     (["tune", "-p", "x=1,2", "-c", "x > 9", "--", "true", "{x}"], "x > 9"),
     (["tune", "-p", "x=1,2", "-c", "__import__('os')", "--", "true", "{x}"], "__import__"),

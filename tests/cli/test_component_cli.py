@@ -103,7 +103,7 @@ def test_a_failed_job_does_not_end_the_experiment_and_the_last_value_is_reached(
     assert sorted(trial["config"]["level"] for trial in trials) == list(range(10))
     failed = [trial["config"]["level"] for trial in trials if trial["estimate"] is None]
     assert failed == [3]
-    assert "use it:\n  luthier apply 1 > tuned.sh" in user("show", "1")
+    assert "command to use:\n  luthier apply 1 > tuned.sh" in user("show", "1")
     script = user.write("tuned.sh", user("apply", "1"))
     done = subprocess.run(["bash", script], cwd=user.home, capture_output=True, text=True, check=True)
     assert done.stdout == "value=0\n"
@@ -178,15 +178,15 @@ def test_render_shows_no_value_that_a_shell_would_run(user: User) -> None:
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
-        ('name="\\ud800"', "holds U+D800, half of a character"),
-        ('name="\\e[31mred"', r"holds \x1b, which is not printable"),
-        ('name="a\\nb"', r"holds \n, which is not printable"),
-        ('definitions.square.description="\\ud800"', "holds U+D800"),
+        ('name="\\ud800"', "contains U+D800, half of a character"),
+        ('name="\\e[31mred"', r"contains \x1b, which is not printable"),
+        ('name="a\\nb"', r"contains \n, which is not printable"),
+        ('definitions.square.description="\\ud800"', "contains U+D800"),
         ('definitions.square.ld_preload="a\\nb"', "not printable"),
         ("timeout=" + "1:" * 9999 + "1", "a number has 19999 characters"),
-        ("stop=target " + "1" * 9999 + "x", "2000 are the most"),
-        ("resample=auto:least=" + "1" * 9999 + "x", "2000 are the most"),
-        ("prune=default:factor=" + "1" * 9999 + "x", "2000 are the most"),
+        ("stop=target " + "1" * 9999 + "x", "at most 2000 are allowed"),
+        ("resample=auto:least=" + "1" * 9999 + "x", "at most 2000 are allowed"),
+        ("prune=default:factor=" + "1" * 9999 + "x", "at most 2000 are allowed"),
     ],
 )
 def test_texts_are_checked_where_they_come_in(user: User, setting: str, told: str) -> None:
@@ -209,7 +209,7 @@ def test_render_shows_the_script_and_the_command_line(user: User) -> None:
         "render", file, "--set", "runner=slurm", "--set", "definitions.square.plugin=fast=1"
     )
     assert "level: 77 is not one of its values" in user("render", file, "-p", "level=77", code=2)
-    assert "no parameter 'lvel' is tuned; did you mean 'level'?" in user("render", file, "-p", "lvel=7", code=2)
+    assert "'lvel' is not tuned; did you mean 'level'?" in user("render", file, "-p", "lvel=7", code=2)
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_render_shows_the_script_and_the_command_line(user: User) -> None:
             "--set measure=walll: experiment.measure: unknown measure 'walll'",
         ),
         (["validate"], "nothing to check"),
-        (["validate", "--schema", "x"], "--schema x: there are component, experiment"),
-        (["component", "show", "x"], "no component 'x' is registered; there is none yet"),
+        (["validate", "--schema", "x"], "--schema x: unknown; give component or experiment"),
+        (["component", "show", "x"], "no component 'x' is registered; add it with: luthier component add FILE"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_stored(user: User, arguments: list[str], message: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from luthier.cli.progress import LivePanel, PlainLines
+from luthier.cli.progress import progress_view
 from luthier.space import Choice, Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
@@ -143,9 +143,10 @@ def test_names_are_checked_where_they_come_in(home: Path) -> None:
 
 
 def test_progress_is_one_line_a_run() -> None:
-    for view in (PlainLines, LivePanel):
+    for is_terminal in (False, True):
         stream = io.StringIO()
-        with view(f"experiment 1: {EVIL}", EXPERIMENT, stream):
-            pass
+        stream.isatty = lambda is_terminal=is_terminal: is_terminal  # type: ignore[method-assign,misc]  # for this test
+        with progress_view(f"experiment 1: {EVIL}", EXPERIMENT, stream=stream) as view:
+            assert callable(view)
         assert "\x1b]0;" not in stream.getvalue()
         assert "\x1b[31m" not in stream.getvalue()

@@ -66,7 +66,9 @@ def test_a_slower_machine_is_taken_out_of_the_values() -> None:
     estimates = [(trial.estimate.value, seconds(trial.config)) for trial in result.trials if trial.estimate is not None]
     # Between the last reading before the jump and the first one after it nobody knows when it was.
     assert sum(value == pytest.approx(true, rel=0.05) for value, true in estimates) >= len(estimates) - 3
-    assert any(line.startswith("machine: jumped to 1.8x") and "taken out" in line for line in trouble_lines(result))
+    assert any(
+        line.startswith("machine: jumped to 1.8x") and "values are corrected" in line for line in trouble_lines(result)
+    )
 
 
 def _missed(experiment: Experiment, seed: int) -> float:

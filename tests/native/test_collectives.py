@@ -196,7 +196,7 @@ def test_what_the_check_says_of_rules_files_is_so(mpi: Mpi, tmp_path: Path) -> N
     assert "No such file" in warnings(absent)[0]
     unknown = on(allreduce_algorithm=17)
     assert mpi.messages("allreduce", 1024, unknown) == default
-    assert "no such algorithm" in warnings(unknown)[0]
+    assert "unknown algorithm" in warnings(unknown)[0]
     wrong = tmp_path / "wrong"
     wrong.write_text("1\n2\n1\n4\n1\n8 4 0 0\n")
     assert mpi.messages("allreduce", 1024, {SWITCH: 1, RULES_FILE: wrong}) == default

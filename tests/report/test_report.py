@@ -134,7 +134,9 @@ def test_only_the_scripts_of_the_report_may_run(page: str) -> None:
 def test_the_first_lines_say_what_to_use_how_sure_and_what_it_took(page: str) -> None:
     text = " ".join(Elements(page).text.split())
     first = text.partition("experiment 7 · stopped")[2]
-    assert first.startswith(" Stay with the default, x=5 mode=plain. Not verified: the best value may be luck.")
+    assert first.startswith(
+        " Stay with the default, x=5 mode=plain. Not verified: the best value may be due to chance."
+    )
     assert "It took 10 runs of 10 configurations (62 % of all) and 5.0 s of run time." in first
     assert "luthier resume 7" in text
 

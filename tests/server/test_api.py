@@ -298,7 +298,7 @@ def test_no_file_of_the_server_is_read(server: Running, tmp_path: Path) -> None:
     ):
         reply = server.ask("POST", f"{API}/{path}", {"yaml": text})
         assert reply.status == 422
-        assert b"no files are read here" in reply.body
+        assert b"files are not supported here" in reply.body
 
 
 def test_drafts_are_checked_with_the_line_of_the_mistake(server: Running) -> None:

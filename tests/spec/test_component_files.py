@@ -98,11 +98,14 @@ def test_a_whole_number_is_a_fine_text() -> None:
         ),
         ("parameters: {a: {env_vra: true, type: int}}", "3: {0}.a.env_vra: is unknown; did you mean 'env_var'?"),
         ("parameters: {a: {env_var: true}}", "3: {0}.a.type: is missing"),
-        ("parameters: {a: {env_var: true, type: integer}}", "{0}.a.type: 'integer' is not what is expected here"),
-        ("parameters: {a: {env_var: 'False', type: int}}", "{0}.a.env_var: 'False' is not what is expected"),
-        ("parameters: {a: {type: int, default: 1}}", "3: {0}.a: is passed nowhere"),
+        ("parameters: {a: {env_var: true, type: integer}}", "{0}.a.type: 'integer' is invalid; expected"),
+        ("parameters: {a: {env_var: 'False', type: int}}", "{0}.a.env_var: 'False' is invalid; expected true or false"),
+        ("parameters: {a: {type: int, default: 1}}", "3: {0}.a: is not passed to the program"),
         ("parameters:\n  b: {cmd_var: true, type: int, default: 1}", "4: {0}.b: has cmd_var, but the component has no"),
-        ("parameters: {a-b: {env_var: true, type: int, default: 1}}", "{0}.a-b: cannot name an environment variable"),
+        (
+            "parameters: {a-b: {env_var: true, type: int, default: 1}}",
+            "{0}.a-b: is not a valid name of an environment variable",
+        ),
         ("parameters: {9a: {cli_var: true, type: int, default: 1}}", "'9a' is not a valid parameter name"),
         (
             "parameters: {a: {env_var: true, type: str, default: 1.10}}",
@@ -118,15 +121,18 @@ def test_a_whole_number_is_a_fine_text() -> None:
             "plugin: it's\nparameters: {a: {env_var: true, type: int}}",
             "one.plugin: cannot be split into words: No closing",
         ),
-        ("ld_preload: 'a\"b'\nparameters: {a: {env_var: true, type: int}}", "one.ld_preload: 'a\"b' is no plain path"),
+        (
+            "ld_preload: 'a\"b'\nparameters: {a: {env_var: true, type: int}}",
+            "one.ld_preload: 'a\"b' is not a plain path",
+        ),
         ("header: 3\nparameters: {a: {env_var: true, type: int}}", "components.one.header: 3 is not a text"),
         ("header: x", "2: components.one.parameters: is missing"),
-        ("parameters: [a]", "components.one.parameters: ['a'] is not what is expected here: settings by name"),
+        ("parameters: [a]", "components.one.parameters: ['a'] is invalid; expected settings by name"),
         ("files: [{path: f}]\nparameters: {}", "3: components.one.files.0: give its text or a base"),
-        ("files: [{path: f, text: 'x={y}'}]\nparameters: {}", "components.one.files: there is no parameter 'y'"),
+        ("files: [{path: f, text: 'x={y}'}]\nparameters: {}", "components.one.files: unknown parameter 'y'"),
         ("files: [{path: f, base: none.ini}]\nparameters: {}", "files.0.base: 'none.ini': No such file"),
-        ("files: [{path: '$(id)', text: a}]\nparameters: {}", "'$(id)' is no plain path"),
-        ("files: [{path: f.txt, text: a, set: {b: 1}}]\nparameters: {}", "the ending of 'f.txt' tells no format"),
+        ("files: [{path: '$(id)', text: a}]\nparameters: {}", "'$(id)' is not a plain path"),
+        ("files: [{path: f.txt, text: a, set: {b: 1}}]\nparameters: {}", "the format of 'f.txt' is unknown"),
     ],
 )
 def test_what_is_wrong_is_one_line_with_its_place(text: str, message: str) -> None:
@@ -139,7 +145,7 @@ def test_what_is_wrong_is_one_line_with_its_place(text: str, message: str) -> No
 
 def test_a_component_has_a_name_that_can_be_a_file() -> None:
     document = parse_document("components: {../up: {parameters: {}}}", "c.yaml")
-    with pytest.raises(InvalidInputError, match="is no name for a component"):
+    with pytest.raises(InvalidInputError, match="is not a valid name"):
         components_in(document, Path())
 
 

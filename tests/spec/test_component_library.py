@@ -29,7 +29,7 @@ def test_what_was_added_is_read_back_and_the_others_stay(tmp_path: Path) -> None
 def test_all_or_none_are_added(tmp_path: Path) -> None:
     library = Library(tmp_path)
     library.add({"one": ONE}, replace=False)
-    with pytest.raises(InvalidInputError, match="'one' is registered already; use --replace"):
+    with pytest.raises(InvalidInputError, match="'one' is already registered; use --replace"):
         library.add({"new": TWO, "one": TWO}, replace=False)
     assert library.names() == ["one"]
     assert library.get("one") == ONE
@@ -53,7 +53,7 @@ def test_several_threads_write_one_component(tmp_path: Path) -> None:
 
 def test_an_unknown_name_gets_a_hint(tmp_path: Path) -> None:
     library = Library(tmp_path)
-    with pytest.raises(NotFoundError, match="there is none yet"):
+    with pytest.raises(NotFoundError, match="add it with: luthier component add FILE"):
         library.get("dd")
     library.add({"openmpi": ONE}, replace=False)
     for call in (library.get, library.remove):
@@ -65,7 +65,9 @@ def test_an_unknown_name_gets_a_hint(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("components: {bad: {parameters: {x: {type: int}}}}")
-    with pytest.raises(InvalidInputError, match=r"bad\.yaml:1: components\.bad\.parameters\.x: is passed nowhere"):
+    with pytest.raises(
+        InvalidInputError, match=r"bad\.yaml:1: components\.bad\.parameters\.x: is not passed to the program"
+    ):
         Library(tmp_path).get("bad")
     (tmp_path / "other.yaml").write_text("components: {else: {parameters: {}}}")
     with pytest.raises(InvalidInputError, match="does not describe 'other'"):

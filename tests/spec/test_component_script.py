@@ -253,7 +253,7 @@ parameters_of = {"A": parameter(env_var=True)}
             job(
                 "x\n", files=[{"path": "f.ini", "text": "[a]\n", "set": {"a.b": "{A}"}}], parameters={"A": parameter()}
             ),
-            "file f.ini: a.b: there is no 'b' in [a]; it must stand in the file already",
+            "file f.ini: a.b: there is no 'b' in [a]; it must exist in the file already",
         ),
     ],
 )

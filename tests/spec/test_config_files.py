@@ -53,17 +53,17 @@ def test_one_value_changes_and_nothing_else(
     ("text", "kind", "place", "message"),
     [
         (INI, "ini", "server.prot", "there is no 'prot' in [server]"),
-        (INI, "ini", "port", "there is no 'port'; it must stand in the file already"),
+        (INI, "ini", "port", "there is no 'port'; it must exist in the file already"),
         (JSON, "json", "a.x", "there is no 'x'"),
-        (JSON, "json", "a", "holds no single value"),
+        (JSON, "json", "a", "is not a single value"),
         ("{", "json", "a", "this is not JSON"),
         (YAML, "yaml", "a.b.7", "there is no '7'"),
         ("a: [", "yaml", "a", "this is not YAML"),
         (TOML, "toml", "server.no", "there is no 'no' in [server]"),
         ("a = [", "toml", "a", "this is not TOML"),
         ("a = [\n1]\n", "toml", "a", "this is not TOML, or the value takes several lines"),
-        (XML, "xml", "p", "holds no single value"),
-        (XML, "xml", "p[1].e", "holds no single value"),
+        (XML, "xml", "p", "is not a single value"),
+        (XML, "xml", "p[1].e", "is not a single value"),
         (XML, "xml", "p[2].v", "there is no element"),
         (XML, "xml", "p.@x", "there is no attribute 'x'"),
         ("<c>", "xml", "a", "this is not XML"),
@@ -95,7 +95,7 @@ def test_values_in_odd_places(text: str, kind: Format, place: str, value: Value,
 @pytest.mark.parametrize("sign", ["\x01", "\x1b", "\x0b", "\ufffe", "\uffff", "\x08", "\0", "\ud800"])
 def test_xml_holds_no_control_characters(sign: str) -> None:
     for place in ("p.v", "p.@n"):
-        with pytest.raises(InvalidInputError, match=r"which XML cannot|NUL|half of a character") as caught:
+        with pytest.raises(InvalidInputError, match=r"which XML does not allow|NUL|half of a character") as caught:
             edited(XML, "xml", {place: f"a{sign}b"})
         assert str(caught.value).isprintable()
 

@@ -65,7 +65,7 @@ def test_configurations_to_try_first_are_made_whole_and_kept_once() -> None:
         ([{"n": 8, "mode": "b"}], "first: "),
         ([{"n": "many"}], "first: n: 'many' is not a quantity"),
         ([8], "first: 8 is not a configuration; give values by parameter"),
-        ({"n": 8}, "first: {'n': 8} is not a list of configurations; give a list, even of one"),
+        ({"n": 8}, "first: {'n': 8} is not a list of configurations; give a list, also for a single one"),
         ("n=8", "first: 'n=8' is not a list"),
         (8, "first: 8 is not a list"),
         (None, "first: None is not a list"),

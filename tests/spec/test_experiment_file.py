@@ -217,7 +217,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("components: {known: {sb: [1]}}", "components.known.sb: the component has no such parameter; it has bs, mode"),
         ("components: {known: {share: {min: 1, max: 2}}}", "the default 0.5 is not one of its values"),
         ("components: {unknown: {a: [1]}}", "components.unknown: no component 'unknown' is registered"),
-        ("components: {known: {}, other: {}}", "components: which one is tuned? There are known, other"),
+        ("components: {known: {}, other: {}}", "components: known, other are listed; name one of them"),
         ("experiment: {component: x}\ncomponents: {known: {}}", "component: 'x' is not listed under components"),
         ("experiment: {}", "components: is missing"),
         (
@@ -245,7 +245,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("definitions: no.yaml\ncomponents: {known: {}}", "definitions: no.yaml: no such file"),
         (
             "definitions: {a: {parameters: {}}}\ncomponents: {known: {}}",
-            "definitions: there is no 'known'; there are a",
+            "definitions: 'known' is missing; it contains a",
         ),
         (
             "definitions:\n  known: {parameters: {a: {type: x}}}\ncomponents: {known: {}}",

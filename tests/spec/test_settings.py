@@ -150,7 +150,7 @@ def test_bad_values_are_refused(kind: Whole | Seconds, given: object) -> None:
 def test_a_former_name_is_read_and_reported() -> None:
     document = parse_document("experiment: {workers: 3}\ncomponents: {known: {}}", "e.yaml")
     found = declared(document, None, Path(), lambda _: KNOWN)
-    assert (found.experiment.slots, found.notes) == (3, ("experiment.workers is called slots now",))
+    assert (found.experiment.slots, found.notes) == (3, ("experiment.workers is now called slots",))
     wrong = parse_document("experiment:\n  workers: 0\ncomponents: {known: {}}", "e.yaml")
     with pytest.raises(InvalidInputError, match=r"^e.yaml:2: experiment.slots: 0 is not a whole number of at least 1$"):
         declared(wrong, None, Path(), lambda _: KNOWN)

@@ -51,7 +51,7 @@ def test_the_pasted_line_sets_the_environment() -> None:
     [
         (("prog", "{n}", "{mode}", "{level}"), "placeholder {level} has no parameter"),
         (("prog", "{n}", "{mod}"), "did you mean {mode}?"),
-        (("prog", "{n}"), "parameter mode appears nowhere"),
+        (("prog", "{n}"), "parameter mode is not used"),
     ],
 )
 def test_placeholders_and_parameters_must_match(argv: tuple[str, ...], message: str) -> None:

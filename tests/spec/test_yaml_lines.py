@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.spec.yaml_lines import Plain, parse_document, parse_plain, read_document
+from luthier.spec.yaml_lines import parse_document, parse_plain, read_document
+from luthier.trial import Json
 
 TEXT = """\
 experiment:
@@ -41,7 +42,7 @@ def test_a_missing_key_is_reported_where_it_would_stand_and_unknown_steps_are_pa
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\nb: 2\na: 3\n", "t.yaml:3: a is on line 1 already; remove one of them"),
+        ("a: 1\nb: 2\na: 3\n", "t.yaml:3: a is already on line 1; remove one of them"),
         ("a: {x: 1, x: 2}", "t.yaml:1: x is on line 1 already"),
         ("a: [1\nb: 2\n", "t.yaml:2: this is not YAML"),
         ("a: !!python/object/apply:os.system [ls]\n", "t.yaml:1: this is not YAML: could not determine a constructor"),
@@ -49,8 +50,8 @@ def test_a_missing_key_is_reported_where_it_would_stand_and_unknown_steps_are_pa
         ("a: {1: 2}\n", "the name 1 is not a text; put it in quotes"),
         ("? [a]\n: 1\n", "t.yaml:1: a key is not a plain name"),
         ("a: &a [*a]\n", "t.yaml:1: an alias makes this file endless"),
-        ("- 1\n", "t.yaml: holds no settings"),
-        ("", "t.yaml: holds no settings"),
+        ("- 1\n", "t.yaml: contains no settings"),
+        ("", "t.yaml: contains no settings"),
         ("a: \x01\n", "t.yaml: this is not YAML"),
         ("a: " + "[" * 5000, "t.yaml:1: this is not YAML: it is nested more than 64 levels deep"),
         ("a: " + "[" * 64 + "]" * 64, "nested more than 64 levels deep"),
@@ -58,14 +59,14 @@ def test_a_missing_key_is_reported_where_it_would_stand_and_unknown_steps_are_pa
         ("a: " + "1:" * 5000 + "1.5\n", "t.yaml:1: this is not YAML: a number has 10003 characters"),
         ("a: " + "1" * 5000 + "\n", "t.yaml:1: this is not YAML: a number has 5000 characters"),
         ("a: !!float 1e9999999999999999999x\n", "t.yaml: this is not YAML"),
-        ('a: "\\ud800"\n', "t.yaml:1: a: it: holds U+D800, half of a character; write the whole character"),
-        ('a: {"\\udcff": 1}\n', "t.yaml:1: a: it: holds U+DCFF"),
-        ('a: "\\0"\n', "t.yaml:1: a: it: holds a NUL character"),
+        ('a: "\\ud800"\n', "t.yaml:1: a: it: contains U+D800, half of a character; write the whole character"),
+        ('a: {"\\udcff": 1}\n', "t.yaml:1: a: it: contains U+DCFF"),
+        ('a: "\\0"\n', "t.yaml:1: a: it: contains a NUL character"),
         ("a: 9999-99-99\n", "t.yaml: this is not YAML"),
         ("a: 1\n---\nb: 2\n", "t.yaml:2: this is not YAML"),
         ("a: !!bool x\n", "t.yaml: this is not YAML: a value is not what its tag says"),
         ("a: !!timestamp x\n", "t.yaml: this is not YAML: a value is not what its tag says"),
-        (f"a: 0x{'f' * 99}\n", "t.yaml:1: a: is a number of 396 bits; 256 are the most"),
+        (f"a: 0x{'f' * 99}\n", "t.yaml:1: a: is a number of 396 bits; at most 256 are allowed"),
     ],
 )
 def test_what_is_wrong_is_one_line(text: str, message: str) -> None:
@@ -106,7 +107,7 @@ def test_a_value_is_replaced_and_the_first_document_stays() -> None:
     assert first.values["components"] == {"dd": {"bs": [1, 2, 4], "count": {"min": 1, "max": 3}}}
     assert "new" not in first.values
     assert str(second.error(("components", "dd", "bs"), "no")) == "--set x: components.dd.bs: no"
-    with pytest.raises(InvalidInputError, match=r"--set z: experiment\.budget holds no further settings"):
+    with pytest.raises(InvalidInputError, match=r"--set z: experiment\.budget is a single value"):
         first.with_value(("experiment", "budget", "deep"), 1, "--set z")
 
 
@@ -114,7 +115,7 @@ def test_a_value_is_replaced_and_the_first_document_stays() -> None:
     ("text", "value"),
     [("3", 3), ("0.5", 0.5), ("true", True), ("a b", "a b"), ("[1, x]", [1, "x"]), ("'3'", "3"), ("#x", None)],
 )
-def test_a_short_text_is_a_value(text: str, value: Plain) -> None:
+def test_a_short_text_is_a_value(text: str, value: Json) -> None:
     if value is None:
         with pytest.raises(InvalidInputError):
             parse_plain(text)

@@ -1,1 +1,1 @@
-"""What a history says: results, recommendations, verification, parameter importance."""
+"""Conclusions from the runs of an experiment: results, recommendations, verification, parameter importance."""

@@ -1,4 +1,4 @@
-"""The configuration to use, in the forms a shell takes."""
+"""The recommended configuration as a command line and as shell variables."""
 
 import re
 import shlex
@@ -34,5 +34,5 @@ def applied(result: Result, *, best: bool) -> Applied:
 
 
 def _variable(name: str) -> str:
-    """A name the shell accepts."""
+    """The name with every character replaced that a shell does not accept."""
     return re.sub(r"\W", "_", name)

@@ -1,4 +1,4 @@
-"""What an experiment taught beyond its winner: which parameters matter, and how the value follows each of them."""
+"""Which parameters are important, and how the measured value depends on each of them."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,7 @@ from luthier.trial import Value
 
 FEWEST = 5
 FEWEST_A_PARAMETER = 2
-"""Fewer measured configurations, or fewer for each parameter, would name the wrong ones."""
+"""With fewer measured configurations, in total or for each parameter, the wrong parameters would be named."""
 
 _SEED = 20100
 _EVALUATIONS = 6144
@@ -26,11 +26,12 @@ _CURVE_DRAWS = 256
 
 @dataclass(frozen=True, slots=True)
 class Importance:
-    """How much one parameter matters.
+    """How important one parameter is.
 
-    `share` is the part of the values' variance that would go if this parameter were held fixed, with everything it does
-    together with others; shares may add up to more than 1. `alone` is what it does by itself; those never do. `low` and
-    `high` bound the share with 95 % confidence.
+    `share` is the part of the values' variance that would vanish if this parameter were fixed, including its
+    interactions with others (the total Sobol index); shares may add up to more than 1. `alone` is the part without
+    interactions (the first-order index); those never add up to more than 1. `low` and `high` bound the share with 95 %
+    confidence.
     """
 
     parameter: str
@@ -42,7 +43,7 @@ class Importance:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How the value follows one parameter while the others take all their values: one entry for each of `values`."""
+    """How the value depends on one parameter, on average over the others: one entry for each of `values`."""
 
     parameter: str
     values: tuple[Value, ...]
@@ -52,12 +53,11 @@ class Curve:
 
 
 def importances(result: Result) -> tuple[Importance, ...]:
-    """The parameters, those that matter most first; nothing when too little was measured, or nothing made a difference.
+    """The parameters, the most important one first; empty if too little was measured or all values are equal.
 
-    What they matter for is the first objective.
-    The variance is that of a Gaussian process fitted to the measured configurations, over all valid configurations of
-    the space, each as likely as the next. Of values that are all positive, logarithms are taken: a factor of two counts
-    the same everywhere. The same result gives the same answer.
+    Only the first objective counts. The variance is that of a Gaussian process fitted to the measured configurations,
+    over all valid configurations of the space with equal weight. If all values are positive, their logarithms are used,
+    so that a factor of two counts the same everywhere. The same result always gives the same importances.
     """
     data, space = _measured(result), result.experiment.space
     if data is None or np.ptp(data.y) == 0.0:
@@ -75,16 +75,16 @@ def importances(result: Result) -> tuple[Importance, ...]:
 
 
 def partial_dependence(result: Result, parameter: str, points: int = 20) -> Curve:
-    """How the value follows `parameter`, at up to `points` of its values, in the user's own units.
+    """How the value depends on `parameter`, at up to `points` of its values, in the unit of the measure.
 
-    Each mean is over the valid configurations with that value: the arithmetic one, or the geometric one where all
-    values measured are positive. A value of the parameter for which no valid configuration was found is left out.
+    Each mean is over the valid configurations with that value: the geometric mean if all measured values are positive,
+    else the arithmetic mean. Values of the parameter without a valid configuration are left out.
     """
     data, space = _measured(result), result.experiment.space
     if parameter not in space.names:
-        raise InvalidInputError(f"there is no parameter {parameter!r}; there are {', '.join(space.names)}")
+        raise InvalidInputError(f"unknown parameter {parameter!r}; the parameters are {', '.join(space.names)}")
     if isinstance(points, bool) or not isinstance(points, int) or points < 2:
-        raise InvalidInputError(f"points is {points!r}; give a whole number, 2 or more")
+        raise InvalidInputError(f"points: {points!r} is not a whole number of at least 2")
     if data is None:
         raise InvalidInputError(
             f"{parameter}: fewer than {_fewest(space)} configurations gave a number; measure more of them first"
@@ -102,7 +102,7 @@ def partial_dependence(result: Result, parameter: str, points: int = 20) -> Curv
 
 
 def _measured(result: Result) -> Observations | None:
-    """What was measured as data for a model, each configuration's noise shrunk by its repeats; None if too little."""
+    """The measured values as data for a model, with less noise where runs were repeated; None if too few."""
     known = [(trial.config, trial.estimate) for trial in result.trials if trial.estimate is not None]
     space = result.experiment.space
     if len(known) < _fewest(space):

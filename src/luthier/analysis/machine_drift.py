@@ -1,4 +1,4 @@
-"""The level of the machine while an experiment ran, read off the runs of the default configuration."""
+"""How the speed of the machine changed during an experiment, estimated from the runs of the default."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,15 +11,15 @@ from luthier.trial import Completed, Outcome, Pruned, Run, TimedOut
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How the machine's level moved since the first run of the default, at `began_s` by the clock of the runs."""
+    """How the speed of the machine changed since the first run of the default, which started at `began_s`."""
 
     drift: Drift = STEADY
     began_s: float = 0.0
 
     def take_out(self, run: Run, goal: Goal) -> Outcome | None:
-        """How a run ended, with the value (or the lower bound) it would have had on the machine of the beginning.
+        """The outcome of a run, with the value or lower bound that it would have had at the machine's first speed.
 
-        Of the levels it may have met, the one that makes it look worse is taken: a winner by mistake would cost more.
+        Where the speed is uncertain, the one that makes the run look worse is used: a false winner would cost more.
         """
         least, largest = self.drift.possible(run.began_at - self.began_s)
         factor, outcome = largest if goal == "maximize" else least, run.outcome
@@ -33,7 +33,7 @@ class Level:
 
 
 def level_of(runs: Sequence[Run]) -> Level:
-    """The level by the runs of the default that have completed, in `runs` of one experiment."""
+    """The level from the completed runs of the default, among the `runs` of one experiment."""
     readings = [
         Reading(run.began_at, run.outcome.value)
         for run in runs
@@ -44,7 +44,7 @@ def level_of(runs: Sequence[Run]) -> Level:
 
 
 def search_level(runs: Sequence[Run]) -> Level:
-    """The level during the search; the verification compares neighbours in time and needs none."""
+    """The level during the search; the verification compares runs that are close in time and needs none."""
     return level_of([run for run in runs if run.purpose != "verify"])
 
 

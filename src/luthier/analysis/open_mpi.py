@@ -1,6 +1,6 @@
-"""Open MPI's collectives: rules files for its `tuned` module, and settings that it would pass over in silence.
+"""Open MPI's collectives: rules files for its `tuned` module, and settings that it ignores without a message.
 
-What is said here about Open MPI was seen with 4.1, by counting messages (`tests/native/test_collectives.py`).
+The behaviour described here was observed with Open MPI 4.1, by counting messages (`tests/native/test_collectives.py`).
 """
 
 import os
@@ -61,9 +61,9 @@ _ON = re.compile(r"t|true|enabled|yes|y|0*[1-9]\d*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a rules file says for messages of `size_bytes` or more, in communicators of `ranks` or more.
+    """The rule of a rules file for messages of `size_bytes` or more, in communicators of `ranks` or more.
 
-    The size is as Open MPI counts it: the whole message at the root, so for gather that of all ranks together.
+    The size is the one that Open MPI uses: the whole message at the root, so for gather the data of all ranks.
     """
 
     collective: str
@@ -74,7 +74,7 @@ class Rule:
     segment_bytes: int = 0
 
     def __post_init__(self) -> None:
-        """Reject what Open MPI cannot carry out."""
+        """Reject what Open MPI does not support."""
         names = _names_of(self.collective)
         for name in ("ranks", "size_bytes", "algorithm", "fan_out", "segment_bytes"):
             number = getattr(self, name)
@@ -84,21 +84,21 @@ class Rule:
                 )
         if self.algorithm >= len(names):
             raise InvalidInputError(
-                f"{self.collective}: there is no algorithm {self.algorithm}; give 0 to {len(names) - 1}"
+                f"{self.collective}: unknown algorithm {self.algorithm}; give 0 to {len(names) - 1}"
             )
 
 
 def _names_of(collective: str) -> tuple[str, ...]:
     """The algorithms of a collective, by number."""
     if collective not in ALGORITHMS:
-        raise InvalidInputError(f"{collective!r} is no collective known here; name one of {', '.join(ALGORITHMS)}")
+        raise InvalidInputError(f"{collective!r} is not a supported collective; give one of {', '.join(ALGORITHMS)}")
     return ALGORITHMS[collective]
 
 
 def rule_of(collective: str, ranks: int, size_bytes: int, config: Mapping[str, Value]) -> Rule:
-    """The rule that does what a configuration of environment variables did to messages of one size.
+    """The rule with the same effect as environment variables have on messages of one size.
 
-    `size_bytes` is what one rank hands over, as in the tables of the OSU benchmarks.
+    `size_bytes` is the size for one rank, as in the tables of the OSU benchmarks.
     """
     names = _names_of(collective)
     key = f"{PREFIX}{collective}_algorithm"
@@ -120,8 +120,8 @@ def _whole(config: Mapping[str, Value], key: str) -> int:
 def rules_text(rules: Iterable[Rule]) -> str:
     """A rules file for Open MPI.
 
-    A rule holds for its size and those up to the next one, in communicators of exactly its number of ranks. Smaller
-    messages and other communicators keep Open MPI's own decision.
+    A rule applies to its size and larger ones up to the next rule, in communicators of exactly its number of ranks. For
+    smaller messages and other communicators, Open MPI decides.
     """
     ordered = sorted(rules, key=_place)
     for one, other in pairwise(ordered):
@@ -130,7 +130,7 @@ def rules_text(rules: Iterable[Rule]) -> str:
                 f"{one.collective}: two rules for {one.ranks} ranks and {one.size_bytes} bytes; give one of them"
             )
     if not ordered:
-        raise InvalidInputError("a rules file needs at least one rule; there is none")
+        raise InvalidInputError("a rules file needs at least one rule; none was given")
     if alone := [rule for rule in ordered if rule.ranks < 2]:
         raise InvalidInputError(f"{alone[0].collective}: a rule for {alone[0].ranks} ranks; give 2 or more")
     collectives = [(name, list(group)) for name, group in groupby(ordered, key=lambda rule: rule.collective)]
@@ -162,9 +162,9 @@ def _collective_lines(name: str, rules: list[Rule]) -> Iterator[str]:
 
 
 def parse_rules(text: str) -> tuple[Rule, ...]:
-    """The rules that a rules file holds for the collectives known here; those for others are only counted through.
+    """The rules of a rules file for the supported collectives; those for others are skipped.
 
-    An `InvalidInputError` says why Open MPI would pass over the file or a part of it, or would end the program.
+    An `InvalidInputError` says why Open MPI would ignore the file or a part of it, or would abort the program.
     """
     reader = _Reader(text)
     rules: list[Rule] = []
@@ -184,7 +184,7 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
 
 
 class _Reader:
-    """The numbers of a rules file one after the other."""
+    """Reads the numbers of a rules file, one after the other."""
 
     def __init__(self, text: str) -> None:
         lines = enumerate(text.split("\n"), start=1)
@@ -213,7 +213,7 @@ class _Reader:
         """Raise if anything is left."""
         if self._at < len(self._words):
             self._line, word = self._words[self._at]
-            raise self.problem(f"{word!r} comes after the last rule; correct the numbers that count")
+            raise self.problem(f"{word!r} comes after the last rule; correct the counts")
 
     def problem(self, what: str) -> InvalidInputError:
         """An error at the line that was read last."""
@@ -221,11 +221,10 @@ class _Reader:
 
 
 def ignored_settings(environment: Mapping[str, str], *, reads_rules: bool = False) -> list[str]:
-    """What these environment variables say to Open MPI's collectives without being obeyed, a line each.
+    """One line for each of these environment variables that Open MPI's collectives would ignore.
 
-    The rules file that they name is read only with `reads_rules`: say so where the variables come from somebody who
-    may read the files of this process. What mpirun is given as `--mca`, and what stands in Open MPI's own
-    configuration files, is not looked at.
+    The rules file that they name is read only with `reads_rules`, which is for variables of users who may read the
+    files of this process. The options `--mca` of mpirun and Open MPI's own configuration files are not checked.
     """
     given = {name: text for name, text in environment.items() if name.startswith(PREFIX)}
     path = given.get(RULES_FILE, "")
@@ -237,7 +236,7 @@ def ignored_settings(environment: Mapping[str, str], *, reads_rules: bool = Fals
     for name, text in forced.items():
         if _algorithm(name, text) is None:
             known = len(ALGORITHMS[name]) - 1
-            found.append(f"{PREFIX}{name}_algorithm={text} is ignored: there is no such algorithm; give 0 to {known}")
+            found.append(f"{PREFIX}{name}_algorithm={text} is ignored: unknown algorithm; give 0 to {known}")
     if path and reads_rules:
         found += _ignored_by_rules(path, forced)
     return found
@@ -247,7 +246,7 @@ def _ignored_by_rules(path: str, forced: Mapping[str, str]) -> Iterator[str]:
     try:
         rules = parse_rules(_rules_file(path))
     except InvalidInputError as error:
-        yield f"{RULES_FILE}={path} is not obeyed: {error}"
+        yield f"{RULES_FILE}={path} is ignored at least in part: {error}"
     except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
         yield f"{RULES_FILE}={path} is ignored: {getattr(error, 'strerror', None) or error}"
     else:
@@ -257,7 +256,7 @@ def _ignored_by_rules(path: str, forced: Mapping[str, str]) -> Iterator[str]:
 
 
 def _rules_file(path: str) -> str:
-    """The text of a rules file; a device or a pipe, which may never end or never begin, is not read."""
+    """The text of a rules file; devices and pipes are not read, because they may block or never end."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as stream:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -269,7 +268,7 @@ def _rules_file(path: str) -> str:
 
 
 def _algorithm(collective: str, text: str) -> int | None:
-    """The number of an algorithm that is given by number or name, if there is one."""
+    """The number of an algorithm that is given by number or name; None if it is unknown."""
     names = ALGORITHMS[collective]
     if text in names:
         return names.index(text)

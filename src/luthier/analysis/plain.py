@@ -1,4 +1,4 @@
-"""What JSON can say: finite numbers, and texts that can be encoded."""
+"""Values in the form that JSON can represent: finite numbers, and texts that can be encoded."""
 
 import json
 import math
@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-"""Half a character, such as a byte of a program's output that is no UTF-8."""
+"""Half a character, such as a byte of a program's output that is not UTF-8."""
 
 
 def plain(value: object) -> object:
-    """The value as JSON can carry it: a number that is not finite is null, half a character is U+FFFD."""
+    """The value as JSON can represent it: a number that is not finite becomes null, half a character U+FFFD."""
     if isinstance(value, str):
         return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""Which configuration to recommend: the one that is best on average, not the one with the luckiest run."""
+"""Which configuration to recommend: the one that is best on average, not the one with the best single run."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,9 +14,9 @@ from luthier.space import Space
 from luthier.statistics.estimate import TO_DEVIATION, median_of
 from luthier.trial import Completed, Lost, Trial
 
-_MOST = 1_000  # a model of more trials is slow; those with the lowest estimates are looked at
-_FARTHEST = 3.0  # in deviations: what is farther away is an accident
-_PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all configurations is worth
+_MOST = 1_000  # a model of more trials is slow; only those with the lowest estimates are used
+_FARTHEST = 3.0  # in deviations: a value farther away is an outlier
+_PRIOR_FREEDOM = 2.0  # weight of the noise of all configurations, in degrees of freedom
 
 
 def best_of(trials: Sequence[Trial]) -> int | None:
@@ -26,15 +26,15 @@ def best_of(trials: Sequence[Trial]) -> int | None:
 
 
 def is_reliable(trial: Trial) -> bool:
-    """Whether every run that told anything ended well."""
+    """Whether all runs completed; lost runs do not count."""
     return all(isinstance(outcome, Completed | Lost) for outcome in trial.outcomes)
 
 
 def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | None:
     """The trial that goes into the verification.
 
-    The minimum is no mean, so there the lowest runs count, see `_low`. Where the model would stay with the default
-    (the first trial), the lowest estimate counts: whether that is right is for the verification to say.
+    The estimator `minimum` is not a mean, so there the lowest runs count, see `_low`. If the model prefers the default
+    (the first trial), the trial with the lowest estimate is taken, and the verification decides.
     """
     if estimator == "minimum":
         return min(_lowest_first(trials), key=lambda at: _low(trials[at]), default=None)
@@ -44,10 +44,10 @@ def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | No
 def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
     """The position of the trial with the lowest expected value among those that never failed; None if there is none.
 
-    Where the runs show a machine that is now fast, now slow, what is expected at the same speed counts. Else estimates
-    are taken for means of their runs. The noise is what runs of the same configuration differ by; a Gaussian process
-    then tells from all trials together what each would give on average. Where no configuration ran twice, or all
-    repeats agree, noise cannot be told from a rough function, and the lowest estimate counts.
+    If the runs show a machine with two speeds, the values expected at the same speed are compared. Otherwise each
+    estimate is taken as the mean of its runs, the noise is estimated from repeated runs, and a Gaussian process
+    predicts from all trials what each one gives on average. If no configuration ran twice, or all repeats agree, noise
+    cannot be separated from a rough function, and the lowest estimate counts.
     """
     known = _lowest_first(trials)
     measured = [completed_values(trials[at]) for at in known]
@@ -62,13 +62,13 @@ def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
         expected = expected_at_two_speeds(x, groups[: len(known)], ordered)
         if expected is None:
             y = scale(np.array([_value(trials[at]) for at in known]))
-            expected = _expected_at_one_speed(x, y, _errors(_without_accidents(groups))[: len(y)], ordered)
+            expected = _expected_at_one_speed(x, y, _errors(_without_outliers(groups))[: len(y)], ordered)
     return known[int(np.argmin(expected))]
 
 
 def _expected_at_one_speed(x: FloatArray, y: FloatArray, errors: FloatArray, ordered: BoolArray) -> FloatArray:
-    """What each configuration gives on average if the noise of its mean has the deviation in `errors`."""
-    # The nugget belongs to the function here: it makes neighbours differ, but is the same in every run.
+    """The expected value of each configuration if the noise of its mean has the deviation in `errors`."""
+    # The nugget is part of the function here: neighbours differ by it, but it is the same in every run.
     data = Observations(x, y, np.ones(len(y)), errors)
     process = GaussianProcess(ordered, "laplace")
     process.fit(data)
@@ -76,7 +76,7 @@ def _expected_at_one_speed(x: FloatArray, y: FloatArray, errors: FloatArray, ord
 
 
 def _lowest_first(trials: Sequence[Trial]) -> list[int]:
-    """The positions of the trials that never failed and have an estimate, the lowest first, the earliest of equals."""
+    """The positions of the trials that have an estimate and never failed: the lowest first, then the earliest."""
     known = [at for at, trial in enumerate(trials) if trial.estimate is not None and is_reliable(trial)]
     return sorted(known, key=lambda at: _value(trials[at]))
 
@@ -84,7 +84,7 @@ def _lowest_first(trials: Sequence[Trial]) -> list[int]:
 def _low(trial: Trial) -> float:
     """The median of the three lowest runs of a trial, or of as many as it has.
 
-    A single one that is far too fast did less than the others, and would win whatever its configuration is worth.
+    A single run that is far too fast probably did less work than the others, and would win with any configuration.
     """
     return median_of(sorted(completed_values(trial))[:3])
 
@@ -94,20 +94,20 @@ def _value(trial: Trial) -> float:
 
 
 def _scale(values: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """A rising scale: logarithmic where all values have the same sign, as what disturbs a run does so by a factor."""
+    """A monotonic scale: logarithmic if all values have the same sign, because disturbances multiply a run's time."""
     if values.min() > 0.0 or values.max() < 0.0:
         return lambda some: np.sign(some) * np.log(np.abs(some))
     largest = float(np.max(np.abs(values)))
     return lambda some: some / largest
 
 
-def _without_accidents(runs: Sequence[FloatArray]) -> list[FloatArray]:
-    """The runs, each brought within `_FARTHEST` deviations of the middle of its group.
+def _without_outliers(runs: Sequence[FloatArray]) -> list[FloatArray]:
+    """The runs, each clipped to `_FARTHEST` deviations from the median of its group.
 
-    What is farther away is no noise but an accident, and a single one would make the model doubt all that was measured.
-    The deviation comes from the median of all distances, which accidents hardly move (Huber 1981, section 5.7). Of each
-    group the least distance is left out, as the middle itself has none; then the others are too small by a factor of
-    about sqrt((n - 1) / n).
+    A value farther away is an outlier, and a single one would make the noise of all runs look larger. The deviation is
+    estimated from the median of all distances, which outliers hardly change (Huber 1981, section 5.7). The smallest
+    distance of each group is left out, because the median itself has none; the others are then too small by a factor
+    of about sqrt((n - 1) / n).
     """
     middles = [float(np.median(values)) for values in runs]
     away = [
@@ -120,7 +120,7 @@ def _without_accidents(runs: Sequence[FloatArray]) -> list[FloatArray]:
 
 
 def _errors(runs: Sequence[FloatArray]) -> FloatArray:
-    """The deviation of the mean of each group: by its own scatter, drawn towards that of all while runs are few."""
+    """The deviation of the mean of each group: from its own scatter, and from that of all groups if it has few runs."""
     scatter = scatter_of(runs)
     variances = (_PRIOR_FREEDOM * scatter.common + scatter.squares) / (_PRIOR_FREEDOM + scatter.counts - 1.0)
     return np.sqrt(variances / scatter.counts)

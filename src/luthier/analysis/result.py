@@ -1,4 +1,4 @@
-"""What an experiment found out, worked out from its stored runs."""
+"""The result of an experiment, computed from its stored runs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,15 +22,15 @@ from luthier.trial import Completed, Config, Estimate, Run, Trial
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The answer, in the user's own units.
+    """The result, in the unit of the measure.
 
-    `default` and `winner` carry estimates over the verification's runs where there was one, which are free of the
-    luck that made the winner win. `comparison` is None when nothing could be verified. `estimator` is the one that
-    every estimate was made with.
+    If there was a verification, the estimates of `default` and `winner` are from its runs only: in the search, the
+    winner's estimate is too good, because the best of many noisy values was selected. `comparison` is None if nothing
+    could be verified. `estimator` is the one used for all estimates.
 
-    `front` holds the trials that no other one beats in everything, by the first objective; with a single objective it
-    is the best one of the search. With several, `winner` is the one of the front that is best in the first objective
-    among those that are no worse than the default in any other.
+    `front` holds the Pareto-optimal trials, sorted by the first objective; with a single objective it is the best trial
+    of the search. With several objectives, `winner` is the trial of the front that is best in the first objective among
+    those that are no worse than the default in any other.
     """
 
     experiment: Experiment
@@ -52,19 +52,20 @@ class Result:
 
     @property
     def speedup(self) -> float | None:
-        """How many times better than the default the best one is (a difference where values are not positive)."""
+        """How many times better than the default the best configuration is; a difference if values are not positive."""
         return None if self.comparison is None else self.comparison.speedup
 
     @property
     def improved(self) -> bool:
-        """Whether the best configuration is better than the default beyond doubt."""
+        """Whether the best configuration is proven to be better than the default."""
         return self.comparison is not None and self.comparison.improved
 
     @property
     def recommended(self) -> Config | None:
-        """What to use: the best one if it is proven or there is no default to compare with, else the default.
+        """The configuration to use: the best one if it is proven or the default has no value, else the default.
 
-        With several objectives nothing is proven, and this is the winner: by its estimates no worse than the default.
+        With several objectives nothing is verified, and the winner is recommended, which is estimated to be no worse
+        than the default.
         """
         if self.winner is None:
             return None
@@ -74,7 +75,7 @@ class Result:
 
     @property
     def noise(self) -> Noise:
-        """How much the runs of one configuration differ in the first objective, the verification's included."""
+        """How much the runs of one configuration differ in the first objective, including the verification."""
         values: dict[int, list[float]] = {}
         for run in self.runs:
             if isinstance(run.outcome, Completed):
@@ -83,30 +84,30 @@ class Result:
 
     @property
     def repeats(self) -> int:
-        """How many of the search's runs were of a configuration that had run before."""
+        """How many runs of the search repeated a configuration."""
         return sum(run.purpose != "verify" for run in self.runs) - len(self.trials)
 
     @property
     def drift(self) -> Drift:
-        """How the machine's level moved, by all runs of the default; taken out of the values if there were sentinels.
+        """How the speed of the machine changed, from all runs of the default; sentinels correct values for it.
 
-        What is shown for the verification is as it was measured: there, neighbours in time are compared.
+        Values of the verification are not corrected: it compares runs that are close in time.
         """
         return level_of(self.runs).drift
 
     @property
     def outliers(self) -> list[Outlier]:
-        """The runs that were far from the others of their configuration, and what may have been the reason."""
+        """The runs that are far from the others of their configuration, with a possible reason."""
         return outliers_among(self.runs, self.drift)
 
     @property
     def cost_s(self) -> float:
-        """The time all runs took together."""
+        """The total time of all runs."""
         return sum(run.duration_s or 0.0 for run in self.runs)
 
 
 def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
-    """Work out the answer from the runs made so far."""
+    """Compute the result from the runs so far."""
     tried = trials_of(experiment, runs, search_level(runs) if experiment.sentinels else Level())
     estimator = estimator_of(experiment, [values for trial in tried if len(values := completed_values(trial)) > 1])
     inner = [estimated(trial, estimator) for trial in tried]
@@ -139,7 +140,7 @@ def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
 
 
 def _winner(experiment: Experiment, runs: Sequence[Run], trials: Sequence[Trial], estimator: str) -> int | None:
-    """The one that was verified or, before that, the one that would be."""
+    """The trial that was verified or, before the verification, the one that would be."""
     verified = next((run.trial for run in runs if run.purpose == "verify" and run.trial), None)
     return winner_of(experiment.space, trials, estimator) if verified is None else verified
 
@@ -150,7 +151,7 @@ def _verified(trial: Trial, values: Sequence[float], estimator: str) -> Trial:
 
 
 def _outward(trial: Trial, experiment: Experiment) -> Trial:
-    """Back from lower-is-better to the user's own values."""
+    """The trial with values in the unit of the measure instead of lower-is-better ones."""
     if experiment.objective.goal == "minimize" and not experiment.has_front:
         return trial
     outcomes = tuple(turned(outcome, experiment) for outcome in trial.outcomes)
@@ -174,7 +175,7 @@ def _turned_estimate(guess: Estimate) -> Estimate:
 
 
 def _compromise(trials: Sequence[Trial], front: Sequence[int]) -> int | None:
-    """The first of the front, which is sorted by the first objective, that is no worse than the default elsewhere."""
+    """The first trial of the front (sorted by the first objective) that is no worse than the default in the others."""
     default = values_of(trials[0]) if trials and is_reliable(trials[0]) else None
     for number in front:
         values = values_of(trials[number])
@@ -187,7 +188,7 @@ def _front_verdict(trials: Sequence[Trial], front: Sequence[int]) -> str:
     count = f"{len(front)} configuration{'' if len(front) == 1 else 's'} on the Pareto front"
     default = values_of(trials[0]) if is_reliable(trials[0]) else None
     if default is None:
-        return f"{count}; the default gave no number, so there is nothing to compare with"
+        return f"{count}; the default gave no number, so they cannot be compared with it"
     vectors = [values for number in front if (values := values_of(trials[number])) is not None]
     better = sum(all(a < b for a, b in zip(values, default, strict=True)) for values in vectors)
     return f"{count}, {better} of them better than the default in every objective (not verified)"
@@ -201,19 +202,17 @@ def _verdict(
     if best is None:
         return _all_failed(runs)
     if runs[0].outcome is not None and not isinstance(runs[0].outcome, Completed):
-        return (
-            f"the default gave no number ({runs[0].outcome.reason}), so there is nothing to compare the best one with"
-        )
+        return f"the default gave no number ({runs[0].outcome.reason}), so the best one cannot be compared with it"
     if best == 0:
         return "no improvement found: the default is the best of all configurations tried"
     if duel is not None and duel.winner_failures:
         return "no improvement found: the best configuration failed when it was run again"
     if comparison is None:
-        return "not verified: the best value may be luck"
+        return "not verified: the best value may be due to chance"
     better = "faster than" if experiment.objective.is_time else "better than"
     said = comparison.sentence(f"{better} the default")
     if comparison.low is None or comparison.high is None:
-        return f"not verified: {said}, but {comparison.pairs} pairs of runs tell no interval"
+        return f"not verified: {said}, but {comparison.pairs} pairs of runs are too few for a confidence interval"
     return said if comparison.improved else f"no improvement found: the best configuration is {said}"
 
 

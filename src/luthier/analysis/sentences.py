@@ -1,4 +1,4 @@
-"""What a result says beside its numbers, in sentences for terminal, page and report."""
+"""Remarks about a result, as sentences for terminal, page and report."""
 
 import math
 
@@ -7,7 +7,7 @@ from luthier.analysis.text import value_text
 
 
 def noise_text(result: Result) -> str:
-    """How much runs of one configuration differ, and what was spent on finding out; nothing if none ran twice."""
+    """How much runs of one configuration differ, and how many were repeats; empty if none ran twice."""
     noise = result.noise
     if not noise.freedom:
         return ""
@@ -19,17 +19,19 @@ def noise_text(result: Result) -> str:
 
 
 def trouble_lines(result: Result) -> list[str]:
-    """What the machine did meanwhile, and which runs were out of the ordinary."""
+    """How the speed of the machine changed, and which runs are outliers."""
     lines = []
     drift, outliers = result.drift, result.outliers
     if drift.kind != "steady":
-        cure = "taken out of the values" if result.experiment.sentinels else "--sentinels 10 would take that out"
-        lines.append(f"machine: {drift.sentence()}, by the runs of the default; {cure}")
+        advice = (
+            "values are corrected for it" if result.experiment.sentinels else "use --sentinels 10 to correct for it"
+        )
+        lines.append(f"machine: {drift.sentence()}, measured by the runs of the default; {advice}")
     if outliers:
         worst = max(outliers, key=lambda outlier: abs(math.log(outlier.factor)))
         lines.append(
             f"outliers: {len(outliers)} of {len(result.runs)} runs; "
-            f"run {worst.run} gave {worst.factor:.3g}x what its configuration usually does ({worst.reason})"
+            f"run {worst.run} gave {worst.factor:.3g}x the usual value of its configuration ({worst.reason})"
         )
     return lines
 

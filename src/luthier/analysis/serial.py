@@ -1,4 +1,4 @@
-"""Experiments, results, trials and runs as plain values: the one form in which programs get them."""
+"""Experiments, results, trials and runs as JSON values: the only form in which programs get them."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,11 +8,11 @@ from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
-from luthier.trial import Completed, Estimate, Json, Outcome, Run, Trial, outcome_name
+from luthier.trial import Completed, Estimate, Json, Run, Trial, outcome_name
 
 
 def record_json(record: Record) -> dict[str, Json]:
-    """One experiment of a listing as plain values."""
+    """One experiment of a list."""
     return {
         "number": record.id,
         "name": record.name,
@@ -24,12 +24,12 @@ def record_json(record: Record) -> dict[str, Json]:
 
 
 def importance_json(importances: Sequence[Importance]) -> list[Json]:
-    """What `importance_view` shows, as plain values."""
+    """The importance of each parameter."""
     return [asdict(one) for one in importances]
 
 
 def result_json(record: Record, result: Result) -> dict[str, Json]:
-    """Everything `result_view` shows, as plain values."""
+    """The result of an experiment."""
     comparison = result.comparison
     return {
         **record_json(record),
@@ -61,24 +61,24 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
 
 
 def trial_json(trial: Trial) -> dict[str, Json]:
-    """One trial as plain values."""
+    """One trial."""
     others: dict[str, Json] = {"others": [_estimate_json(other) for other in trial.others]} if trial.others else {}
     first = _estimate_json(trial.estimate)
     return {"config": dict(trial.config), "estimate": first, **others, "runs": len(trial.outcomes)}
 
 
 def run_json(run: Run) -> dict[str, Json]:
-    """One run as plain values, flat enough for a table."""
-    kind, reason, value, at_least = outcome_fields(run.outcome)
+    """One run."""
+    outcome = run.outcome
     return {
         "run": run.number,
         "trial": run.trial,
         "purpose": run.purpose,
-        "outcome": kind,
-        "value": value,
-        "others": list(run.outcome.others) if isinstance(run.outcome, Completed) else [],
-        "at_least": at_least,
-        "reason": reason,
+        "outcome": outcome_name(outcome),
+        "value": outcome.value if isinstance(outcome, Completed) else None,
+        "others": list(outcome.others) if isinstance(outcome, Completed) else [],
+        "at_least": getattr(outcome, "at_least", None),
+        "reason": getattr(outcome, "reason", None),
         "submitted_at": run.submitted_at,
         "started_at": run.started_at,
         "duration_s": run.duration_s,
@@ -86,14 +86,6 @@ def run_json(run: Run) -> dict[str, Json]:
         "metrics": dict(run.metrics),
         "logs": run.logs,
     }
-
-
-def outcome_fields(outcome: Outcome | None) -> tuple[str, str | None, float | None, float | None]:
-    """Kind, reason, value and lower bound of an outcome."""
-    name = outcome_name(outcome)
-    if outcome is None or isinstance(outcome, Completed):
-        return name, None, None if outcome is None else outcome.value, None
-    return name, outcome.reason, None, getattr(outcome, "at_least", None)
 
 
 def _estimate_json(estimate: Estimate | None) -> Json:

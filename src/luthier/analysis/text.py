@@ -44,7 +44,7 @@ def measure_names(experiment: Experiment) -> list[str]:
 
 
 def estimates_text(trial: Trial, experiment: Experiment) -> list[str]:
-    """The estimates of every objective, or how the last run ended."""
+    """The estimates of all objectives, or the outcome of the last run."""
     if trial.estimate is None:
         last = trial.outcomes[-1] if trial.outcomes else None
         return [outcome_text(last, experiment.objective.measure), *("" for _ in experiment.objectives[1:])]
@@ -53,7 +53,7 @@ def estimates_text(trial: Trial, experiment: Experiment) -> list[str]:
 
 
 def outcome_text(outcome: Outcome | None, *measures: str) -> str:
-    """How a run ended, in a few words; what it gave for each of `measures`, if it ended well."""
+    """The values of a completed run for each of `measures`, or the name and reason of another outcome."""
     match outcome:
         case None:
             return "running"
@@ -65,7 +65,7 @@ def outcome_text(outcome: Outcome | None, *measures: str) -> str:
 
 
 def config_text(config: Config, space: Space) -> str:
-    """`threads=8 block=64k`, values written as the command gets them."""
+    """`threads=8 block=64k`, with the values as the command gets them."""
     return " ".join(f"{parameter.name}={parameter.format(config[parameter.name])}" for parameter in space.parameters)
 
 
@@ -82,7 +82,7 @@ def duration_text(seconds: float) -> str:
 
 
 def sparkline(values: Sequence[float]) -> str:
-    """The values as little bars, low to high."""
+    """The values as a row of small bars."""
     if not values:
         return ""
     low, span = min(values), (max(values) - min(values)) or 1.0

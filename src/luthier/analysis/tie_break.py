@@ -1,4 +1,4 @@
-"""Who runs again when every configuration has been tried and there are runs left."""
+"""Which configuration runs again when all have been tried and there are runs left."""
 
 from collections.abc import Sequence
 
@@ -8,15 +8,15 @@ from luthier.statistics.estimate import median_of
 from luthier.statistics.noise import noise_of
 
 _FEWEST_REPEATS = 2
-_DOUBT = 0.02  # a rival with a smaller chance to be truly better is beaten
+_DOUBT = 0.02  # a rival with a smaller chance of being better is ruled out
 
 
 def contender(progress: Progress, running: Sequence[int]) -> int | None:
-    """The best trial or its strongest rival, whichever ran less often; None if the best is so beyond doubt.
+    """The best trial or its strongest rival, whichever ran less often; None if the best one is certain.
 
-    As in LUCB (Kalyanakrishnan et al. 2012) the runs go to the two between which the decision lies. The strongest rival
-    has the largest chance to be truly better, by the noise of all repeats; to know that, the best one first runs again.
-    `running` names the trials under way; nobody is chosen before each of them has a value.
+    As in LUCB (Kalyanakrishnan et al. 2012), only the two trials that the decision depends on are repeated. The
+    strongest rival has the largest chance of being better, given the noise of all repeats; to estimate that noise, the
+    best trial is repeated first. `running` lists the running trials; nothing is chosen before all have a value.
     """
     best = progress.best
     if best is None or any(not completed_values(progress.trials[at]) for at in running):
@@ -32,8 +32,8 @@ def contender(progress: Progress, running: Sequence[int]) -> int | None:
     noise = noise_of([*progress.repeats, *([middle] for middle in middles.values())])
 
     def chance(rival: int) -> float:
-        behind = noise.place(middles[rival]) - noise.place(middles[best])
-        return noise.chance_below(behind, counts[best] * counts[rival] / (counts[best] + counts[rival]))
+        difference = noise.place(middles[rival]) - noise.place(middles[best])
+        return noise.chance_below(difference, counts[best] * counts[rival] / (counts[best] + counts[rival]))
 
     rival = max((at for at in middles if at != best), key=chance, default=None)
     if rival is None or chance(rival) < _DOUBT:

@@ -1,4 +1,4 @@
-"""What an earlier experiment found, as configurations for the next one to try first."""
+"""The best configurations of an earlier experiment, to be tried first in the next one."""
 
 import math
 from bisect import bisect_left
@@ -12,13 +12,13 @@ from luthier.space import Choice, Parameter, Space, parse_quantity
 from luthier.trial import Config, Trial, Value
 
 HANDED_ON = 3
-"""How many of its best configurations an experiment hands on."""
+"""How many of the best configurations of an experiment are used by the next one."""
 
 
 def best_configs(result: Result, count: int = HANDED_ON) -> list[Config]:
-    """The best configurations, the best one first: a winner that was proven to be better, then by their estimates.
+    """The best configurations, best first: the winner if it is proven to be better, then by estimate.
 
-    Of a Pareto front: the recommended one, then both ends and the middle.
+    With a Pareto front: the recommended one, then both ends and the middle of the front.
     """
     if result.experiment.has_front:
         front = result.front
@@ -32,10 +32,10 @@ def best_configs(result: Result, count: int = HANDED_ON) -> list[Config]:
 
 
 def carried_over(config: Mapping[str, Value], space: Space) -> Config | None:
-    """The configuration of `space` that resembles one of another space most; None if there is none.
+    """The configuration of `space` that is most similar to one of another space; None if there is none.
 
-    Values go by the names of parameters. A parameter without one has its default. A number that is not among the values
-    of a parameter with an order becomes the nearest of them; any other value must be there, and constraints must hold.
+    Values are assigned by parameter name; a parameter without a value has its default. A number that is not a value of
+    an ordered parameter is replaced by the nearest one; any other value must exist, and constraints must hold.
     """
     values: dict[str, Value] = {}
     for parameter in space.parameters:
@@ -47,7 +47,7 @@ def carried_over(config: Mapping[str, Value], space: Space) -> Config | None:
 
 
 def _nearest(parameter: Parameter, wanted: Value) -> Value | None:
-    """The value, or the nearest one by difference, on a log scale by ratio; None where nothing is near."""
+    """The value or the nearest one (by ratio on a log scale, else by difference); None if there is no order."""
     if parameter.contains(wanted):
         return wanted
     number = _number(wanted)
@@ -68,7 +68,7 @@ def _nearest(parameter: Parameter, wanted: Value) -> Value | None:
 
 
 def _number(value: Value) -> int | float | None:
-    """The number that a value is or, like 64k, stands for."""
+    """The number that a value is or, like 64k, represents."""
     if isinstance(value, bool):
         return None
     if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Trials made of runs: outcomes with their sign turned so that lower is better, and estimates from repeats."""
+"""Trials from runs: outcomes with the sign changed so that lower is better, and estimates from repeats."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,14 +15,14 @@ def initial_draws(budget: int) -> int:
 
 
 def estimator_of(experiment: Experiment, repeats: Sequence[Sequence[float]]) -> str:
-    """The estimator that was asked for, or the one that suits the repeats so far; with several objectives, the mean."""
+    """The estimator that was given, or one chosen by the repeats so far; with several objectives the mean."""
     if experiment.estimator != AUTO:
         return experiment.estimator
     return "mean" if experiment.has_front else estimator_for(repeats)
 
 
 def trials_of(experiment: Experiment, runs: Sequence[Run], level: Level) -> list[Trial]:
-    """Every configuration tried, with the outcomes of the search's runs; lower is better, and nothing is judged yet."""
+    """Every tried configuration with the outcomes of its search runs; lower is better, and estimates are missing."""
     configs: list[Config] = []
     outcomes: list[list[Outcome]] = []
     for run in runs:
@@ -36,14 +36,14 @@ def trials_of(experiment: Experiment, runs: Sequence[Run], level: Level) -> list
 
 
 def estimated(trial: Trial, estimator: str) -> Trial:
-    """The trial with estimates of all its objectives from its completed runs."""
+    """The trial with estimates of all objectives from its completed runs."""
     completed = [(past.value, *past.others) for past in trial.outcomes if isinstance(past, Completed)]
     guesses = [estimate(values, estimator) for values in zip(*completed, strict=True)]
     return Trial(trial.config, trial.outcomes, guesses[0] if guesses else None, tuple(guesses[1:]))
 
 
 def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
-    """The outcome with lower-is-better values, and back; a lower bound is no bound once it is turned round."""
+    """The outcome with the sign of maximized objectives changed; a lower bound is lost then."""
     if experiment.objective.goal == "minimize" and not experiment.has_front:
         return outcome
     signs = [-1.0 if objective.goal == "maximize" else 1.0 for objective in experiment.objectives]
@@ -56,7 +56,7 @@ def turned(outcome: Outcome, experiment: Experiment) -> Outcome:
 
 
 def best_first(experiment: Experiment, trials: Sequence[Trial]) -> list[tuple[int, Trial]]:
-    """The trials with their numbers, in the user's own units: best estimate first, without an estimate last."""
+    """The trials with their numbers, best estimate first; those without an estimate are last."""
     sign = experiment.objective.sign
 
     def rank(numbered: tuple[int, Trial]) -> tuple[bool, float]:

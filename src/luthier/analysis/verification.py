@@ -1,4 +1,4 @@
-"""The comparison at the end: default and winner run in pairs until the speed-up is known."""
+"""The final comparison: default and winner run in pairs until the speed-up is known."""
 
 import random
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from luthier.statistics.comparison import Comparison, compare
 from luthier.trial import Completed, Config, Lost, Run
 
 PRECISE_ENOUGH = 0.01
-"""An interval that ends no farther than this part of the speed-up on either side of it needs no more runs."""
+"""No more runs are needed when both ends of the interval are this close to the speed-up, as a part of it."""
 
 CONFIDENCE = 0.95
 CONFIDENCE_TO_END_EARLY = 0.995
-"""Looking after every pair would inflate the chance of a false claim; the stricter level keeps it below 5 % in all."""
+"""Testing after every pair increases the chance of a false claim; this stricter level keeps it below 5 % in total."""
 
 FEWEST_PAIRS = 3
 MOST_PAIRS = 15
@@ -21,9 +21,9 @@ MOST_PAIRS = 15
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """The completed pairs of runs of the default and of the winner, and how often each of them failed to complete.
+    """The completed pairs of runs of the default and the winner, and how many runs of each did not complete.
 
-    `repeatable` tells whether every run of either, those of the search included, gave the very same value.
+    `repeatable` tells whether all runs of each configuration, including the search, gave exactly the same value.
     """
 
     default_values: tuple[float, ...]
@@ -46,7 +46,7 @@ class Duel:
 
 
 def duel_of(runs: Sequence[Run], default: Config, winner: Config) -> Duel:
-    """What the verification runs of these two configurations have shown so far."""
+    """The verification runs of these two configurations so far."""
     sides = [[run for run in runs if run.config == config] for config in (default, winner)]
     of_default, of_winner = ([run for run in side if run.purpose == "verify"] for side in sides)
     return Duel(
@@ -67,7 +67,7 @@ def _failures(runs: Sequence[Run]) -> int:
 
 
 def is_settled(duel: Duel, goal: Goal, most_pairs: int) -> bool:
-    """Whether more pairs would tell nothing that matters: enough is known, or a configuration turned out to fail."""
+    """Whether no more pairs are needed: the speed-up is known well enough, or a configuration failed."""
     if duel.default_failures or duel.winner_failures:
         return True
     if len(duel.default_values) != len(duel.winner_values):
@@ -82,5 +82,5 @@ def is_settled(duel: Duel, goal: Goal, most_pairs: int) -> bool:
 
 
 def goes_first(seed: int, pair: int) -> str:
-    """Who of `default` and `winner` starts a pair: by lot, so that interference with a rhythm favours neither."""
-    return "default" if random.Random(f"{seed} {pair}").random() < 0.5 else "winner"  # noqa: S311 - a lot, not a secret
+    """Which of `default` and `winner` runs first in a pair: at random, because interference may be periodic."""
+    return "default" if random.Random(f"{seed} {pair}").random() < 0.5 else "winner"  # noqa: S311 - not a secret

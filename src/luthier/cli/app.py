@@ -1,25 +1,22 @@
-"""The command line. Commands are thin: they read words, call one function, show what came back."""
+"""The command line. Commands are thin: they read the arguments, call one function and show its result."""
 
 import os
 import sys
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from luthier.cli import components, reporting
-from luthier.cli.running import show_result, work_on
+from luthier.cli.options import AsJson, Number, Quiet, StoreUrl
+from luthier.cli.running import read_result, show_result, work_on
 from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, warn
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.store.url import without_password
 from luthier.texts import LONGEST_NAME, check_name, visible
-
-if TYPE_CHECKING:
-    from luthier.analysis.result import Result
-    from luthier.store.base import Record
 
 app = typer.Typer(
     help="Find good settings for expensive, noisy programs in few runs, and prove that they are better.",
@@ -29,23 +26,9 @@ app = typer.Typer(
     add_completion=False,
 )
 
-StoreUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        envvar="LUTHIER_STORE",
-        show_envvar=True,
-        help="Where history is kept: a file or postgresql://...",
-        metavar="URL",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-Number = Annotated[int, typer.Argument(help="The experiment's number; see luthier list.", metavar="NUMBER")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-
 
 def main() -> None:
-    """Run the command line; anything that goes wrong is one line and exit code 2."""
+    """Run the command line; an error is one line and exit code 2."""
     _hide_password()
     prepare_streams()
     try:
@@ -57,11 +40,11 @@ def main() -> None:
     except KeyboardInterrupt:
         warn("interrupted")
         sys.exit(130)
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except OSError as error:  # the system's own trouble, such as a working directory that is gone
-        _fail(f"{error.filename or 'the system'}: {error.strerror or error}; mend that and try again")
+    except OSError as error:  # an error of the operating system, such as a deleted working directory
+        _fail(f"{error.filename or 'the system'}: {error.strerror or error}; fix that and try again")
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -69,33 +52,40 @@ def main() -> None:
 @with_settings
 def tune(
     command: Annotated[
-        list[str] | None, typer.Argument(help="The command, with {NAME} where a value goes.", metavar="-- COMMAND")
+        list[str] | None, typer.Argument(help="The command, with {NAME} in place of a value.", metavar="-- COMMAND")
     ] = None,
     parameters: Annotated[
         list[str] | None,
-        typer.Option("-p", "--param", help="a,b,c or low..high[:step|:xFACTOR], then @DEFAULT.", metavar="NAME=SPEC"),
+        typer.Option(
+            "-p",
+            "--param",
+            help="Values to try: a,b,c or low..high[:step|:xFACTOR], then @DEFAULT.",
+            metavar="NAME=SPEC",
+        ),
     ] = None,
     constraints: Annotated[
         list[str] | None,
-        typer.Option("-c", "--constraint", help="What must hold, e.g. 'threads <= 2 * depth'.", metavar="EXPR"),
+        typer.Option(
+            "-c", "--constraint", help="A condition on all configurations, e.g. 'threads <= 2 * depth'.", metavar="EXPR"
+        ),
     ] = None,
     environment: Annotated[
         list[str] | None,
         typer.Option(
-            "-e", "--env", help="An environment variable for the command; may hold {NAME}.", metavar="NAME=TEXT"
+            "-e", "--env", help="An environment variable for the command; TEXT may contain {NAME}.", metavar="NAME=TEXT"
         ),
     ] = None,
     settings: Given = None,
-    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better; for a single measure.")] = False,
+    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better; only with a single measure.")] = False,
     shell: Annotated[
-        bool, typer.Option("--shell", help="COMMAND is one text for sh -c; values are put in quoted.")
+        bool, typer.Option("--shell", help="Run COMMAND with sh -c; values are inserted in quotes.")
     ] = False,
-    name: Annotated[str, typer.Option(help="A name for the listing.")] = "",
+    name: Annotated[str, typer.Option(help="A name for the experiment.")] = "",
     store: StoreUrl = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> int:
-    """Tune a command: measure its default, search, and verify that the best beats it.
+    """Tune a command: measure the default, search, and verify that the best configuration is better.
 
     Example: luthier tune -p level=1..9@6 -p threads=1,2,4 -- zstd -{level} -T{threads} -kf big.log
     """
@@ -121,7 +111,7 @@ def tune(
 
 @app.command()
 def resume(number: Number, store: StoreUrl = None, quiet: Quiet = False, as_json: AsJson = False) -> int:
-    """Go on with an experiment that was stopped or killed; nothing that completed runs again.
+    """Continue an experiment that was stopped or killed; completed runs are not repeated.
 
     Example: luthier resume 3
     """
@@ -146,17 +136,17 @@ def list_experiments(store: StoreUrl = None, as_json: AsJson = False) -> None:
     elif records:
         print_view(experiments_view(records))
     else:
-        say("no experiments yet; begin with: luthier tune --help")
+        say("no experiments yet; start with: luthier tune --help")
 
 
 @app.command()
 def show(
     number: Number,
-    everything: Annotated[bool, typer.Option("--all", help="Show every trial.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show all trials.")] = False,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what an experiment found, its best trials, and which parameters matter.
+    """Show the result of an experiment, its best trials and the importance of its parameters.
 
     Example: luthier show 3 --all
     """
@@ -165,30 +155,30 @@ def show(
     from luthier.cli import summary
     from luthier.store.ownership import status_text
 
-    record, result = _read(number, store)
-    matters = importances(result)
+    record, result = read_result(number, store)
+    importance = importances(result)
     if as_json:
         trials = [serial.trial_json(trial) for trial in result.trials]
-        matter = serial.importance_json(matters)
-        print_json({**serial.result_json(record, result), "importance": matter, "trials": trials})
+        listed = serial.importance_json(importance)
+        print_json({**serial.result_json(record, result), "importance": listed, "trials": trials})
         return
     say(f"experiment {record.id}: {record.name}, {status_text(record)}")
     say("")
     print_view(summary.result_view(record, result))
     say("")
     print_view(summary.trials_view(result, everything=everything))
-    if matters:
+    if importance:
         say("")
-        print_view(summary.importance_view(matters, result.experiment))
+        print_view(summary.importance_view(importance, result.experiment))
 
 
 @app.command()
 def stop(
     number: Number,
-    now: Annotated[bool, typer.Option("--now", help="Kill what is running instead of waiting for it.")] = False,
+    now: Annotated[bool, typer.Option("--now", help="Kill the current runs instead of waiting for them.")] = False,
     store: StoreUrl = None,
 ) -> None:
-    """Ask an experiment to end: what is running finishes, nothing new begins.
+    """Stop an experiment: current runs finish, and no new ones start.
 
     Example: luthier stop 3
     """
@@ -200,24 +190,26 @@ def stop(
     if status_text(record) not in ("queued", "running"):
         raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
     history.request_stop(number, "kill" if now else "drain")
-    when = "now; its current runs are killed" if now else "when its current runs have"
-    say(f"experiment {number} will end {when}; go on later with: luthier resume {number}")
+    when = "now; its current runs are killed" if now else "when its current runs have finished"
+    say(f"experiment {number} stops {when}; continue it later with: luthier resume {number}")
 
 
 @app.command()
 def export(
     number: Number,
-    form: Annotated[str, typer.Option("--format", "-f", help="csv, json or parquet.")] = "csv",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; without it, the terminal.")] = None,
+    form: Annotated[str, typer.Option("--format", "-f", help="The format: csv, json or parquet.")] = "csv",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write; the terminal by default.")
+    ] = None,
     store: StoreUrl = None,
 ) -> None:
-    """Write every run of an experiment.
+    """Export all runs of an experiment.
 
     Example: luthier export 3 --format json --output runs.json
     """
     from luthier.report.export import write_runs
 
-    _, result = _read(number, store)
+    _, result = read_result(number, store)
     if output is not None or not sys.stdout.isatty():
         write_runs(result.experiment, result.runs, form, output or sys.stdout)
         return
@@ -233,18 +225,18 @@ def apply(
         bool, typer.Option("--env", help="Print the values as shell variables instead of the command line.")
     ] = False,
     best: Annotated[
-        bool, typer.Option("--best", help="The best one found, even if it is not proven to be better.")
+        bool, typer.Option("--best", help="Print the best configuration found, even if it is not proven to be better.")
     ] = False,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the configuration to use: the best if it is proven, else the default.
+    """Print the recommended configuration: the best one if it is proven to be better, else the default.
 
     Example: eval "$(luthier apply 3 --env)"
     """
     from luthier.analysis.apply import applied
 
-    record, result = _read(number, store)
+    record, result = read_result(number, store)
     answer = applied(result, best=best)
     if not (best or result.improved):
         warn(f"experiment {record.id}: {result.verdict}")
@@ -254,18 +246,8 @@ def apply(
         print_data(f"{answer.variables if as_env else answer.line}\n")
 
 
-def _read(number: int, store: str | None) -> "tuple[Record, Result]":
-    from luthier.analysis.result import conclude
-    from luthier.spec.experiment import Experiment
-    from luthier.store import open_store
-
-    history = open_store(store)
-    record = history.experiment(number)
-    return record, conclude(Experiment.from_json(record.settings), history.runs(number))
-
-
 def _hide_password() -> None:
-    """Start again with the store in the environment if its URL holds a password: `ps` shows command lines to all."""
+    """Restart with the store in the environment if its URL has a password: `ps` shows command lines to all users."""
     words = sys.argv[1:]
     if not words or sys.orig_argv[-len(words) :] != words:
         return  # called by a program, not from a command line
@@ -278,11 +260,11 @@ def _hide_password() -> None:
             if without_password(url) != url:
                 before = sys.orig_argv[1 : len(sys.orig_argv) - len(words)]
                 arguments = [sys.executable, *before, *words[:place], *words[last:]]
-                os.execve(sys.executable, arguments, {**os.environ, "LUTHIER_STORE": url})  # noqa: S606 itself, once more
+                os.execve(sys.executable, arguments, {**os.environ, "LUTHIER_STORE": url})  # noqa: S606 - the same program
 
 
 def _usage(error: TyperException) -> str:
-    """What Typer has to say, in one line, with the word that it stumbled over."""
+    """The error of Typer in one line, with the invalid argument."""
     context = getattr(error, "ctx", None)
     message = getattr(error, "format_message", lambda: str(error))().replace("\n", " ").rstrip(".")
     for flag in getattr(getattr(error, "param", None), "opts", ()):

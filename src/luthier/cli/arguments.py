@@ -1,4 +1,4 @@
-"""From the words of the command line to the parts of an experiment."""
+"""From the arguments of the command line to the parts of an experiment."""
 
 from collections.abc import Sequence
 
@@ -13,15 +13,15 @@ from luthier.spec.template import Template
 def space_from(parameters: Sequence[str], constraints: Sequence[str]) -> Space:
     """The space that `-p` and `--constraint` describe."""
     if not parameters:
-        raise InvalidInputError("nothing to tune; name at least one parameter, for example: -p threads=1..16")
+        raise InvalidInputError("nothing to tune; give at least one parameter, for example: -p threads=1..16")
     return Space(*(parse_parameter(text) for text in parameters), constraints=list(constraints))
 
 
 def default_note(parameters: Sequence[str], space: Space) -> str:
-    """What everything is compared with, and which of it nobody chose."""
+    """The default configuration, and which of its values were not chosen by the user."""
     taken = [text.partition("=")[0] for text in parameters if not names_default(text)]
     note = f"default: {config_text(space.default, space)}"
-    return note + (f" (the first value of {', '.join(taken)}; choose others with @)" if taken else "")
+    return note + (f" (the first value of {', '.join(taken)}; choose another one with @)" if taken else "")
 
 
 def template_from(command: Sequence[str], environment: Sequence[str], *, shell: bool) -> Template:
@@ -36,7 +36,7 @@ def template_from(command: Sequence[str], environment: Sequence[str], *, shell: 
 
 
 def maximized(measures: Sequence[str]) -> list[str]:
-    """What `-m` names, with the goal that `--maximize` sets."""
+    """The measure that `-m` gives, with the goal that `--maximize` sets."""
     prefix, _, rest = measures[0].partition(":")
     if prefix in GOALS or len(measures) > 1:
         raise InvalidInputError(

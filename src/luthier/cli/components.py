@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from luthier.cli.options import AsJson, Quiet, StoreUrl
 from luthier.cli.terminal import print_data, print_json, say, warn
 from luthier.errors import InvalidInputError
 
@@ -14,22 +15,16 @@ if TYPE_CHECKING:
     from luthier.spec.experiment_file import Declared
     from luthier.store.base import Record
 
-component = typer.Typer(help="The components that can be tuned.", no_args_is_help=True, rich_markup_mode=None)
-shaman = typer.Typer(help="SHAMan's commands, with their own options.", no_args_is_help=True, rich_markup_mode=None)
+component = typer.Typer(help="Manage the components that can be tuned.", no_args_is_help=True, rich_markup_mode=None)
+shaman = typer.Typer(help="The commands of SHAMan, with their options.", no_args_is_help=True, rich_markup_mode=None)
 
-StoreUrl = Annotated[
-    str | None,
-    typer.Option("--store", envvar="LUTHIER_STORE", help="Where history is kept.", metavar="URL"),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 File = Annotated[Path, typer.Argument(help="A YAML file.", metavar="FILE")]
 Name = Annotated[str, typer.Argument(help="The component's name; see luthier component list.", metavar="NAME")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        help="Change a setting of the section experiment, or any other by its whole path, such as "
+        help="Change a setting of the section experiment, or any other setting by its full path, e.g. "
         "components.dd.bs.max=64.",
         metavar="KEY=VALUE",
     ),
@@ -55,7 +50,9 @@ def register(app: typer.Typer) -> None:
 @component.command("add")
 def add_component(
     file: File,
-    replace: Annotated[bool, typer.Option("--replace", help="Change those that are registered already.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Overwrite components that are already registered.")
+    ] = False,
 ) -> None:
     """Register the components that a file describes.
 
@@ -77,20 +74,20 @@ def list_components(as_json: AsJson = False) -> None:
     """
     from luthier.launch.declared import library
 
-    shelf = library()
+    registered = library()
     if as_json:
-        print_json(shelf.names(), indent=None)
+        print_json(registered.names(), indent=None)
         return
-    for name in shelf.names():
-        described = shelf.get(name)
+    for name in registered.names():
+        described = registered.get(name)
         say(f"{name}  {', '.join(described.parameters)}" + (f"  {described.description}" * bool(described.description)))
-    if not shelf.names():
-        say("no components yet; begin with: luthier component add FILE")
+    if not registered.names():
+        say("no components yet; start with: luthier component add FILE")
 
 
 @component.command("show")
 def show_component(name: Name, as_json: AsJson = False) -> None:
-    """Show a registered component as a file.
+    """Print a registered component as a YAML file.
 
     Example: luthier component show dd
     """
@@ -106,7 +103,7 @@ def show_component(name: Name, as_json: AsJson = False) -> None:
 
 @component.command("remove")
 def remove_component(name: Name) -> None:
-    """Forget a registered component.
+    """Remove a registered component.
 
     Example: luthier component remove dd
     """
@@ -126,7 +123,7 @@ def run(
 ) -> int:
     """Run the experiment that a file describes.
 
-    Example: luthier run examples/dd/experiment.yaml --set budget=20
+    Example: luthier run examples/dd.yaml --set budget=20
     """
     from luthier.launch.declared import declared_in
 
@@ -137,17 +134,17 @@ def run(
 def validate(
     files: Annotated[list[Path] | None, typer.Argument(help="Component and experiment files.", metavar="FILE")] = None,
     schema: Annotated[
-        str | None, typer.Option(help="Print the JSON Schema of such files.", metavar="component|experiment")
+        str | None, typer.Option(help="Print the JSON Schema of these files.", metavar="component|experiment")
     ] = None,
 ) -> None:
-    """Check files without running anything, or print what they may hold.
+    """Check files without running anything, or print their JSON Schema.
 
-    Example: luthier validate examples/dd/experiment.yaml
+    Example: luthier validate examples/dd.yaml
     """
     from luthier.launch.declared import check
 
     if schema is None and not files:
-        raise InvalidInputError("nothing to check; name a file, or --schema component|experiment")
+        raise InvalidInputError("nothing to check; give a file, or --schema component|experiment")
     if schema is not None:
         print_json(_schema(schema))
     for file in files or ():
@@ -158,14 +155,16 @@ def render(
     file: File,
     values: Annotated[
         list[str] | None,
-        typer.Option("-p", "--param", help="The value of a parameter; without it, its default.", metavar="NAME=VALUE"),
+        typer.Option(
+            "-p", "--param", help="The value of a parameter; the others have their default.", metavar="NAME=VALUE"
+        ),
     ] = None,
     settings: Settings = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the script and the command line that an experiment would run for a configuration.
+    """Print the script and the command line that an experiment runs for one configuration.
 
-    Example: luthier render examples/dd/experiment.yaml -p bs=4
+    Example: luthier render examples/dd.yaml -p bs=4096
     """
     from luthier.launch.declared import config_from, declared_in
     from luthier.spec.script import JobScript, comment
@@ -173,7 +172,7 @@ def render(
     experiment = declared_in(file, settings or []).experiment
     job = experiment.command
     if not isinstance(job, JobScript):
-        raise InvalidInputError(f"{file}: describes no job")
+        raise InvalidInputError(f"{file}: does not describe a job")
     batch = job.batch(experiment.space, config_from(experiment.space, values or []))
     if as_json:
         plain = {"script": batch.script, "environment": dict(batch.environment), "options": batch.options}
@@ -184,7 +183,7 @@ def render(
 
 @shaman.command("install")
 def install(file: File) -> None:
-    """Register components, as shaman-install does, but leave the others as they are.
+    """Register components like shaman-install does, but keep all others.
 
     Example: luthier shaman install openmpi.yaml
     """
@@ -194,17 +193,17 @@ def install(file: File) -> None:
 @shaman.command("optimize")
 def optimize(
     component_name: Annotated[str, typer.Option(help="The component to tune.")],
-    nbr_iteration: Annotated[int, typer.Option(help="How many runs at most.")],
-    sbatch_file: Annotated[Path, typer.Option(help="The application.")],
-    experiment_name: Annotated[str, typer.Option(help="A name for the listing.")],
+    nbr_iteration: Annotated[int, typer.Option(help="Largest number of runs.")],
+    sbatch_file: Annotated[Path, typer.Option(help="The script of the application.")],
+    experiment_name: Annotated[str, typer.Option(help="A name for the experiment.")],
     configuration_file: Annotated[Path, typer.Option(help="The experiment file.")],
-    sbatch_dir: Annotated[Path | None, typer.Option(help="A folder for the script of the best configuration.")] = None,
-    slurm_dir: Annotated[Path | None, typer.Option(help="Ignored: output is kept with each run.")] = None,
-    result_file: Annotated[Path | None, typer.Option(help="A file for the result, as JSON.")] = None,
+    sbatch_dir: Annotated[Path | None, typer.Option(help="Folder for the script of the best configuration.")] = None,
+    slurm_dir: Annotated[Path | None, typer.Option(help="Ignored: the output is stored with each run.")] = None,
+    result_file: Annotated[Path | None, typer.Option(help="File for the result, as JSON.")] = None,
     store: StoreUrl = None,
     quiet: Quiet = False,
 ) -> int:
-    """Run an experiment, as shaman-optimize does.
+    """Run an experiment like shaman-optimize does.
 
     Example: luthier shaman optimize --component-name dd --nbr-iteration 50 --sbatch-file app.sbatch \
     --experiment-name first --configuration-file experiment.yaml
@@ -212,7 +211,7 @@ def optimize(
     from luthier.launch.declared import declared_in
 
     if slurm_dir is not None:
-        warn("--slurm-dir is ignored: output is kept with each run; see luthier export")
+        warn("--slurm-dir is ignored: the output is stored with each run; see luthier export")
     settings = {
         "component": component_name,
         "budget": nbr_iteration,
@@ -248,7 +247,7 @@ def _run(
 
 
 def _keep(record: "Record", result: "Result", script_folder: Path | None, result_file: Path | None) -> None:
-    """Write the best script and the result where SHAMan's options want them."""
+    """Write the best script and the result to the places that the options of SHAMan name."""
     from luthier.analysis.sentences import command_line
     from luthier.analysis.serial import result_json
 
@@ -268,5 +267,5 @@ def _schema(kind: str) -> dict[str, object]:
 
     models: dict[str, type[Section]] = {"component": ComponentFile, "experiment": ExperimentFile}
     if kind not in models:
-        raise InvalidInputError(f"--schema {kind}: there are {', '.join(models)}")
+        raise InvalidInputError(f"--schema {kind}: unknown; give {' or '.join(models)}")
     return models[kind].model_json_schema()

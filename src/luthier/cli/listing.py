@@ -1,4 +1,4 @@
-"""Experiments one line each, without reading their runs."""
+"""The list of experiments, made without reading their runs."""
 
 import time
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 
 
 def experiments_view(records: Sequence[Record]) -> "Table":
-    """One line an experiment."""
+    """A table with one line for each experiment."""
     from rich.table import Table
 
     from luthier.cli.terminal import cell
 
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("number", "name", "begun", "status", "runs", "what came out"):
+    for heading in ("number", "name", "created", "status", "runs", "result"):
         table.add_column(heading)
     for record in records:
-        begun = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.created_at))
+        created = time.strftime("%Y-%m-%d %H:%M", time.localtime(record.created_at))
         verdict = str((record.result or {}).get("verdict") or "")
-        table.add_row(str(record.id), cell(record.name), begun, status_text(record), str(record.runs), cell(verdict))
+        table.add_row(str(record.id), cell(record.name), created, status_text(record), str(record.runs), cell(verdict))
     return table

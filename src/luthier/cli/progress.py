@@ -1,94 +1,70 @@
-"""What a person sees while an experiment runs: a live panel on a terminal, plain lines elsewhere."""
+"""The progress of an experiment: a live panel on a terminal, plain lines elsewhere."""
 
 import sys
 import time
-from types import TracebackType
-from typing import Protocol, TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
 
 from luthier.analysis.recommendation import is_reliable
 from luthier.analysis.text import config_text, duration_text, outcome_text, sparkline, value_text
 from luthier.cli.terminal import cell, say
+from luthier.engine.loop import Watcher
 from luthier.engine.plan import Plan
 from luthier.optimizers.front import front_of
 from luthier.spec.experiment import Experiment
 from luthier.trial import Completed
 
+if TYPE_CHECKING:
+    from rich.live import Live
+
 WIDTH = 60
-ENDING = "ending: waiting for what is running; Ctrl-C again kills it"
+ENDING = "stopping: waiting for the current runs; press Ctrl-C again to kill them"
 
 
-class ProgressView(Protocol):
-    """A context in which progress is shown; call it with the plan after everything that happened."""
-
-    def __enter__(self) -> "ProgressView": ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def __call__(self, plan: Plan, ending: bool) -> None:
-        """Show how things stand."""
-        ...
-
-
+@contextmanager
 def progress_view(
     title: str, experiment: Experiment, *, quiet: bool = False, stream: TextIO | None = None
-) -> ProgressView:
-    """The view that fits where the output goes."""
+) -> Iterator[Watcher]:
+    """Show progress in the form that suits the stream; call the view with the plan after each event."""
     stream = stream or sys.stderr
     if quiet:
-        return Silence()
-    return LivePanel(title, experiment, stream) if stream.isatty() else PlainLines(title, experiment, stream)
+        yield lambda *_: None
+    elif stream.isatty():
+        from rich.console import Console
+        from rich.live import Live
 
-
-class Silence:
-    """Shows nothing."""
-
-    def __enter__(self) -> "Silence":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
-    def __call__(self, plan: Plan, ending: bool) -> None:
-        """Show nothing."""
+        console = Console(file=stream, highlight=False)
+        with Live(console=console, refresh_per_second=8, transient=True) as live:
+            yield LivePanel(title, experiment, live)
+    else:
+        say(f"{title}, up to {experiment.budget} runs", stream)
+        yield PlainLines(experiment, stream)
 
 
 class PlainLines:
-    """One line for every run that ended."""
+    """One line for each run that ended."""
 
-    def __init__(self, title: str, experiment: Experiment, stream: TextIO) -> None:
+    def __init__(self, experiment: Experiment, stream: TextIO) -> None:
         self._experiment = experiment
         self._stream = stream
-        self._title = title
         self._measures = [objective.measure for objective in experiment.objectives]
-        self._under_way: set[int] = set()
+        self._running: set[int] = set()
         self._ended = 0
         self._said_ending = False
 
-    def __enter__(self) -> "PlainLines":
-        say(f"{self._title}, up to {self._experiment.budget} runs", self._stream)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pass
-
     def __call__(self, plan: Plan, ending: bool) -> None:
         """Print a line for each run that ended since the last call."""
-        for number in sorted(self._under_way):
+        for number in sorted(self._running):
             run = plan.runs[number]
             if run.outcome is not None:
-                self._under_way.remove(number)
+                self._running.remove(number)
                 what = f"{run.purpose:7}  {outcome_text(run.outcome, *self._measures)}"
                 self._ended += 1
                 count = f"run {self._ended:>3}/{self._experiment.budget}"
                 line = f"{count}  {what}  {config_text(run.config, self._experiment.space)}"
-                say(f"{line}  [best {best_text(plan)}]", self._stream)
-        self._under_way.update(run.number for run in plan.running)
+                say(f"{line}  [best: {best_text(plan)}]", self._stream)
+        self._running.update(run.number for run in plan.running)
         self._ended = len(plan.runs) - len(plan.running)
         if ending and plan.running and not self._said_ending:
             self._said_ending = True
@@ -96,30 +72,17 @@ class PlainLines:
 
 
 class LivePanel:
-    """A few lines that stay in place: bar, best so far, gain, time left, the last values."""
+    """A panel that is redrawn in place: progress bar, best value and gain so far, time left, latest values."""
 
-    def __init__(self, title: str, experiment: Experiment, stream: TextIO) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
+    def __init__(self, title: str, experiment: Experiment, live: "Live") -> None:
         self._experiment = experiment
         self._title = title
+        self._live = live
         self._began = time.monotonic()
         self._before: int | None = None
-        self._console = Console(file=stream, highlight=False)
-        self._live = Live(console=self._console, refresh_per_second=8, transient=True)
-
-    def __enter__(self) -> "LivePanel":
-        self._live.__enter__()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.__exit__(kind, error, trace)
 
     def __call__(self, plan: Plan, ending: bool) -> None:
-        """Draw the panel anew."""
+        """Redraw the panel."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -138,7 +101,7 @@ class LivePanel:
         values = [run.outcome.value for run in plan.runs[-WIDTH:] if isinstance(run.outcome, Completed)]
         rows.add_row("values", cell(sparkline(values), style="cyan"))
         rows.add_row("time", cell(self._time_text(ended)))
-        hint = ENDING if ending else "Ctrl-C ends it cleanly"
+        hint = ENDING if ending else "Ctrl-C stops it cleanly"
         self._live.update(Group(cell(f"{self._title}  ({hint})", style="dim"), rows))
 
     def _time_text(self, ended: int) -> str:
@@ -153,15 +116,15 @@ class LivePanel:
 
 
 def best_text(plan: Plan) -> str:
-    """The best value so far and its gain over the default; with several objectives, how many are on the front."""
+    """The best value so far and its gain over the default, or the size of the Pareto front."""
     if plan.best is None:
-        return "nothing measured yet"
+        return "none yet"
     if plan.experiment.has_front:
         return f"{len(front_of([trial for trial in plan.trials if is_reliable(trial)]))} on the Pareto front"
     sign = plan.experiment.objective.sign
     best, default = plan.trials[plan.best].estimate, plan.trials[0].estimate
     if best is None:
-        return "nothing measured yet"
+        return "none yet"
     text = value_text(sign * best.value, plan.experiment.objective.measure)
     if default is None or plan.best == 0 or best.value * default.value <= 0:
         return text

@@ -1,4 +1,4 @@
-"""The command that writes reports and pictures."""
+"""The command that writes reports and figures."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from luthier.cli.options import Number, StoreUrl
+from luthier.cli.running import read_result
 from luthier.cli.terminal import say
 from luthier.errors import LuthierError, UnavailableError
 
@@ -21,29 +23,23 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    number: Annotated[int, typer.Argument(help="The experiment's number; see luthier list.", metavar="NUMBER")],
-    html: Annotated[bool, typer.Option("--html", help="Write one HTML file, as if nothing is said.")] = False,
+    number: Number,
+    html: Annotated[bool, typer.Option("--html", help="Write one HTML file (default).")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The HTML file; luthier-report-NUMBER.html.", metavar="FILE")
+        Path | None,
+        typer.Option("--output", "-o", help="The HTML file; luthier-report-NUMBER.html by default.", metavar="FILE"),
     ] = None,
-    svg: Annotated[Path | None, typer.Option(help="A folder for the figures as SVG.", metavar="FOLDER")] = None,
-    png: Annotated[Path | None, typer.Option(help="A folder for the figures as PNG.", metavar="FOLDER")] = None,
-    store: Annotated[
-        str | None, typer.Option("--store", envvar="LUTHIER_STORE", help="Where history is kept.", metavar="URL")
-    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="Folder for the figures as SVG.", metavar="FOLDER")] = None,
+    png: Annotated[Path | None, typer.Option(help="Folder for the figures as PNG.", metavar="FOLDER")] = None,
+    store: StoreUrl = None,
 ) -> None:
-    """Write what an experiment found as one HTML file with everything in it, or its figures as pictures.
+    """Write a report about an experiment as one self-contained HTML file, or its figures as SVG or PNG files.
 
     Example: luthier report 3 --html --svg figures
     """
-    from luthier.analysis.result import conclude
     from luthier.figures import FIGURES
-    from luthier.spec.experiment import Experiment
-    from luthier.store import open_store
 
-    history = open_store(store)
-    record = history.experiment(number)
-    result = conclude(Experiment.from_json(record.settings), history.runs(number))
+    record, result = read_result(number, store)
     page = output or Path(f"luthier-report-{number}.html")
     has_page = html or output is not None or (svg is None and png is None)
     figures = {name: figure for name, drawing in FIGURES.items() if (figure := drawing(result)) is not None}
@@ -54,11 +50,11 @@ def report(
             if folder is not None:
                 _draw(folder, suffix, figures)
     except OSError as error:
-        raise UnavailableError(f"cannot write {error.filename}: {error.strerror}; choose another place") from None
+        raise UnavailableError(f"cannot write {error.filename}: {error.strerror}; choose another folder") from None
 
 
 def _write(path: Path, record: "Record", result: "Result", figures: "Mapping[str, Figure]") -> None:
-    """Beside the target first, so that a full disk never leaves half a file under its name."""
+    """Write to a temporary file first, so that a full disk never leaves an incomplete report."""
     from luthier.report import report_html
 
     text = report_html(record, result, figures)
@@ -75,7 +71,7 @@ def _draw(folder: Path, suffix: str, figures: "Mapping[str, Figure]") -> None:
     from luthier.figures import draw
 
     if not figures:
-        raise LuthierError("there is nothing to draw: no run gave a number")
+        raise LuthierError("nothing to draw: no run gave a number")
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in figures.items():
         draw(figure, folder / f"{name}{suffix}")

@@ -1,4 +1,4 @@
-"""An experiment on the terminal: its default, its progress, its result."""
+"""What commands about one experiment share: its progress and its result on the terminal."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, Result]":
-    """Work on an experiment to its end and show how it goes, after a note about what it is compared with."""
+    """Run an experiment to its end and show its progress, after a note about its default."""
     from luthier.cli.progress import progress_view
 
     if note and not quiet:
         count = len(launch.experiment.first)
-        more = f"; tried right after it: {count} configuration{'' if count == 1 else 's'}" if count else ""
+        more = f"; {count} configuration{'' if count == 1 else 's'} to try right after it" if count else ""
         say(note + more, sys.stderr)
     title = f"experiment {launch.record.id}: {launch.record.name}"
     with progress_view(title, launch.experiment, quiet=quiet) as view:
@@ -25,7 +25,7 @@ def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, 
 
 
 def show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
-    """Print the answer; the exit code is 1 when no run gave a number."""
+    """Print the result; the exit code is 1 when no run gave a number."""
     from luthier.analysis.serial import result_json
     from luthier.cli.summary import result_view
 
@@ -34,3 +34,14 @@ def show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
     else:
         print_view(result_view(record, result))
     return 0 if result.winner is not None or record.status != "finished" else 1
+
+
+def read_result(number: int, store: str | None) -> "tuple[Record, Result]":
+    """A stored experiment and its result."""
+    from luthier.analysis.result import conclude
+    from luthier.spec.experiment import Experiment
+    from luthier.store import open_store
+
+    history = open_store(store)
+    record = history.experiment(number)
+    return record, conclude(Experiment.from_json(record.settings), history.runs(number))

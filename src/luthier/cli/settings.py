@@ -1,4 +1,4 @@
-"""One command-line option for each setting of an experiment."""
+"""A command-line option for each setting of an experiment."""
 
 import inspect
 from collections.abc import Callable, Mapping

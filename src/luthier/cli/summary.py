@@ -1,4 +1,4 @@
-"""Results as tables for people and as plain values for programs."""
+"""Results as tables on the terminal."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ BAR_WIDTH = 20
 
 
 def result_view(record: Record, result: Result) -> RenderableType:
-    """Default and best side by side, or the default and the Pareto front; the verdict, and what to type next."""
+    """The default and the best configuration or the Pareto front, the verdict, and the command to use."""
     several = result.experiment.has_front
     table = _front_table(result) if several else _comparison_table(result)
     parts: list[RenderableType] = [table, cell(result.verdict, style="bold")]
@@ -34,30 +34,30 @@ def result_view(record: Record, result: Result) -> RenderableType:
     if command is not None and "\n" in command:
         command = f"luthier apply {record.id} > tuned.sh"
     if command is not None:
-        use = "use it:" if result.improved else "the default is still the command to use:"
+        use = "command to use:" if result.improved else "command to use (the default):"
         if several:
-            use = _why(result)
+            use = _choice_text(result)
         parts += [cell(use, style="dim"), _one_line(f"  {command}")]
     if record.status != "finished":
-        parts.append(cell(f"{status_text(record)}; go on with: luthier resume {record.id}"))
+        parts.append(cell(f"{status_text(record)}; continue with: luthier resume {record.id}"))
     return Group(*parts)
 
 
 def _one_line(text: str) -> RenderableType:
-    """A line to copy: it is never broken."""
+    """A line to copy, without line breaks."""
     line = cell(text)
     line.overflow, line.no_wrap = "ignore", True
     return line
 
 
-def _why(result: Result) -> str:
-    """Why this one of a front."""
+def _choice_text(result: Result) -> str:
+    """Why this configuration of the Pareto front is recommended."""
     first = measure_names(result.experiment)[0]
     if result.default is None or result.default.estimate is None:
         return f"best in {first}:"
     if result.recommended == result.default.config:
-        return "nothing is as good as the default in everything; take what you like of the front, or stay with:"
-    return f"no worse than the default in anything, and of these the best in {first}:"
+        return "no configuration is as good as the default in all objectives; choose one of the front, or keep:"
+    return f"the best in {first} of those that are no worse than the default in any objective:"
 
 
 def trials_view(result: Result, *, everything: bool) -> RenderableType:
@@ -79,28 +79,28 @@ def trials_view(result: Result, *, everything: bool) -> RenderableType:
 
 
 def _spread_text(estimate: Estimate | None) -> str:
-    """How much the runs of one configuration differ, in percent of its value; nothing if it ran once."""
+    """The deviation of the runs of one configuration in percent of its value; empty if it ran once."""
     if estimate is None or estimate.deviation is None or estimate.value == 0.0:
         return ""
     return f"{100.0 * estimate.deviation / abs(estimate.value):.2g} %"
 
 
 def importance_view(importances: Sequence[Importance], experiment: Experiment) -> RenderableType:
-    """A bar for each parameter: how much of the variation of the first objective it has a part in."""
+    """A bar for each parameter: its share of the variation of the first objective."""
     table = Table(box=None, pad_edge=False, show_header=False)
     for _ in range(3):
         table.add_column()
     for one in importances:
         text = f"{one.share:.0%} ({100 * one.low:.0f} to {100 * one.high:.0f})".replace("%", " %")
         table.add_row(cell(one.parameter), cell("█" * round(BAR_WIDTH * one.share) or "▏", style="cyan"), cell(text))
-    what = f"what matters for {measure_names(experiment)[0]}" if experiment.has_front else "what matters"
-    return Group(cell(f"{what}: the share of all variation that each parameter has a part in", style="dim"), table)
+    what = f"importance for {measure_names(experiment)[0]}" if experiment.has_front else "importance"
+    return Group(cell(f"parameter {what}: share of the variation that depends on each parameter", style="dim"), table)
 
 
 def _front_table(result: Result) -> Table:
     experiment = result.experiment
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("", *measure_names(experiment), "with"):
+    for heading in ("", *measure_names(experiment), "configuration"):
         table.add_column(cell(heading))
     first = [] if result.default is None else [("default", result.default)]
     labels = ["front", *[""] * len(result.front)]
@@ -113,7 +113,7 @@ def _front_table(result: Result) -> Table:
 def _comparison_table(result: Result) -> Table:
     experiment: Experiment = result.experiment
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("", experiment.objective.measure.partition(":")[0], "with"):
+    for heading in ("", experiment.objective.measure.partition(":")[0], "configuration"):
         table.add_column(cell(heading))
     for label, trial in (("default", result.default), ("best", result.winner)):
         if trial is not None:

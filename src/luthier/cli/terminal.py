@@ -1,6 +1,6 @@
-"""The one place where texts leave for a terminal or a pipe.
+"""The only place that prints.
 
-What users named and what programs printed may hold escape sequences; on a terminal they are shown, never obeyed.
+Names from users and output of programs may contain escape sequences; a terminal shows them and never executes them.
 """
 
 import json
@@ -22,12 +22,12 @@ def say(line: str, stream: TextIO | None = None) -> None:
 
 
 def warn(line: str) -> None:
-    """Print one line of luthier's own to standard error."""
+    """Print one line with the prefix `luthier:` to standard error."""
     say(f"luthier: {line}", sys.stderr)
 
 
 def print_view(what: "RenderableType") -> None:
-    """Print a table or a group of lines; texts that users or programs gave stand in it as `cell`."""
+    """Print a table or a group of lines; texts from users or programs must be in it as `cell`."""
     from rich.console import Console
 
     Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(what, crop=False)
@@ -41,7 +41,7 @@ def cell(text: str, style: str = "") -> "Text":
 
 
 def print_data(text: str) -> None:
-    """Print a script or a file: byte for byte where a program reads it, visible on a terminal."""
+    """Print a script or a file: unchanged into a pipe or a file, with visible control characters on a terminal."""
     if sys.stdout.isatty() or not is_argument(text):
         print(visible_lines(text), end="")
         return
@@ -51,12 +51,12 @@ def print_data(text: str) -> None:
 
 
 def print_json(value: object, indent: int | None = 1) -> None:
-    """Print a value as JSON; what is not printable is written as JSON writes it, such as a backslash and u001b."""
+    """Print a value as JSON, with unprintable characters escaped."""
     print(visible_json(json.dumps(value, indent=indent, ensure_ascii=False)))
 
 
 def prepare_streams() -> None:
-    """Make sure that no text can stop a command: what the terminal cannot encode is written as an escape."""
+    """Escape what the terminal cannot encode, so that no text can make a command fail; set up logging."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -66,7 +66,7 @@ def prepare_streams() -> None:
 
 
 class _VisibleFormatter(logging.Formatter):
-    """Log lines, safe to print."""
+    """Log lines with visible control characters."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The text of a record."""

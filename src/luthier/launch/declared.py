@@ -27,7 +27,7 @@ def library() -> Library:
 
 
 def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
-    """The experiment that a file describes, with what `--set` changes, all of it checked."""
+    """The experiment that a file describes, with the changes of `--set`, completely checked."""
     document = read_document(path)
     for text in settings:
         document = _changed(document, text)
@@ -35,10 +35,10 @@ def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
 
 
 def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
-    """The experiment that a document describes, all of it checked.
+    """The experiment that a document describes, completely checked.
 
-    Without a `folder` it comes from somebody else: it may name no files, and nothing is told of this process's own
-    files and environment.
+    Without a `folder` the document is from another user: it must not name files, and messages reveal nothing about the
+    files and the environment of this process.
     """
     found = declared(document, folder, cwd, library().get)
     place = ("experiment", "measure")
@@ -54,7 +54,7 @@ def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
 def _ignored(experiment: Experiment, *, is_own: bool) -> list[str]:
     """Settings for Open MPI that would be ignored without a message.
 
-    Only for a person's own experiment are their environment and the rules file that it names looked at.
+    The environment and the rules file that it names are checked only for the user's own experiment.
     """
     job = experiment.command
     if not isinstance(job, JobScript):
@@ -64,7 +64,7 @@ def _ignored(experiment: Experiment, *, is_own: bool) -> list[str]:
 
 
 def check(path: Path) -> str:
-    """What a file describes, in a few words, if nothing is wrong with it."""
+    """A short summary of what a valid file describes."""
     document = read_document(path)
     if _is_experiment(document):
         found = declared_in(path)
@@ -84,14 +84,14 @@ def config_from(space: Space, texts: Sequence[str]) -> Config:
             raise InvalidInputError(f"-p {text}: write NAME=VALUE, for example {space.names[0]}=1")
         if name not in parameters:
             near = closest(name, parameters)
-            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(parameters)}"
-            raise InvalidInputError(f"-p {text}: no parameter {name!r} is tuned; {hint}")
+            hint = f"did you mean {near!r}?" if near else f"the tuned parameters are {', '.join(parameters)}"
+            raise InvalidInputError(f"-p {text}: {name!r} is not tuned; {hint}")
         values[name] = parameters[name].parse(value)
     return space.check(values)
 
 
 def _is_experiment(document: Document) -> bool:
-    """Whether a file is about an experiment: it has a section of one, or lists values where a component would be."""
+    """Whether a file describes an experiment: it has a section of one, or a list of values in place of a component."""
     if any(name in document.values for name in ExperimentFile.model_fields if name != "components"):
         return True
     components = document.values.get("components")

@@ -1,4 +1,4 @@
-"""The files that experiments leave on this machine."""
+"""The files of runs on this machine."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from luthier.trial import Run
 
 
 def discard_files(uid: str, runs: Iterable[Run]) -> None:
-    """Remove what the runs of a deleted experiment left here; a command that is still going is killed first."""
+    """Remove the files of the runs of a deleted experiment; a command that is still running is killed first."""
     for run in runs:
         folder = JobFolder(data_directory() / "runs" / run.key(uid))
         with suppress(OSError):

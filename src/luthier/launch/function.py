@@ -1,4 +1,4 @@
-"""Tuning a Python function: the whole of luthier in one call."""
+"""Tuning a Python function with one call."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -49,10 +49,10 @@ def tune(  # keywords, as for an experiment
     known = [*GivenSettings.__annotations__, "goal", "goals"]
     if unknown := [option for option in settings if option not in known]:
         near = closest(unknown[0], known)
-        hint = f"did you mean {near}?" if near else f"there are {', '.join(known)}"
-        raise InvalidInputError(f"tune: no option {unknown[0]!r}; {hint}")
+        hint = f"did you mean {near}?" if near else f"the options are {', '.join(known)}"
+        raise InvalidInputError(f"tune: unknown option {unknown[0]!r}; {hint}")
     if goals and (goal is not None or isinstance(goals, str)):
-        raise InvalidInputError("tune: give one goal, or goals as a list with one for each number that is returned")
+        raise InvalidInputError("tune: give one goal, or a list of goals with one for each returned number")
     objectives = tuple(Objective("returned", one) for one in goals or [goal or "minimize"])
     experiment = Experiment(space=space, objectives=objectives, **settings)  # type: ignore[arg-type]  # it checks them
     used = _runner_of(measure, experiment, runner)
@@ -72,7 +72,7 @@ def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | No
     record = history.experiment(number)
     experiment = resumable(record)
     if experiment.command is not None:
-        raise InvalidInputError(f"experiment {number} tunes a command; go on with: luthier resume {number}")
+        raise InvalidInputError(f"experiment {number} tunes a command; continue it with: luthier resume {number}")
     return carry_on(history, record, experiment, _runner_of(measure, experiment, runner))[1]
 
 

@@ -1,4 +1,4 @@
-"""Starting and resuming experiments: where store, runner and engine are put together."""
+"""Starting and resuming experiments: store, runner and engine are put together here."""
 
 import os
 import time
@@ -21,14 +21,14 @@ from luthier.store.base import Record, Store
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """An experiment in its store, ready to be worked on."""
+    """An experiment in its store, ready to run."""
 
     store: Store
     record: Record
     experiment: Experiment
 
     def work(self, watch: Watcher) -> tuple[Record, Result]:
-        """Work on it until it is done or interrupted."""
+        """Run it until it is finished or interrupted."""
         return carry_on(self.store, self.record, self.experiment, runner_of(self.experiment), watch=watch)
 
 
@@ -43,19 +43,19 @@ def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
 
 
 def reopen(number: int, store_url: str | None) -> Launch:
-    """A stored experiment that has something left to do."""
+    """A stored experiment that is not finished."""
     store = open_store(store_url)
     record = store.experiment(number)
     experiment = resumable(record)
     if experiment.command is None:
         raise InvalidInputError(
-            f"experiment {number} tunes a Python function; go on with luthier.resume in that program"
+            f"experiment {number} tunes a Python function; continue it with luthier.resume in that program"
         )
     return Launch(store, record, experiment)
 
 
 def with_earlier_best(experiment: Experiment, store: Store, find: Callable[[int], Record]) -> Experiment:
-    """The experiment that tries first what was best in those that it comes `after`; `find` finds their records."""
+    """The experiment with the best configurations of those in `after` to try first; `find` returns their records."""
     if not experiment.after:
         return experiment
     space, first = experiment.space, list(experiment.first)
@@ -65,15 +65,15 @@ def with_earlier_best(experiment: Experiment, store: Store, find: Callable[[int]
         fitting = [config for config in carried if config is not None and config != space.default]
         if not fitting:
             raise InvalidInputError(
-                f"after: none of the best configurations of experiment {number} can be tried here, apart from the "
-                f"default; look at them with: luthier show {number}"
+                f"after: none of the best configurations of experiment {number} is valid here, except the default; "
+                f"see: luthier show {number}"
             )
         first += fitting
     return replace(experiment, first=tuple(first))
 
 
 def _check_program(experiment: Experiment) -> None:
-    """A program that is not there is found out before anything is written, unless a parameter is part of its name."""
+    """Raise if the program does not exist, before anything is stored; not checked if a parameter is in its name."""
     if not isinstance(experiment.command, Template) or experiment.command.shell:
         return
     argv, environment = experiment.command.render(experiment.space, experiment.space.default)
@@ -83,4 +83,4 @@ def _check_program(experiment: Experiment) -> None:
     folders = [""] if "/" in argv[0] else path.split(os.pathsep)
     places = [Path(experiment.cwd or ".", folder, argv[0]) for folder in folders]
     if not any(place.is_file() and os.access(place, os.X_OK) for place in places):
-        raise InvalidInputError(f"{argv[0]}: no such program; check its name or give its whole path")
+        raise InvalidInputError(f"{argv[0]}: no such program; check its name or give its full path")

@@ -89,8 +89,8 @@ class Controller:
     def submit(self, words: Sequence[bytes], *, others_queued: bool) -> int | str | None:
         """Submit a job by a folder and the command line of sbatch to run there.
 
-        Returns its number, or why Slurm will never take it; None if that is not known: it may have taken it, or may take
-        it later.
+        Returns its number, or why Slurm will never take it; None if that is not known: it may have taken the job, or
+        may take it later.
         """
         cwd, *command = words
         try:

@@ -1,4 +1,4 @@
-"""Components: what is tuned, how it is switched on, and how its parameters reach it."""
+"""Components: what is tuned, how it is enabled, and how its parameters are passed to it."""
 
 import math
 import re
@@ -14,17 +14,17 @@ from luthier.space import parse_quantity
 from luthier.space.arguments import check_name
 from luthier.spec.config_files import FORMATS, Format
 from luthier.spec.template import placeholders
-from luthier.spec.yaml_lines import Document, Place, Plain, read_document
+from luthier.spec.yaml_lines import Document, Place, read_document
 from luthier.texts import check_name as check_printable_name
 from luthier.texts import check_text, closest, shown
-from luthier.trial import Value
+from luthier.trial import Json, Value
 
 Kind: TypeAlias = Literal["int", "float", "str", "bool"]
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _NOT_PLAIN = re.compile(r'["`\\]|\$\(')
-"""What ends or changes a text between double quotes in a shell; variables are welcome."""
+"""Characters with a meaning between double quotes in a shell, except variables."""
 _KINDS: Mapping[Kind, tuple[str, tuple[type, ...]]] = {
     "int": ("a whole number", (int,)),
     "float": ("a number", (int, float)),
@@ -63,7 +63,7 @@ def _encodable(text: str) -> str:
 def _line(given: object) -> object:
     text = _text(given)
     if not isinstance(text, str) or not text.isprintable():
-        raise ValueError(f"{shown(text)} holds a line end or another character that is not printable; take it out")
+        raise ValueError(f"{shown(text)} contains a line end or another unprintable character; remove it")
     return text
 
 
@@ -89,7 +89,7 @@ T = TypeVar("T")
 
 
 class Section(BaseModel):
-    """A part of a file: a key that nobody knows is an error."""
+    """A part of a file; an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -100,13 +100,13 @@ class Grid(Section):
     min: Number | None = None
     """The first value."""
     max: Number | None = None
-    """The last value; if the steps do not hit it, the last one below it."""
+    """The last value, or the last step below it."""
     step: Number | None = None
-    """From one value to the next; 1 for whole numbers if it is left out, any number in between for others."""
+    """From one value to the next; by default 1 for type int, and any value in the range for type float."""
     step_type: Literal["additive", "multiplicative"] = "additive"
     """Whether the step is added or multiplied."""
     values: list[Scalar] | None = None
-    """The values themselves, instead of a range."""
+    """A list of values, instead of a range."""
 
     @model_validator(mode="after")
     def _is_whole(self) -> "Grid":
@@ -115,36 +115,36 @@ class Grid(Section):
         if self.values is not None and self.min is not None:
             raise ValueError("give min and max, or values, not both")
         if self.min is None and self.step is not None:
-            raise ValueError("step needs min and max beside it")
+            raise ValueError("step needs min and max")
         return self
 
     @property
     def given(self) -> bool:
-        """Whether there is anything to try."""
+        """Whether there are values to try."""
         return self.min is not None or self.values is not None
 
 
 class ComponentParameter(Grid):
-    """One parameter: how it is passed, its default, and perhaps the values worth trying."""
+    """One parameter: how it is passed, its default, and optionally the values to try."""
 
     type: Kind
-    """What its values are."""
+    """The type of its values."""
     default: Scalar | None = None
-    """Its value unless it is tuned; everything is compared with it."""
+    """Its value if it is not tuned; the default configuration is compared with the others."""
     optional: StrictBool = False
-    """Whether it may be left out when it has no default."""
+    """Whether it may be omitted if it has no default."""
     description: Text = ""
-    """For the reader."""
+    """A description for readers."""
     env_var: StrictBool = False
-    """Passed as an environment variable of its own name."""
+    """Pass it as an environment variable with its name."""
     cmd_var: StrictBool = False
-    """Passed as an argument of the component's command."""
+    """Pass it as an argument of the component's command."""
     cli_var: StrictBool = False
-    """Passed as an option of the job, on sbatch's command line."""
+    """Pass it as an option of the job, on the command line of sbatch."""
     flag: Line = ""
-    """Without it an argument is written `name=value`; with one letter `-f value`, else `--flag value`."""
+    """The option before the value: `-f value` for one letter, else `--flag value`; by default `name=value`."""
     suffix: Line = ""
-    """Follows the value, such as M."""
+    """A text that follows the value, such as M."""
 
     @model_validator(mode="before")
     @classmethod
@@ -164,86 +164,86 @@ class ComponentParameter(Grid):
 
 
 class ConfigFile(Section):
-    """A file that is written before every run: a text with `{name}` for values, or a file with some values changed."""
+    """A file that is written before each run: a text with `{name}` for values, or another file with changed values."""
 
     path: Line
     """Where it is written; the shell expands variables such as $TMPDIR in it."""
     text: Text = ""
-    """Its contents; `{name}` stands for the value of a parameter unless `set` is given."""
+    """Its contents; `{name}` is replaced by the value of a parameter, unless `set` is given."""
     base: Text = ""
-    """Instead of `text`: a file whose contents are taken, seen from this one."""
+    """Instead of `text`: a file to start from; its path is relative to this file."""
     format: Format | None = None
-    """The format of a file with `set`; by the ending of its path if it is left out."""
+    """The format of a file with `set`; by default it follows from the extension of the path."""
     set: dict[str, Scalar] = Field(default_factory=dict)
-    """Values to change, by their place, such as `server.port`; `{name}` in them stands for a parameter."""
+    """Values to change, by path, such as `server.port`; `{name}` in a value is replaced by a parameter's value."""
 
     @model_validator(mode="after")
     def _is_complete(self) -> "ConfigFile":
         if bool(self.text) == bool(self.base):
-            raise ValueError("give its text or a base to start from, one of them")
+            raise ValueError("give either text or base")
         if self.set and self.kind is None:
-            raise ValueError(f"the ending of {self.path!r} tells no format; add format: {', '.join(FORMATS)}")
+            raise ValueError(f"the format of {self.path!r} is unknown; add format: {', '.join(FORMATS)}")
         if _NOT_PLAIN.search(self.path):
-            raise ValueError(f"{self.path!r} is no plain path")
+            raise ValueError(f"{self.path!r} is not a plain path")
         return self
 
     @property
     def kind(self) -> Format | None:
-        """The format, said or seen by the ending."""
+        """The format that is given or follows from the extension of the path."""
         endings: dict[str, Format] = {"yml": "yaml", "cnf": "ini", "conf": "ini", "cfg": "ini"}
         ending = Path(self.path).suffix.lower().lstrip(".")
         return self.format or endings.get(ending) or (ending if ending in FORMATS else None)  # type: ignore[return-value]  # it is one of FORMATS
 
     @property
     def parameters(self) -> frozenset[str]:
-        """The parameters it holds."""
+        """The parameters in it."""
         texts = [value for value in self.set.values() if isinstance(value, str)] if self.set else [self.text]
         return frozenset(name for text in texts for name in placeholders(text))
 
 
 class Component(Section):
-    """Something that can be tuned: how it is switched on, and its parameters.
+    """Something that can be tuned: how it is enabled, and its parameters.
 
-    `header` and `command` are shell text of the component's author and are run as they are; values of parameters are
+    `header` and `command` are shell text by the author of the component and run as they are; values of parameters are
     data and are quoted.
     """
 
     description: Text = ""
-    """For the reader."""
+    """A description for readers."""
     plugin: Text = ""
-    """Options of the job, on sbatch's command line; the leading -- may be left out."""
+    """Options of the job, on the command line of sbatch; the leading -- may be omitted."""
     cli_command: Text = ""
     """Another name for plugin."""
     header: Text = ""
-    """Shell text that is run before the clock starts, such as a command that empties a cache."""
+    """Shell text that runs before the time measurement, such as a command that clears a cache."""
     command: Text = ""
-    """Shell text that is run and timed before the application; the values of `cmd_var` parameters follow it."""
+    """Shell text that runs before the application and is timed; the values of `cmd_var` parameters are appended."""
     ld_preload: Line = ""
-    """A library for the application alone; the shell expands variables in it."""
+    """A library that is preloaded for the application only; the shell expands variables in it."""
     custom_target: Text = ""
-    """SHAMan's name of the function that reads the result; see `measure`."""
+    """The function that reads the result in SHAMan; see `measure`."""
     measure: Texts = Field(default_factory=list)
-    """What is measured, as in `luthier tune -m`; the elapsed time if it is left out."""
+    """What is measured, as in `luthier tune -m`; by default the elapsed time."""
     constraints: Texts = Field(default_factory=list)
-    """What must hold between parameters, such as `threads <= 2 * depth`."""
+    """Conditions on the parameters, such as `threads <= 2 * depth`."""
     files: list[ConfigFile] = Field(default_factory=list)
-    """Files that are written before every run."""
+    """Files that are written before each run."""
     parameters: dict[str, ComponentParameter]
-    """What can be set."""
+    """The parameters, by name."""
 
     @property
     def in_files(self) -> frozenset[str]:
-        """The parameters that stand in a file."""
+        """The parameters that are written to a file."""
         return frozenset(name for file in self.files for name in file.parameters)
 
     @property
     def submitted(self) -> list[str]:
-        """The parameters that are options of the job, on sbatch's command line."""
+        """The parameters that are options of the job, on the command line of sbatch."""
         return [name for name, parameter in self.parameters.items() if parameter.cli_var]
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The words that switch it on, on sbatch's command line."""
+        """The options of sbatch that enable it."""
         text = (self.plugin or self.cli_command).strip()
         return tuple(shlex.split(text if text.startswith("-") or not text else f"--{text}"))
 
@@ -256,46 +256,46 @@ class ComponentFile(Section):
 
 
 def read_components(path: Path) -> dict[str, Component]:
-    """The components that a file describes, with the contents of the files they start from."""
+    """The components that a file describes, with the contents of their base files."""
     return components_in(read_document(path), path.parent)
 
 
 def components_in(document: Document, folder: Path | None) -> dict[str, Component]:
-    """The components of a document; files they start from are looked for in `folder`, without one they are refused."""
+    """The components of a document; base files are in `folder`, and an error without one."""
     described = validated(ComponentFile, document, document.values).components
     for name in described:
         if not _NAME.fullmatch(name):
-            raise document.error(("components", name), "is no name for a component; use letters, digits, _ . -")
+            raise document.error(("components", name), "is not a valid name; use letters, digits, _ . -")
     return {name: checked(one, document, ("components", name), folder) for name, one in described.items()}
 
 
 def checked(component: Component, document: Document, place: Place, folder: Path | None) -> Component:
-    """The component, if all its parts fit together, with the contents of its base files inside it."""
+    """The component with the contents of its base files; raise if its parts contradict each other."""
     if component.plugin and component.cli_command:
-        raise document.error((*place, "cli_command"), "is another name of plugin; give one of them")
+        raise document.error((*place, "cli_command"), "is another name of plugin; remove one of them")
     try:
         _ = component.options
     except ValueError as error:
         key = "plugin" if component.plugin else "cli_command"
         raise document.error((*place, key), f"cannot be split into words: {error}") from None
     if _NOT_PLAIN.search(component.ld_preload):
-        raise document.error((*place, "ld_preload"), f"{component.ld_preload!r} is no plain path")
+        raise document.error((*place, "ld_preload"), f"{component.ld_preload!r} is not a plain path")
     for name, parameter in component.parameters.items():
         if problem := _problem_of(name, parameter, component):
             raise document.error((*place, "parameters", name), problem)
     if unknown := sorted(component.in_files - set(component.parameters)):
-        problem = f"there is no parameter {unknown[0]!r}; write {{{{{unknown[0]}}}}} for the plain text"
+        problem = f"unknown parameter {unknown[0]!r}; write {{{{{unknown[0]}}}}} for the plain text"
         raise document.error((*place, "files"), problem)
     return _with_contents(component, document, place, folder)
 
 
 def _problem_of(name: str, parameter: ComponentParameter, component: Component) -> str | None:
     if not (parameter.env_var or parameter.cmd_var or parameter.cli_var or name in component.in_files):
-        return "is passed nowhere; set env_var, cmd_var or cli_var to true"
+        return "is not passed to the program; set env_var, cmd_var or cli_var to true"
     if parameter.cmd_var and not component.command.strip():
         return "has cmd_var, but the component has no command; add one"
     if parameter.env_var and not _VARIABLE.fullmatch(name):
-        return "cannot name an environment variable; use letters, digits and _"
+        return "is not a valid name of an environment variable; use letters, digits and _"
     try:
         check_name(name)
     except SpaceError as error:
@@ -304,7 +304,7 @@ def _problem_of(name: str, parameter: ComponentParameter, component: Component) 
 
 
 def _with_contents(component: Component, document: Document, place: Place, folder: Path | None) -> Component:
-    """The component with its base files read, so that it needs no other file from now on."""
+    """The component with the contents of its base files, so that it needs no other file."""
     files = []
     for number, file in enumerate(component.files):
         if file.base:
@@ -316,9 +316,9 @@ def _with_contents(component: Component, document: Document, place: Place, folde
 
 
 def text_of(name: str, document: Document, place: Place, folder: Path | None) -> str:
-    """The text of a file that a document names; an error where no files are read."""
+    """The text of a file that a document names; an error without a `folder`."""
     if folder is None:
-        raise document.error(place, f"{name!r}: no files are read here; write the text itself")
+        raise document.error(place, f"{name!r}: files are not supported here; write the text itself")
     try:
         return (folder / name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -326,8 +326,8 @@ def text_of(name: str, document: Document, place: Place, folder: Path | None) ->
         raise document.error(place, f"{name!r}: {reason}") from None
 
 
-def validated(model: type[Model], document: Document, values: Plain, place: Place = ()) -> Model:
-    """The values at a place of a document as a model, or one line about the first thing that is wrong."""
+def validated(model: type[Model], document: Document, values: Json, place: Place = ()) -> Model:
+    """The values at a place of a document as a model; raise with the first error in one line."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -337,7 +337,7 @@ def validated(model: type[Model], document: Document, values: Plain, place: Plac
 
 
 def _problem(model: type[BaseModel], kind: str, error: Mapping[str, object], where: Place) -> str:
-    """What pydantic found, in luthier's words."""
+    """The error of pydantic in the style of luthier."""
     given = error.get("input")
     context = error.get("ctx")
     if kind == "value_error" and isinstance(context, Mapping):
@@ -355,23 +355,23 @@ def _problem(model: type[BaseModel], kind: str, error: Mapping[str, object], whe
     }.get(kind)
     if kind == "literal_error" and isinstance(context, Mapping):
         expected = str(context.get("expected"))
-    return f"{shown(given)} is not what is expected here: {expected or error.get('msg')}"
+    return f"{shown(given)} is invalid; expected {expected or error.get('msg')}"
 
 
 def _names(model: type[BaseModel]) -> list[str]:
-    """Every key that occurs in a model or in its parts."""
+    """All keys of a model and of its parts."""
     schema = model.model_json_schema()
     parts = [schema, *schema.get("$defs", {}).values()]
     return [name for part in parts for name in part.get("properties", {})]
 
 
 def as_text(value: T) -> T | str:
-    """A whole number as the text it is; of 1.10 nobody knows whether 1.1 would do, and it stays what it is."""
+    """A whole number as a text; other numbers are unchanged, because 1.10 and 1.1 may be different texts."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def misfit(kind: Kind, value: Value) -> str | None:
-    """What is wrong with a value for a type, if anything; a number may be a text with a unit, such as 64k."""
+    """Why a value does not have a type, or None; a number may be a text with a unit, such as 64k."""
     expected, kinds = _KINDS[kind]
     if kind in ("int", "float") and isinstance(value, str) and _is_quantity(value):
         return None

@@ -1,4 +1,4 @@
-"""Changing single values in the text of a configuration file; everything else, comments too, stays as it was."""
+"""Changing single values in the text of a configuration file; the rest, including comments, is unchanged."""
 
 import json
 import re
@@ -16,7 +16,7 @@ Format: TypeAlias = Literal["ini", "json", "yaml", "toml", "xml"]
 _Steps: TypeAlias = tuple[Step, ...]
 _Edit: TypeAlias = Callable[[str, _Steps, Value], str]
 
-# Possessive repetitions (`*+`) never go back, so the time grows with the length of a line, not with its square.
+# Possessive repetitions (`*+`) never backtrack, so the time grows with the length of a line, not with its square.
 _INI_SECTION = re.compile(r"\s*+\[(?P<name>[^\]]*+)\]")
 _TOML_TABLE = re.compile(r"\s*+\[(?P<name>[^\[\]]++)\]\s*+(?:#.*+)?$")
 _SEPARATOR = re.compile(r"[ \t]*+[=:][ \t]*+")
@@ -33,11 +33,11 @@ _UNPRINTABLE = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
 
 def edited(text: str, kind: Format, changes: Mapping[str, Value]) -> str:
-    """The text with the values at some places changed; each place must be there already.
+    """The text with the values at some places changed; each place must exist already.
 
     A place is written as in the measure `json:`, such as `server.port`, `hosts[0].name` or `['odd.name'].key`. In an
-    INI file it is `section.key`, in an XML file it is the names of elements below the root, of which `[0]` tells
-    equal ones apart, and perhaps an `@attribute`.
+    INI file it is `section.key`. In an XML file it is the names of the elements below the root, with an index such as
+    `[0]` for elements with the same name, and optionally an `@attribute`.
     """
     for place, value in changes.items():
         steps = parse_path(place)
@@ -45,7 +45,7 @@ def edited(text: str, kind: Format, changes: Mapping[str, Value]) -> str:
         try:
             text = _EDITS[kind](text, steps, value)
         except LookupError as error:
-            raise InvalidInputError(f"{place}: {error.args[0]}; it must stand in the file already") from None
+            raise InvalidInputError(f"{place}: {error.args[0]}; it must exist in the file already") from None
     return text
 
 
@@ -56,7 +56,7 @@ def _plain_text(value: Value) -> str:
 def _literal(value: Value) -> str:
     """The value as JSON, YAML and TOML all read it."""
     if isinstance(value, float) and "." not in (text := repr(value)):
-        return text.replace("e", ".0e")  # YAML takes 1e-07 for a text
+        return text.replace("e", ".0e")  # YAML reads 1e-07 as a text
     text = json.dumps(value, ensure_ascii=False)
     return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -66,7 +66,7 @@ def _json(text: str, steps: _Steps, value: Value) -> str:
         json.loads(check_nesting(text, "the file"))
     except ValueError as error:
         raise InvalidInputError(f"this is not JSON: {error}") from None
-    # JSON is YAML, whose parser tells where each value stands; but there a tab is no blank, and in JSON it is.
+    # JSON is YAML, whose parser reports positions; but YAML does not accept a tab as a space, and JSON does.
     start, end = _yaml_range(text.replace("\t", " "), steps)
     return text[:start] + _literal(value) + text[end:]
 
@@ -79,7 +79,7 @@ def _yaml(text: str, steps: _Steps, value: Value) -> str:
 
 
 def _yaml_range(text: str, steps: _Steps) -> tuple[int, int]:
-    """From where to where the value at a place is written."""
+    """The start and the end of the value at a place."""
     import yaml
 
     try:
@@ -89,7 +89,7 @@ def _yaml_range(text: str, steps: _Steps) -> tuple[int, int]:
     for step in steps:
         node = _inner(node, step)
     if not isinstance(node, yaml.ScalarNode):
-        raise LookupError("holds no single value")
+        raise LookupError("is not a single value")
     return node.start_mark.index, node.end_mark.index
 
 
@@ -121,7 +121,7 @@ def _toml(text: str, steps: _Steps, value: Value) -> str:
         expected = _with(before, steps, value)
         if tomllib.loads(after) == expected:
             return after
-    except ValueError as error:  # so it also tells of a number with thousands of digits
+    except ValueError as error:  # also for a number with thousands of digits
         raise InvalidInputError(f"this is not TOML, or the value takes several lines: {error}") from None
     except RecursionError:
         raise InvalidInputError("the file is nested too deeply; make it flatter") from None
@@ -129,7 +129,7 @@ def _toml(text: str, steps: _Steps, value: Value) -> str:
 
 
 def _checked_toml(text: str) -> str:
-    """The text, unless it is nested so deeply that reading it takes time by the square of its length."""
+    """The text; raise if it is nested so deeply that reading it takes time by the square of its length."""
     check_nesting(text, "the file")
     depth = 0
     for part in _TEXT_OR_COMMENT.sub("", text).split("."):
@@ -149,7 +149,7 @@ def _with(tree: object, steps: _Steps, value: Value) -> object:
 
 
 def _line_edit(text: str, steps: _Steps, heading: re.Pattern[str], written: str) -> str:
-    """Replace what follows `key =` in the section that the other steps name; a comment behind it stays."""
+    """Replace the value after `key =` in the section that the other steps name; a comment after it is kept."""
     section, key = ".".join(map(str, steps[:-1])), str(steps[-1])
     lines, here = list(StringIO(text, newline="")), ""
     found: tuple[int, int] | None = None
@@ -158,7 +158,9 @@ def _line_edit(text: str, steps: _Steps, heading: re.Pattern[str], written: str)
             here = match["name"].strip()
         elif here == section and not line.lstrip().startswith(("#", ";")):
             start = _value_start(line, key)
-            found = found if start is None else (number, start)  # the last one counts, as for those who read such files
+            found = (
+                found if start is None else (number, start)
+            )  # the last one counts, as in programs that read such files
     if found is None:
         raise LookupError(f"there is no {shown(key)}" + (f" in [{visible(section)}]" if section else ""))
     number, start = found
@@ -195,7 +197,7 @@ def _xml(text: str, steps: _Steps, value: Value) -> str:
     written = _xml_text(_plain_text(value))
     if attribute is None:
         if "<" in text[inside:end] or text[start:inside].endswith("/>"):
-            raise LookupError("holds no single value")
+            raise LookupError("is not a single value")
         return text[:inside] + written.replace("&#10;", "\n").replace("&#9;", "\t") + text[end:]
     for match in _ATTRIBUTE.finditer(text, start, inside):
         if match["name"] == attribute:
@@ -204,16 +206,16 @@ def _xml(text: str, steps: _Steps, value: Value) -> str:
 
 
 def _xml_text(text: str) -> str:
-    """The text as it stands between tags or quotes; line ends and tabs in a form that every reader keeps."""
+    """The text as it is written between tags or quotes; line ends and tabs are escaped so that readers keep them."""
     from xml.sax.saxutils import escape
 
     if bad := _NOT_XML.search(text):
-        raise InvalidInputError(f"{shown(text)} holds {shown(bad[0])}, which XML cannot; take it out")
+        raise InvalidInputError(f"{shown(text)} contains {shown(bad[0])}, which XML does not allow; remove it")
     return escape(text, {'"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"})
 
 
 def _xml_element(text: str, steps: _Steps) -> tuple[int, int, int]:
-    """Where the element's first tag begins and ends, and where its last tag begins."""
+    """The start and the end of the first tag of an element, and the start of its last tag."""
     from xml.parsers import expat
 
     wanted = _xml_path(steps)
@@ -240,7 +242,7 @@ def _xml_element(text: str, steps: _Steps) -> tuple[int, int, int]:
         counts.pop()
 
     def declared(*_: object) -> None:
-        raise InvalidInputError("the file declares entities, which can stand for endless text; write the text itself")
+        raise InvalidInputError("the file declares entities, which are not supported; write the text itself")
 
     parser.StartElementHandler, parser.EndElementHandler, parser.EntityDeclHandler = opened, closed, declared
     try:
@@ -265,7 +267,7 @@ def _xml_path(steps: _Steps) -> list[tuple[str, int]]:
 
 
 def _tag_end(text: str, start: int) -> int:
-    """Where the tag that begins at `start` ends; a > may stand within quotes."""
+    """The end of the tag that begins at `start`; there may be a > within quotes."""
     match = _TAG.match(text, start)
     if match is None:
         raise LookupError("has no end")

@@ -1,4 +1,4 @@
-"""Durations as people write them: `90s`, `1.5m`, `2h`."""
+"""Durations with units: `90s`, `1.5m`, `2h`."""
 
 import re
 from decimal import Decimal

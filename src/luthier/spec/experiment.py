@@ -1,9 +1,8 @@
-"""Everything that defines one experiment, so that it can be stored and run again."""
+"""The definition of an experiment, which can be stored and run again."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import TypeAlias
 
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.policies import Prune, Resample, Stop
@@ -15,12 +14,10 @@ from luthier.spec.settings import Settings, all_settings
 from luthier.spec.template import Template
 from luthier.statistics.estimate import AUTO, ESTIMATORS
 from luthier.texts import shown
-from luthier.trial import Config, Value
-
-Plain: TypeAlias = bool | int | float | str | Sequence["Plain"] | Mapping[str, "Plain"] | None
+from luthier.trial import Config, Json, Value
 
 MOST_OBJECTIVES = 3
-"""With more than three, nearly every configuration is on the Pareto front, and the front says nothing."""
+"""With more than three, nearly every configuration is on the Pareto front, and the front is useless."""
 
 FEWEST_VERIFIED = 10
 """A smaller budget is too small for a verification."""
@@ -32,11 +29,11 @@ _FOREIGN = "the store was written by another program"
 class Experiment(Settings):
     """What to tune and how. `command` is None when a Python function is tuned.
 
-    With several objectives the answer is a Pareto front instead of a winner: there is no verification, `prune` and
+    With several objectives the result is a Pareto front instead of a winner: there is no verification, `prune` and
     `stop` cannot be used, and `resample` is `once` or `static:RUNS`.
 
-    `budget` counts every run that is submitted. The rules are parsed once: `stop_rule`, `prune_rule` and
-    `resample_rule` hold what `stop`, `prune` and `resample` say. The default and repeated configurations are removed
+    `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule` and `resample_rule` are the
+    parsed `stop`, `prune` and `resample`. The default and repeated configurations are removed
     from `first`.
     """
 
@@ -53,7 +50,7 @@ class Experiment(Settings):
                 self._set(setting.field, setting.kind.read(getattr(self, setting.field)))
         if self.estimator not in (AUTO, *ESTIMATORS):
             raise InvalidInputError(
-                f"estimator: {shown(self.estimator)} is unknown; there are {AUTO}, {', '.join(ESTIMATORS)}"
+                f"estimator: {shown(self.estimator)} is unknown; use {AUTO}, {', '.join(ESTIMATORS)}"
             )
         with _about("resample"):
             self._set("resample_rule", resample_from(self.resample))
@@ -76,7 +73,7 @@ class Experiment(Settings):
             return
         if isinstance(self.prune, str):
             raise InvalidInputError(
-                f"prune: {shown(self.prune)} compares times, so it needs the measure wall, minimized; give seconds"
+                f"prune: {shown(self.prune)} compares times, so it needs the measure wall, minimized; or give a time"
             )
         for criterion in filter(compares_times, self.stop):
             raise InvalidInputError(f"stop: {shown(criterion)} compares times, so it needs the measure wall, minimized")
@@ -88,15 +85,17 @@ class Experiment(Settings):
         if len(measures) > MOST_OBJECTIVES:
             raise InvalidInputError(f"measure: {len(measures)} are too many; give at most {MOST_OBJECTIVES}")
         if len({measure == "returned" for measure in measures}) > 1:
-            raise InvalidInputError("measure: 'returned' cannot be mixed with others; let the function return them all")
+            raise InvalidInputError(
+                "measure: 'returned' cannot be combined with others; let the function return all values"
+            )
         if measures[0] != "returned" and len(set(measures)) < len(measures):
-            raise InvalidInputError(f"measure: {', '.join(measures)}; name each of them once")
+            raise InvalidInputError(f"measure: {', '.join(measures)}; give each of them once")
         if self.resample.startswith(("sedr", "evadyr")):
             raise InvalidInputError(f"resample: {shown(self.resample)} needs a single measure; use once or static:RUNS")
         for setting in all_settings():
             unused = setting.field in ("prune", "stop", "verify_pairs", "sentinels")
             if unused and getattr(self, setting.field):
-                raise InvalidInputError(f"{setting.name}: needs a single measure; remove it, or measure one thing")
+                raise InvalidInputError(f"{setting.name}: needs a single measure; remove it, or give one measure")
 
     @property
     def objective(self) -> Objective:
@@ -105,7 +104,7 @@ class Experiment(Settings):
 
     @property
     def has_front(self) -> bool:
-        """Whether there are several objectives, so that the answer is a Pareto front."""
+        """Whether there are several objectives, so that the result is a Pareto front."""
         return len(self.objectives) > 1
 
     @property
@@ -123,8 +122,8 @@ class Experiment(Settings):
             return 0
         return min(max(self.budget // 8, 3), 10)
 
-    def to_json(self) -> dict[str, Plain]:
-        """The experiment as plain values."""
+    def to_json(self) -> dict[str, Json]:
+        """The experiment as JSON values."""
         return {
             "space": self.space.to_json(),
             "command": None if self.command is None else self.command.to_json(),
@@ -133,7 +132,7 @@ class Experiment(Settings):
         }
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Plain]) -> "Experiment":
+    def from_json(cls, plain: Mapping[str, Json]) -> "Experiment":
         """Rebuild what `to_json` wrote; a key that this version does not know is an error, not a silent loss."""
         known = {each.name for each in fields(cls) if each.init}
         if unknown := sorted(set(plain) - known):
@@ -153,19 +152,19 @@ class Experiment(Settings):
 
 @contextmanager
 def _about(name: str) -> Iterator[None]:
-    """Begin errors with the name of the setting that they are about."""
+    """Prefix errors with the name of the setting."""
     try:
         yield
     except LuthierError as error:
         raise InvalidInputError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
 
 
-def settings_json(settings: Settings) -> dict[str, Plain]:
-    """Every setting as a plain value."""
+def settings_json(settings: Settings) -> dict[str, Json]:
+    """Every setting as a JSON value."""
     return {setting.field: _plain(getattr(settings, setting.field)) for setting in all_settings()}
 
 
-def _plain(value: object) -> Plain:
+def _plain(value: object) -> Json:
     if isinstance(value, Objective):
         return {"measure": value.measure, "goal": value.goal}
     if isinstance(value, Mapping):
@@ -186,7 +185,7 @@ def checked_first(space: Space, given: object) -> tuple[Config, ...]:
 
 
 def _whole(space: Space, config: Mapping[str, Value]) -> dict[str, Value]:
-    """The configuration with the parameters that it leaves out, and with texts such as 64k as values."""
+    """The configuration with missing parameters added and texts such as 64k read as values."""
     values = {**space.default, **config}
     for parameter in space.parameters:
         value = values[parameter.name]
@@ -195,7 +194,7 @@ def _whole(space: Space, config: Mapping[str, Value]) -> dict[str, Value]:
     return values
 
 
-def _command(plain: Mapping[str, Plain]) -> Template | JobScript:
+def _command(plain: Mapping[str, Json]) -> Template | JobScript:
     if "component" in plain:
         return JobScript.from_json(plain)
     argv, environment = plain.get("argv"), plain.get("environment")

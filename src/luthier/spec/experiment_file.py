@@ -76,27 +76,27 @@ Values = Annotated[Grid, BeforeValidator(_grid, json_schema_input_type=Grid | li
 
 
 class AllocationSettings(Section):
-    """What every job asks of the batch system."""
+    """The resources that every job requests from the batch system."""
 
     queue: Text = ""
-    """The queue; the default one if it is left out."""
+    """The queue; by default that of the batch system."""
     account: Text = ""
-    """The account or project that pays."""
+    """The account or project to charge."""
     nodes: StrictInt = 1
-    """How many nodes."""
+    """Number of nodes."""
     processes_per_node: StrictInt = 1
-    """How many processors on each of them."""
+    """Number of processes on each node."""
     walltime: Duration = None
-    """How long a job may take; a little more than the timeout if it is left out."""
+    """Time limit of a job; by default a little more than the timeout."""
 
 
 class FileSettings(Section):
-    """How the experiment is run; settings that are left out are as in `luthier tune`."""
+    """How the experiment runs; missing settings have the defaults of `luthier tune`."""
 
     name: Name = ""
-    """A name for the listing."""
+    """A name for the experiment."""
     component: Text = ""
-    """The component to tune, where several are listed."""
+    """The component to tune if several are listed."""
     application: Text = ""
     """The shell script to run; its path is relative to this file."""
     script: Text = ""
@@ -107,7 +107,7 @@ class FileSettings(Section):
     allocation: AllocationSettings | None = None
     """What every job requests with runner: psij:EXECUTOR."""
     default_first: StrictBool = True
-    """For SHAMan's files; the default is always measured first."""
+    """Accepted from files of SHAMan; the default is always measured first."""
 
     def given(self) -> dict[str, Any]:
         """The settings of an experiment that the file sets, by their names in `Settings`."""
@@ -130,27 +130,27 @@ else:  # with a field for each setting of an experiment
 
 
 class ExperimentFile(Section):
-    """A file that describes an experiment. The sections api, bbo, noise_reduction and pruning are SHAMan's."""
+    """A file that describes an experiment. The sections api, bbo, noise_reduction and pruning are those of SHAMan."""
 
     experiment: Settings = Field(default_factory=Settings)
-    """How it is run."""
+    """How it runs."""
     definitions: Definitions | None = None
-    """The component itself, by name, or the file that describes it; without it, a registered one is meant."""
+    """The component itself, by name, or the file that describes it; by default a registered one is used."""
     components: dict[str, dict[str, Values]]
-    """The values to try: by component, by parameter; `{}` for those that the component itself declares."""
+    """The values to try, by component and parameter; `{}` for those in the description of the component."""
     api: dict[str, Scalar] | None = None
     """Ignored: luthier needs no server to run an experiment."""
     bbo: dict[str, Scalar] | None = None
-    """SHAMan's search; in luthier's own files, experiment.optimizer and its neighbours."""
+    """The search of SHAMan; files of luthier use experiment.optimizer and experiment.options."""
     noise_reduction: dict[str, Scalar] | None = None
-    """SHAMan's resampling; in luthier's own files, experiment.resample and estimator."""
+    """The resampling of SHAMan; files of luthier use experiment.resample and experiment.estimator."""
     pruning: dict[str, Scalar] | None = None
-    """SHAMan's pruning; in luthier's own files, experiment.prune."""
+    """The pruning of SHAMan; files of luthier use experiment.prune."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An experiment that was read from a file, and remarks for the one who wrote it."""
+    """An experiment from a file, and notes for its author."""
 
     name: str
     experiment: Experiment
@@ -160,10 +160,10 @@ class Declared:
 def declared(document: Document, folder: Path | None, cwd: Path, registered: Callable[[str], Component]) -> Declared:
     """The experiment a document describes.
 
-    Files it names are looked for in `folder`, without one they are refused; `registered` finds a component by name.
-    Runs are made in `cwd`.
+    Files that it names are in `folder`, and an error without one; `registered` finds a component by name. Runs use the
+    working directory `cwd`.
     """
-    translation, document = _in_own_words(document)
+    translation, document = _without_shaman(document)
     file = validated(ExperimentFile, document, document.values)
     settings: FileSettings = file.experiment
     name = _component_name(document, file)
@@ -172,7 +172,7 @@ def declared(document: Document, folder: Path | None, cwd: Path, registered: Cal
     job = _job(document, settings, name, component, folder)
     notes = list(translation.notes)
     if not settings.default_first:
-        notes.append("default_first: false is ignored: the default is always measured, to compare with")
+        notes.append("default_first: false is ignored: the default is always measured for comparison")
     given = settings.given()
     if "objectives" not in given:
         given["objectives"] = _measures(document, name, component)
@@ -183,27 +183,27 @@ def declared(document: Document, folder: Path | None, cwd: Path, registered: Cal
     return Declared(settings.name or name, experiment, tuple(notes))
 
 
-def _in_own_words(document: Document) -> tuple[Translation, Document]:
-    """The document with what SHAMan's sections say in the section `experiment`."""
+def _without_shaman(document: Document) -> tuple[Translation, Document]:
+    """The document with the settings of SHAMan's sections in the section `experiment`."""
     translation = translated(document)
     document = _with_new_names(document, translation)
     own = document.values.get("experiment", {})
     for name, value in translation.settings.items():
         if isinstance(own, dict) and name in own:
-            raise document.error(("experiment", name), "is said by SHAMan's sections as well; keep one of them")
+            raise document.error(("experiment", name), "is also set by a section of SHAMan; remove one of them")
         origin = document.origins.get(translation.places[name], document.source)
         document = document.with_value(("experiment", name), value, origin)
     return translation, document
 
 
 def _with_new_names(document: Document, translation: Translation) -> Document:
-    """The document with settings that have a former name under their name of today."""
+    """The document with current names in place of former names of settings."""
     own = document.values.get("experiment")
     for setting in all_settings():
         if isinstance(own, dict) and setting.former in own and setting.name not in own:
             place: Place = ("experiment", setting.former)
             translation.set(setting.name, own[setting.former], place)
-            translation.notes.append(f"experiment.{setting.former} is called {setting.name} now")
+            translation.notes.append(f"experiment.{setting.former} is now called {setting.name}")
             document = document.without(place)
     return document
 
@@ -215,8 +215,9 @@ def _component_name(document: Document, file: ExperimentFile) -> str:
             raise document.error(("experiment", "component"), f"{chosen!r} is not listed under components")
         return chosen
     if len(file.components) != 1:
-        names = ", ".join(file.components) or "none"
-        raise document.error(("components",), f"which one is tuned? There are {names}; say experiment.component")
+        names = ", ".join(file.components)
+        problem = f"{names} are listed; name one of them in experiment.component" if names else "list what to tune"
+        raise document.error(("components",), problem)
     return next(iter(file.components))
 
 
@@ -226,18 +227,18 @@ def _component(
     place: Place = ("definitions", name)
     if isinstance(file.definitions, dict):
         if name not in file.definitions:
-            raise document.error(("definitions",), f"there is no {name!r}; there are {', '.join(file.definitions)}")
+            raise document.error(("definitions",), f"{name!r} is missing; it contains {', '.join(file.definitions)}")
         return checked(file.definitions[name], document, place, folder)
     try:
         if file.definitions is None:
             return registered(name)
         if folder is None:
-            raise InvalidInputError("no files are read here; describe the component itself, or register it")
+            raise InvalidInputError("files are not supported here; describe the component itself, or register it")
         described = read_components(folder / file.definitions)
     except LuthierError as error:
         raise document.error(("components", name) if file.definitions is None else place[:1], str(error)) from None
     if name not in described:
-        raise document.error(place[:1], f"there is no {name!r} in it; there are {', '.join(described)}")
+        raise document.error(place[:1], f"{name!r} is missing in the file; it contains {', '.join(described)}")
     return described[name]
 
 
@@ -261,7 +262,7 @@ def _space(document: Document, name: str, component: Component, grids: Mapping[s
         elif parameter in grids:
             raise document.error(("components", name, parameter), "has no values to try; give min and max, or a list")
     if not parameters:
-        raise document.error(("components", name), "nothing to tune; give the values to try of at least one parameter")
+        raise document.error(("components", name), "nothing to tune; give values to try for at least one parameter")
     try:
         return Space(*parameters, constraints=component.constraints)
     except SpaceError as error:
@@ -272,7 +273,7 @@ def _job(
     document: Document, settings: FileSettings, called: str, component: Component, folder: Path | None
 ) -> JobScript:
     if settings.application and settings.script:
-        raise document.error(("experiment", "script"), "there is an application as well; give one of them")
+        raise document.error(("experiment", "script"), "application is also given; remove one of them")
     text, name = settings.script, "script"
     if settings.application:
         text = text_of(settings.application, document, ("experiment", "application"), folder)
@@ -303,7 +304,7 @@ def _allocation(document: Document, settings: FileSettings, where: Where) -> All
 
 
 def _measures(document: Document, name: str, component: Component) -> list[str]:
-    """What is measured where the experiment itself does not say it."""
+    """The measures if the experiment itself gives none."""
     if component.measure:
         return list(component.measure)
     if not component.custom_target:
@@ -312,14 +313,14 @@ def _measures(document: Document, name: str, component: Component) -> list[str]:
     if function not in MEASURES:
         raise document.error(
             ("components", name),
-            f"custom_target {component.custom_target!r} names a Python function, and nothing that a file names is "
-            "imported; say experiment.measure, such as regex:PATTERN or an installed plug-in's name",
+            f"custom_target {component.custom_target!r} is a Python function, and files cannot import "
+            "functions; give experiment.measure, such as regex:PATTERN or the name of a plug-in",
         )
     return [MEASURES[function]]
 
 
 def _placed(document: Document, translation: Translation, problem: str) -> InvalidInputError:
-    """The problem at the setting that it names first, if it names one."""
+    """The error at the setting that the problem begins with, if there is one."""
     name, _, rest = problem.partition(": ")
     place: Place = translation.places.get(name, ("experiment", name))
     if place in document.origins:

@@ -1,4 +1,4 @@
-"""From the values that a file says to try to the parameters of a search space."""
+"""From the values to try in a file to the parameters of a search space."""
 
 from typing import Literal
 
@@ -11,11 +11,11 @@ _MOST_LISTED = 10_000
 
 
 def parameter_of(name: str, described: ComponentParameter, grid: Grid) -> Parameter:
-    """The parameter of a search space; a default that is not among the values to try joins them."""
+    """The parameter of a search space; a default that is not among the values to try is added to them."""
     if grid.values is not None:
         return _choice(name, described, list(grid.values))
     if described.type not in ("int", "float"):
-        raise SpaceError(f"a range is for numbers, and this is of type {described.type}; give a list")
+        raise SpaceError(f"a range needs numbers, and the type is {described.type}; give a list")
     every = _range(name, described, grid, None)
     default = described.default
     if default is None:

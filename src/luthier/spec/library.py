@@ -1,6 +1,6 @@
-"""The components a user has registered: a folder with a file for each of them.
+"""The registered components of a user: a folder with one file for each of them.
 
-Files, because a person can read, copy, compare and mend them, and a component added or removed touches no other one.
+Files, because people can read, copy, compare and edit them, and each component is independent of the others.
 """
 
 import os
@@ -29,25 +29,23 @@ class Library:
         """One component."""
         if name not in self.names():
             known = self.names()
-            hint = suggest(name, known) if known else "there is none yet"
-            raise NotFoundError(
-                f"no component {shown(name)} is registered; {hint}; add one with: luthier component add FILE"
-            )
+            hint = suggest(name, known) if known else "add it with: luthier component add FILE"
+            raise NotFoundError(f"no component {shown(name)} is registered; {hint}")
         components = read_components(self._path(name))
         if name not in components:
             raise InvalidInputError(f"{self._path(name)}: does not describe {name!r}; remove the file and add it again")
         return components[name]
 
     def add(self, components: Mapping[str, Component], *, replace: bool) -> None:
-        """Register components, all of them or none; the others stay as they are."""
+        """Register components, all of them or none; other components are not changed."""
         if not replace and (taken := sorted(set(components) & set(self.names()))):
-            raise InvalidInputError(f"component {taken[0]!r} is registered already; use --replace to change it")
+            raise InvalidInputError(f"component {taken[0]!r} is already registered; use --replace to overwrite it")
         drafts: list[tuple[Path, Path]] = []
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             for name, component in components.items():
                 text = component_text(name, component)
-                # Each writer has a file of its own, also within one process; the last one to finish wins.
+                # Every call writes its own temporary file, also within one process; the last one to finish wins.
                 with tempfile.NamedTemporaryFile(
                     "w", dir=self.folder, prefix=f"{name}.", suffix=".draft", encoding="utf-8", delete=False
                 ) as draft:
@@ -64,9 +62,9 @@ class Library:
                 path.unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """Forget a component."""
+        """Remove a component."""
         if name not in self.names():
-            self.get(name)  # says what there is instead
+            self.get(name)  # raises with a hint
         self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:

@@ -7,16 +7,16 @@ from luthier.errors import SpaceError
 from luthier.space import Choice, Integer, Parameter, Real, parse_quantity
 from luthier.texts import shown, visible
 
-HOW = "write NAME=a,b,c or NAME=low..high[:step|:xFACTOR], then @DEFAULT if it is not the first"
+HOW = "write NAME=a,b,c or NAME=low..high[:step|:xFACTOR], and @DEFAULT if it is not the first value"
 
-_LONGEST_TOLD = 200
+_LONGEST_SHOWN = 200
 
 
 def parse_parameter(text: str) -> Parameter:
     r"""Read `threads=1..16`, `block=4k,16k,1M@16k`, `depth=1..64:x2` or `ratio=0.1..0.9`.
 
-    A backslash takes the meaning away from a following `,` or `@`. A list of numbers or quantities is ordered; any
-    other list is a choice without order. Values of a list reach the command just as they were typed.
+    A backslash before `,` or `@` makes it an ordinary character. A list of numbers or quantities is ordered; any other
+    list is a choice without order. Values of a list are passed to the command exactly as they were typed.
     """
     name, equals, rest = text.partition("=")
     if not equals or not name or not rest:
@@ -25,14 +25,14 @@ def parse_parameter(text: str) -> Parameter:
     try:
         found = _ends_and_step(spec)
         if found is None and ".." in spec and not set(spec) & set(",/"):
-            raise SpaceError(f"{shown(spec)} is half a range; {HOW}")
+            raise SpaceError(f"{shown(spec)} is an incomplete range; {HOW}")
         return _range(name, *found, default) if found else _choice(name, spec, default)
     except SpaceError as error:
         raise SpaceError(f"-p {_short(text)}: {error}") from None
 
 
 def names_default(text: str) -> bool:
-    """Whether the text of a parameter says which value is its default."""
+    """Whether the text of a parameter contains its default."""
     return _split_default(text)[1] is not None
 
 
@@ -48,7 +48,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _ends_and_step(spec: str) -> tuple[str, str, str | None] | None:
-    """The parts of `low..high`, `low..high:step` or `low..high:xFACTOR`; None if the text has not that form."""
+    """The parts of `low..high`, `low..high:step` or `low..high:xFACTOR`; None if it is not a range."""
     low, dots, rest = spec.partition("..")
     high, colon, step = rest.partition(":")
     if not dots or not low or not high or ":" in low or ":" in step or (colon and not step):
@@ -57,22 +57,22 @@ def _ends_and_step(spec: str) -> tuple[str, str, str | None] | None:
 
 
 def _short(text: str) -> str:
-    """What was typed, as it is told back in an error."""
-    return visible(text) if len(text) <= _LONGEST_TOLD else f"{visible(text[:_LONGEST_TOLD])}..."
+    """What was typed, as it is shown in an error."""
+    return visible(text) if len(text) <= _LONGEST_SHOWN else f"{visible(text[:_LONGEST_SHOWN])}..."
 
 
 def _range(name: str, low: str, high: str, step: str | None, default: str | None) -> Parameter:
     multiplies = step is not None and step.startswith("x") and len(step) > 1
     step = step[1:] if step is not None and multiplies else step
     if step is not None and multiplies and not _number(step) > 1:
-        raise SpaceError(f"{name}: factor {step} does not grow; give one above 1, such as x2")
+        raise SpaceError(f"{name}: factor {step} is not above 1; write for example x2")
     typed = [text for text in (low, high, step, default) if text is not None]
     scale: Literal["log", "linear"] = "log" if multiplies else "linear"
     whole = all(_is_whole(text) for text in (low, high, default) if text is not None)
     if whole and (step is None or multiplies or _is_whole(step)):
         return Integer(name, low, high, step=_number(step) if step else 1, scale=scale, default=default)
     if any(number is None for number in map(_as_number, typed)):
-        raise SpaceError(f"{name}: {shown(f'{low}..{high}')} is no range of numbers; {HOW}")
+        raise SpaceError(f"{name}: {shown(f'{low}..{high}')} is not a range of numbers; {HOW}")
     return Real(name, low, high, step=_number(step) if step else None, scale=scale, default=default)
 
 
@@ -92,7 +92,7 @@ def _choice(name: str, spec: str, default: str | None) -> Parameter:
 
 
 def _plain_number(text: str) -> int | float | str:
-    """The number, if it would be written back exactly as it was typed; else the text."""
+    """The number if it is printed exactly as it was typed, else the text."""
     number = _as_number(text)
     if number is None or not text[-1].isdigit():
         return text
@@ -110,7 +110,7 @@ def _is_whole(text: str) -> bool:
 def _number(text: str) -> int | float:
     number = _as_number(text)
     if number is None:
-        raise SpaceError(f"{shown(text)} is no number; {HOW}")
+        raise SpaceError(f"{shown(text)} is not a number; {HOW}")
     return number
 
 

@@ -1,4 +1,4 @@
-"""What an experiment makes small or large."""
+"""The objectives of an experiment."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ GOALS: Mapping[str, Goal] = {"min": "minimize", "max": "maximize"}
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """A measure and whether to make it small or large."""
+    """A measure, and whether to minimize or maximize it."""
 
     measure: str
     goal: Goal = "minimize"
@@ -36,7 +36,7 @@ class Objective:
 
     @property
     def is_time(self) -> bool:
-        """Whether it is the elapsed time of a run, to be made short."""
+        """Whether it is the elapsed time, minimized."""
         return self == Objective("wall")
 
     @property

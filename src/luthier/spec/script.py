@@ -12,13 +12,12 @@ from luthier.runners.registry import runner_kind
 from luthier.runners.supervisor import MARK_VARIABLE
 from luthier.space import Space
 from luthier.spec.template import fill
-from luthier.trial import Config, Value
+from luthier.trial import Config, Json, Value
 
 if TYPE_CHECKING:
     from luthier.runners.psij import Allocation
     from luthier.runners.slurm import Batch
     from luthier.spec.component import Component, ComponentParameter, ConfigFile
-    from luthier.spec.yaml_lines import Plain
 
 Where: TypeAlias = str
 """The name of a runner, with a colon and its argument where it has one: `local`, `slurm`, `psij:pbs`."""
@@ -110,9 +109,9 @@ class JobScript:
         exports = [f"export {name}={shlex.quote(text)}" for name, text in batch.environment.items()]
         return self._script(values, self._native(space, config), [*extra, *exports], timed=False).rstrip("\n")
 
-    def to_json(self) -> "dict[str, Plain]":
+    def to_json(self) -> dict[str, Json]:
         """The job as plain values."""
-        component: dict[str, Plain] = self.component.model_dump(mode="json", exclude_defaults=True)
+        component: dict[str, Json] = self.component.model_dump(mode="json", exclude_defaults=True)
         allocation = {} if self.allocation is None else {"allocation": asdict(self.allocation)}
         job = {"application": self.application, "name": self.name, "where": self.where}
         return {"component": component, "component_name": self.component_name, **job, **allocation}

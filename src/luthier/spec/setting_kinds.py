@@ -26,13 +26,13 @@ class Kind(Protocol):
         ...
 
     def words(self, value: object) -> list[str]:
-        """What to write on the command line for a value, one text for each time that the option is given."""
+        """The value as arguments of the command line, one text for each time that the option is given."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number; with `optional` it may be left open."""
+    """A whole number; with `optional` it may be None."""
 
     least: int
     optional: bool = False
@@ -58,7 +58,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """A duration, such as 90s or 2h, kept in seconds; None where there is no limit."""
+    """A duration, such as 90s or 2h, stored in seconds; None means no limit."""
 
     schema: ClassVar[Mapping[str, object]] = {"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]}
 
@@ -79,12 +79,12 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True)
 class RuleOrSeconds:
-    """A rule by its name, or a duration; None where neither is given."""
+    """The name of a rule or a duration; None if neither is given."""
 
     schema: ClassVar[Mapping[str, object]] = Seconds.schema
 
     def read(self, given: object) -> object:
-        """Take what begins with a digit for a duration."""
+        """Read what begins with a digit as a duration."""
         return check_text(given, "it") if isinstance(given, str) and not given[:1].isdigit() else Seconds().read(given)
 
     def words(self, value: object) -> list[str]:
@@ -118,7 +118,7 @@ class Texts:
     }
 
     def read(self, given: object) -> object:
-        """Accept a list of texts; one text alone stands for a list of one."""
+        """Accept a list of texts; a single text is a list of one."""
         return tuple(Text().read(one) for one in _listed(given, str))
 
     def words(self, value: object) -> list[str]:
@@ -133,10 +133,10 @@ class Objectives:
     schema: ClassVar[Mapping[str, object]] = Texts.schema
 
     def read(self, given: object) -> object:
-        """Accept objectives, texts, and what `to_json` made of objectives."""
+        """Accept objectives, texts, and objectives from `to_json`."""
         found = tuple(map(_objective, _listed(given, str | Objective)))
         if not found:
-            raise InvalidInputError("nothing to measure; name at least one measure, such as wall")
+            raise InvalidInputError("nothing to measure; give at least one measure, such as wall")
         return found
 
     def words(self, value: object) -> list[str]:
@@ -153,7 +153,7 @@ class Numbers:
     }
 
     def read(self, given: object) -> object:
-        """Accept a list of positive integers; one alone stands for a list of one."""
+        """Accept a list of positive integers; a single one is a list of one."""
         return tuple(Whole(1).read(one) for one in _listed(given, int))
 
     def words(self, value: object) -> list[str]:
@@ -163,7 +163,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Values by name, which belong to another setting."""
+    """Values by name: the options of another setting."""
 
     schema: ClassVar[Mapping[str, object]] = {"type": "object"}
 
@@ -188,7 +188,9 @@ class Configs:
     def read(self, given: object) -> object:
         """Accept a list of mappings or of texts such as `threads=4,block=64k`."""
         if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-            raise InvalidInputError(f"{shown(given)} is not a list of configurations; give a list, even of one")
+            raise InvalidInputError(
+                f"{shown(given)} is not a list of configurations; give a list, also for a single one"
+            )
         return tuple(map(_config, given))
 
     def words(self, value: object) -> list[str]:
@@ -198,7 +200,7 @@ class Configs:
 
 
 def _listed(given: object, alone: type | UnionType) -> Sequence[object]:
-    """A list of what was given, which may be one thing alone."""
+    """What was given as a list; a single value of type `alone` is a list of one."""
     if isinstance(given, alone):
         return [given]
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):

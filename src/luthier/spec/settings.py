@@ -29,10 +29,10 @@ Topic: TypeAlias = Literal["Objective", "Search", "Noise", "Limits"]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a setting is called, explained and shown.
+    """The name, the explanation and the presentation of a setting.
 
     `field` is its attribute in `Settings`, `name` its name in files; the command line has `--NAME` and the `flags`.
-    `unset` is shown where it has its default. A file or a command line may still use the `former` name.
+    `unset` is shown if it has its default. Files and command lines may still use its `former` name.
     """
 
     kind: Kind
@@ -51,7 +51,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How an experiment searches, measures and ends."""
+    """How an experiment measures, searches and stops."""
 
     objectives: Annotated[
         tuple[Objective, ...],
@@ -114,7 +114,7 @@ class Settings:
         tuple[Config, ...],
         Setting(
             Configs(),
-            "A configuration to try right after the default; parameters that it leaves out have their default.",
+            "A configuration to try right after the default; missing parameters have their default.",
             "Tried first",
             "Search",
             unset="none",
@@ -140,15 +140,15 @@ class Settings:
             "Verification pairs",
             "Noise",
             name="verify",
-            unset="chosen by the budget",
+            unset="depends on the budget",
         ),
     ] = None
     resample: Annotated[
         str,
         Setting(
             Text(),
-            "How often a configuration runs: auto (the best one again while it may lead by chance), once, static:RUNS, "
-            "sedr:PERCENT% (until the interval of its mean is that narrow) or evadyr; with constants as in "
+            "How often a configuration runs: auto (repeats the best one until it is certain), once, static:RUNS, "
+            "sedr:PERCENT% (until the confidence interval of its mean is that narrow) or evadyr; constants as in "
             "evadyr:least=3,most=20%.",
             "Repeated runs",
             "Noise",
@@ -159,7 +159,7 @@ class Settings:
         str,
         Setting(
             Text(),
-            "Estimator for repeated runs: auto (chosen by the noise), mean, median, minimum, trimmed or "
+            "Estimator for repeated runs: auto (depends on the noise), mean, median, minimum, trimmed or "
             "hodges-lehmann.",
             "Estimator",
             "Noise",
@@ -169,8 +169,8 @@ class Settings:
         int,
         Setting(
             Whole(0),
-            "Run the default again after every so many runs, and correct all values for a machine that became slower "
-            "or faster meanwhile. 0 disables it.",
+            "Number of runs after which the default runs again; values are then corrected for a machine that became "
+            "slower or faster. 0 disables it.",
             "Sentinel runs",
             "Noise",
             metavar="RUNS",
@@ -181,8 +181,8 @@ class Settings:
         str | float | None,
         Setting(
             RuleOrSeconds(),
-            "Stop the first run of a configuration when it takes longer than the default, than the median, the mean or "
-            "a quantile of earlier runs, or than a duration; chance: when it can hardly be as good as the best.",
+            "Stop the first run of a configuration when it takes longer than the default, than the median, mean or "
+            "quantile of earlier runs, or than TIME; chance: when it is unlikely to be as good as the best.",
             "Pruning",
             "Limits",
             unset="none",
@@ -194,7 +194,7 @@ class Settings:
         Setting(
             Texts(),
             "End the search early, e.g. 'improvement < 5% over 15', 'no improvement over 20 and after 30 runs', "
-            "'target 3.2', 'target 50% of default', 'gain < cost for 1000 runs'. With several, any of them ends it.",
+            "'target 3.2', 'target 50% of default', 'gain < cost for 1000 runs'. Any of several ends it.",
             "Stopping",
             "Limits",
             metavar="CRITERION",
@@ -205,7 +205,7 @@ class Settings:
         float | None,
         Setting(
             Seconds(),
-            "Kill a run after this long, e.g. 90s.",
+            "Kill a run after this time, e.g. 90s.",
             "Timeout of a run",
             "Limits",
             metavar="TIME",
@@ -215,7 +215,7 @@ class Settings:
     time_limit_s: Annotated[
         float | None,
         Setting(
-            Seconds(), "End the search after this long, e.g. 2h.", "Time limit", "Limits", metavar="TIME", unset="none"
+            Seconds(), "End the search after this time, e.g. 2h.", "Time limit", "Limits", metavar="TIME", unset="none"
         ),
     ] = None
 

@@ -1,13 +1,14 @@
-"""SHAMan's experiment files: the sections `bbo`, `noise_reduction` and `pruning` in luthier's own words.
+"""SHAMan's experiment files: the sections `bbo`, `noise_reduction` and `pruning` as settings of luthier.
 
-SHAMan imports whatever dotted name a file holds. Here such names are only looked up, by their last part, in a table.
+SHAMan imports any dotted name in a file. Here the last part of such a name is only looked up in a table.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from luthier.spec.yaml_lines import Document, Place, Plain
+from luthier.spec.yaml_lines import Document, Place
 from luthier.texts import closest, shown
+from luthier.trial import Json
 
 MEASURES: Mapping[str, str] = {
     "parse_execution_time": "wall",
@@ -23,7 +24,7 @@ _SEARCHES: Mapping[str, str] = {
     "exhaustive_search": "exhaustive",
     "random_search": "random",
 }
-_NAMES: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
+_NAMES: Mapping[str, tuple[str, Mapping[str, Json]]] = {
     "selection_method": ("selection", {"tournament_pick": "tournament", "probabilistic_pick": "roulette"}),
     "crossover_method": (
         "crossover",
@@ -64,7 +65,7 @@ _NAMES: Mapping[str, tuple[str, Mapping[str, Plain]]] = {
         },
     ),
 }
-"""Options whose value is a name: luthier's option, and its value for each of SHAMan's."""
+"""Options whose value is a name: the option of luthier, and its value for each value of SHAMan."""
 
 _NUMBERS: Mapping[str, str] = {
     "mutation_rate": "mutation",
@@ -75,7 +76,7 @@ _NUMBERS: Mapping[str, str] = {
     "bernouilli_parameter": "restart_at",
     "probability_threshold": "restart_at",
 }
-"""Options that only have another name."""
+"""Options that only have another name in luthier."""
 
 _MODELS: Mapping[str, str] = {
     "GaussianProcessRegressor": "gp",
@@ -88,14 +89,14 @@ _LEVELS: Mapping[str, str] = {"min": "best", "amin": "best", "mean": "mean", "me
 _ONLY_WAY: Mapping[str, str] = {
     "mutation_method": "a mutation moves to a neighbour",
     "neighbor_function": "a step goes to a neighbour",
-    "max_repeat": "offspring are bred again as often as it takes",
-    "reevaluate": "a configuration runs again when the resampling says so",
-    "max_retry": "a configuration runs again when the resampling says so",
+    "max_repeat": "offspring are created until one is new",
+    "reevaluate": "the resampling decides when a configuration runs again",
+    "max_retry": "the resampling decides when a configuration runs again",
     "async_optim": "runs never wait for each other",
-    "fitness_aggregation": "repeats are always judged together",
+    "fitness_aggregation": "repeats are always combined by the estimator",
     "max_resamples": "the budget limits the repeats",
 }
-"""Options with nothing to choose in luthier, and why."""
+"""Options without an equivalent in luthier, and why."""
 
 _OPTIONS_OF: Mapping[str, frozenset[str]] = {
     "genetic": frozenset({"selection", "crossover", "tournament", "mutation"}),
@@ -108,20 +109,20 @@ _SMALLEST_POPULATION = 10
 
 @dataclass(slots=True)
 class Translation:
-    """Settings in luthier's words, where each was said, and what could not be carried over."""
+    """Settings of luthier, the place in the file that each comes from, and notes about what is ignored."""
 
-    settings: dict[str, Plain] = field(default_factory=dict)
+    settings: dict[str, Json] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def set(self, name: str, value: Plain, place: Place) -> None:
-        """Note a setting."""
+    def set(self, name: str, value: Json, place: Place) -> None:
+        """Add a setting."""
         self.settings[name] = value
         self.places[name] = place
 
 
 def translated(document: Document) -> Translation:
-    """What the SHAMan sections of an experiment file ask for."""
+    """The settings in the SHAMan sections of an experiment file."""
     result = Translation()
     _search(document, result)
     _noise(document, result)
@@ -129,25 +130,25 @@ def translated(document: Document) -> Translation:
     return result
 
 
-def _items(document: Document, section: str) -> Iterator[tuple[str, Place, Plain]]:
+def _items(document: Document, section: str) -> Iterator[tuple[str, Place, Json]]:
     values = document.values.get(section)
     if values is None:
         return
     if not isinstance(values, dict):
-        raise document.error((section,), f"{shown(values)} is not what is expected here: settings by name")
+        raise document.error((section,), f"{shown(values)} is invalid; expected settings by name")
     for name, value in values.items():
         yield name, (section, name), value
 
 
-def _last_part(value: Plain) -> str:
-    """The function at the end of a dotted name; a long one may have been broken into two lines at a point."""
+def _last_part(value: Json) -> str:
+    """The function at the end of a dotted name; a long name may be split into two lines after a dot."""
     return str(value).replace(" ", "").rpartition(".")[2]
 
 
-def _looked_up(document: Document, place: Place, value: Plain, table: Mapping[str, Plain]) -> Plain:
+def _looked_up(document: Document, place: Place, value: Json, table: Mapping[str, Json]) -> Json:
     name = _last_part(value)
     if name not in table:
-        raise document.error(place, f"{shown(value)} has no counterpart here; there are {', '.join(table)}")
+        raise document.error(place, f"{shown(value)} is not supported; use one of {', '.join(table)}")
     return table[name]
 
 
@@ -158,7 +159,7 @@ def _search(document: Document, result: Translation) -> None:
         search = _looked_up(document, ("bbo", "regression_model"), values["regression_model"], _MODELS)
     if "heuristic" in values:
         result.set("optimizer", search, ("bbo", "heuristic"))
-    options: dict[str, Plain] = {}
+    options: dict[str, Json] = {}
     for name, place, value in _items(document, "bbo"):
         if name in _NAMES:
             option, table = _NAMES[name]
@@ -172,7 +173,7 @@ def _search(document: Document, result: Translation) -> None:
     _stopping(document, result, values)
 
 
-def _option(result: Translation, options: dict[str, Plain], search: str, name: str, option: str, value: Plain) -> None:
+def _option(result: Translation, options: dict[str, Json], search: str, name: str, option: str, value: Json) -> None:
     if option in _OPTIONS_OF.get(search, ()):
         options[option] = value
     else:
@@ -180,7 +181,7 @@ def _option(result: Translation, options: dict[str, Plain], search: str, name: s
 
 
 def _other(
-    document: Document, result: Translation, options: dict[str, Plain], search: str, place: Place, value: Plain
+    document: Document, result: Translation, options: dict[str, Json], search: str, place: Place, value: Json
 ) -> None:
     name = str(place[-1])
     if name == "initial_sample_size":
@@ -198,10 +199,10 @@ def _other(
     elif name not in ("heuristic", "regression_model", *_STOPS):
         known = [*_NAMES, *_NUMBERS, *_ONLY_WAY, *_STOPS, "heuristic", "regression_model", "initial_sample_size"]
         near = closest(name, known)
-        raise document.error(place, "is unknown" + (f"; did you mean {near!r}?" if near else "; take it out"))
+        raise document.error(place, "is unknown" + (f"; did you mean {near!r}?" if near else "; remove it"))
 
 
-def _first_draws(result: Translation, options: dict[str, Plain], search: str, value: Plain) -> None:
+def _first_draws(result: Translation, options: dict[str, Json], search: str, value: Json) -> None:
     if search != "genetic":
         if search in _OPTIONS_OF:
             options["initial"] = value
@@ -209,7 +210,7 @@ def _first_draws(result: Translation, options: dict[str, Plain], search: str, va
     if isinstance(value, int) and value >= _SMALLEST_POPULATION:
         options["population"] = value
     else:
-        why = f"the genetic search begins with a population of {_SMALLEST_POPULATION}"
+        why = f"the genetic search needs a population of at least {_SMALLEST_POPULATION}"
         result.notes.append(f"bbo.initial_sample_size: {value} is ignored: {why}")
 
 
@@ -223,14 +224,14 @@ _STOPS = (
 )
 
 
-def _stopping(document: Document, result: Translation, values: Mapping[str, Plain]) -> None:
+def _stopping(document: Document, result: Translation, values: Mapping[str, Json]) -> None:
     given = [name for name in _STOPS if name in values]
     if not given:
         return
     place: Place = ("bbo", given[0])
     window = values.get("stop_window")
     if not isinstance(window, int):
-        raise document.error(place, "needs stop_window, a whole number, beside it")
+        raise document.error(place, "also needs stop_window, a whole number")
     if "nbr_parametrizations" in values:
         text = f"distinct < {values['nbr_parametrizations']} over {window}"
     elif "distance" in values:
@@ -255,7 +256,7 @@ def _noise(document: Document, result: Translation) -> None:
             result.set("estimator", _looked_up(document, place, value, _ESTIMATORS), place)
         elif name not in (*_RESAMPLING, *_ONLY_WAY):
             near = closest(name, ["resampling_policy", "estimator", *_RESAMPLING])
-            raise document.error(place, "is unknown" + (f"; did you mean {near!r}?" if near else "; take it out"))
+            raise document.error(place, "is unknown" + (f"; did you mean {near!r}?" if near else "; remove it"))
 
 
 _RESAMPLING = (
@@ -267,11 +268,11 @@ _RESAMPLING = (
 )
 
 
-def _resampling(document: Document, place: Place, value: Plain, values: Mapping[str, Plain]) -> str:
+def _resampling(document: Document, place: Place, value: Json, values: Mapping[str, Json]) -> str:
     if value == "simple_resampling":
         return f"static:{values.get('nbr_resamples', 1)}"
     if not str(value).startswith("dynamic_resampling"):
-        raise document.error(place, f"{shown(value)} is unknown; there are simple_resampling, dynamic_resampling")
+        raise document.error(place, f"{shown(value)} is unknown; use simple_resampling or dynamic_resampling")
     if "allow_resampling_schedule" in values:
         return "evadyr"
     percentage = values.get("percentage", 0.1)
@@ -283,7 +284,7 @@ def _resampling(document: Document, place: Place, value: Plain, values: Mapping[
 def _pruning(document: Document, result: Translation) -> None:
     for name, place, value in _items(document, "pruning"):
         if name != "max_step_duration":
-            raise document.error(place, "is unknown; there is max_step_duration")
+            raise document.error(place, "is unknown; use max_step_duration")
         names = {"default": "default", "median": "median", "mean": "mean"}
         limit = _looked_up(document, place, value, names) if isinstance(value, str) else value
         result.set("prune", limit, place)

@@ -15,11 +15,11 @@ _PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Za-z_][\w.-]*)\}\}|\{(?P<name>[A-
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A command and environment variables in which `{name}` stands for a parameter and `{{name}}` for the text
-    `{name}`.
+    """A command and environment variables in which `{name}` is replaced by the value of a parameter, and `{{name}}` by
+    the text `{name}`.
 
-    Any other brace is left alone, so `awk '{print $1}'` needs no care. With `shell` the command is one text for `sh
-    -c`, into which values are put quoted, so that they reach the program as they are.
+    Other braces are unchanged, so `awk '{print $1}'` works as it is. With `shell` the command is one text for `sh -c`,
+    in which values are quoted.
     """
 
     argv: tuple[str, ...]
@@ -32,12 +32,14 @@ class Template:
                 "no command to tune; put it after --, for example: luthier tune -p n=1,2 -- prog {n}"
             )
         if any("\0" in text for text in (*self.argv, *self.environment.values())):
-            raise InvalidInputError("a command cannot hold a NUL character; take it out")
+            raise InvalidInputError("a command cannot contain a NUL character; remove it")
         if not all(is_argument(text) for text in (*self.argv, *self.environment.values())):
-            raise InvalidInputError("a command cannot hold half of a character; take it out")
+            raise InvalidInputError("a command cannot contain half of a character; remove it")
         for name in self.environment:
             if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                raise InvalidInputError(f"--env {shown(name)}: not a name of an environment variable; write NAME=TEXT")
+                raise InvalidInputError(
+                    f"--env {shown(name)}: not a valid name of an environment variable; write NAME=TEXT"
+                )
 
     def check(self, space: Space) -> None:
         """Raise unless every placeholder has a parameter and every parameter a placeholder."""
@@ -53,7 +55,7 @@ class Template:
         for name in space.names:
             if name not in used:
                 raise InvalidInputError(
-                    f"parameter {name} appears nowhere in the command; put {{{name}}} where its value goes"
+                    f"parameter {name} is not used in the command; write {{{name}}} in place of its value"
                 )
 
     def render(self, space: Space, config: Config) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -83,7 +85,7 @@ def placeholders(text: str) -> frozenset[str]:
 
 
 def fill(text: str, values: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
-    """The text with values in place of its placeholders, each as `quote` writes it."""
+    """The text with the quoted values in place of its placeholders."""
 
     def replacement(match: re.Match[str]) -> str:
         return f"{{{match['literal']}}}" if match["literal"] else quote(values[match["name"]])

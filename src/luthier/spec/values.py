@@ -6,7 +6,7 @@ _LONGEST = 10_000
 
 
 def parse_value(text: str) -> bool | int | float | str:
-    """A number or truth value if the text is one, else the text."""
+    """The number or truth value that the text represents, else the text."""
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):
@@ -18,5 +18,5 @@ def parse_value(text: str) -> bool | int | float | str:
 
 
 def format_value(value: object) -> str:
-    """The text that `parse_value` reads as this value, if there is one."""
+    """The text that `parse_value` reads as this value, where one exists."""
     return str(value).lower() if isinstance(value, bool) else str(value)

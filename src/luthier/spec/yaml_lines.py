@@ -1,4 +1,4 @@
-"""YAML files as plain values that remember where they were written."""
+"""YAML files as JSON values with the line of each value."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.texts import DEEPEST, check_text, shown, visible
+from luthier.trial import Json
 
 if TYPE_CHECKING:
     import yaml
@@ -15,7 +16,6 @@ Step: TypeAlias = str | int
 Place: TypeAlias = tuple[Step, ...]
 """The keys and indexes that lead to a value."""
 
-Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 
 _MOST_VALUES = 100_000
 _MOST_BITS = 256
@@ -24,45 +24,47 @@ _LONGEST_NUMBER = 400
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The values of a file, and for the place of each of them where it was written, such as `dd.yaml:12`.
+    """The values of a file, and the origin of each of them, such as `dd.yaml:12`.
 
-    A key without a value counts as left out.
+    A key without a value is treated as if it were missing.
     """
 
     source: str
-    values: dict[str, Plain]
+    values: dict[str, Json]
     origins: Mapping[Place, str]
 
     def error(self, place: Place, problem: str) -> InvalidInputError:
-        """The error for a value: where it was written, its path, what is wrong."""
+        """The error for a value: its file and line, its path and the problem."""
         known = self._written(place)
         where = self.origins.get(known) or self.origins.get(known[:-1], self.source)
         path = ".".join(map(str, known))
         return InvalidInputError(f"{where}: {path}: {problem}" if path else f"{where}: {problem}")
 
     def _written(self, place: Place) -> Place:
-        """The place without the steps that do not stand in the file; a last one may be missing there."""
+        """The place without the steps that are not in the file, except the last one."""
         known: Place = ()
         for step in place[:-1]:
             known = (*known, step) if (*known, step) in self.origins else known
         missing = place[-1:] if place and isinstance(place[-1], str) else ()
         return (*known, *place[-1:]) if (*known, *place[-1:]) in self.origins else (*known, *missing)
 
-    def with_value(self, place: Place, value: Plain, origin: str) -> "Document":
-        """A copy in which one value is another; mappings on the way there are made if they are missing."""
+    def with_value(self, place: Place, value: Json, origin: str) -> "Document":
+        """A copy with one value changed; missing mappings on its path are created."""
         values = dict(self.values)
         here = values
         for number, step in enumerate(place[:-1], start=1):
             inner = here.get(str(step))
             if inner is not None and not isinstance(inner, dict):
-                raise InvalidInputError(f"{origin}: {'.'.join(map(str, place[:number]))} holds no further settings")
+                raise InvalidInputError(
+                    f"{origin}: {'.'.join(map(str, place[:number]))} is a single value and has no settings"
+                )
             here[str(step)] = here = dict(inner or {})
         here[str(place[-1])] = value
         origins = {old: text for old, text in self.origins.items() if old[: len(place)] != place}
         return Document(self.source, values, {**origins, place: origin})
 
     def without(self, place: Place) -> "Document":
-        """A copy without one value; its origin stays known, for errors about what it was turned into."""
+        """A copy without one value; its origin is kept for errors about the setting that replaces it."""
         values = dict(self.values)
         here = values
         for step in place[:-1]:
@@ -85,7 +87,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str, source: str) -> Document:
-    """Read YAML that holds settings by name; only plain values come out, and no key counts twice."""
+    """Read YAML with settings by name; repeated keys and values that JSON cannot represent are errors."""
     import yaml
 
     try:
@@ -98,19 +100,19 @@ def parse_document(text: str, source: str) -> Document:
         raise InvalidInputError(f"{source}:{line}: this is not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise InvalidInputError(f"{source}: this is not YAML: {str(error).splitlines()[0]}") from None
-    except (KeyError, AttributeError):  # so PyYAML says that a tag such as !!bool does not fit
-        raise InvalidInputError(f"{source}: this is not YAML: a value is not what its tag says") from None
+    except (KeyError, AttributeError):  # raised by PyYAML if a tag such as !!bool does not match the value
+        raise InvalidInputError(f"{source}: this is not YAML: a value does not match its tag") from None
     except OverflowError:
-        raise InvalidInputError(f"{source}: holds a number that is too large; put it in quotes") from None
+        raise InvalidInputError(f"{source}: contains a number that is too large; put it in quotes") from None
     document = Document(source, {}, origins)
     plain = _plain(values, (), document)
     if not isinstance(plain, dict) or not plain:
-        raise InvalidInputError(f"{source}: holds no settings; expected lines such as 'components:'")
+        raise InvalidInputError(f"{source}: contains no settings; expected lines such as 'components:'")
     return Document(source, plain, origins)
 
 
 def loader_of(text: str) -> "yaml.SafeLoader":
-    """PyYAML's safe loader, which refuses what would take it long: deep nesting and numbers of many digits."""
+    """PyYAML's safe loader, which rejects deep nesting and long numbers, because they take very long."""
     import yaml
 
     loader = yaml.SafeLoader(text)
@@ -129,7 +131,7 @@ def loader_of(text: str) -> "yaml.SafeLoader":
         return node
 
     def constructed(node: yaml.Node, deep: bool = False) -> object:
-        # 1:1:1 is a number to the base of 60, which takes time by the square of its length.
+        # 1:1:1 is a number in base 60, which takes time by the square of its length.
         if node.tag.endswith((":int", ":float")) and len(node.value) > _LONGEST_NUMBER:
             problem = f"a number has {len(node.value)} characters; put it in quotes"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
@@ -139,8 +141,8 @@ def loader_of(text: str) -> "yaml.SafeLoader":
     return loader
 
 
-def parse_plain(text: str) -> Plain:
-    """The value that a short text stands for in YAML: `3`, `true`, `[1, 2]`, `some words`."""
+def parse_plain(text: str) -> Json:
+    """The value of a short text in YAML: `3`, `true`, `[1, 2]`, `some words`."""
     values = parse_document(f"value: {text}", repr(text)).values
     if set(values) != {"value"}:
         raise InvalidInputError(f"{text!r} is more than one value; put it in quotes")
@@ -148,7 +150,7 @@ def parse_plain(text: str) -> Plain:
 
 
 def _lines(root: object, source: str) -> Iterator[tuple[Place, int]]:
-    """The place and line of every value, aliases followed; refuses repeated keys and what never ends."""
+    """The place and line of every value, with aliases expanded; raise for repeated keys and endless aliases."""
     import yaml
 
     waiting: list[tuple[Place, int, object, tuple[object, ...]]] = [((), 1, root, ())]
@@ -157,7 +159,9 @@ def _lines(root: object, source: str) -> Iterator[tuple[Place, int]]:
         place, line, here, above = waiting.pop()
         seen += 1
         if any(here is one for one in above) or seen > _MOST_VALUES or len(above) > DEEPEST:
-            raise InvalidInputError(f"{source}:{line}: an alias makes this file endless; write out what it stands for")
+            raise InvalidInputError(
+                f"{source}:{line}: an alias makes this file endless or too large; write its value instead"
+            )
         yield place, line
         inner = (*above, here)
         if isinstance(here, yaml.SequenceNode):
@@ -169,23 +173,23 @@ def _lines(root: object, source: str) -> Iterator[tuple[Place, int]]:
 
 
 def _keys(mapping: "yaml.MappingNode", source: str) -> Iterator[tuple[str, int, object]]:
-    """The name, line and value of every key; the merge key `<<` is one, so that what it brings is counted too."""
+    """The name, line and value of every key, including the merge key `<<`, so that merged values are counted."""
     lines: dict[str, int] = {}
     for key, item in mapping.value:
         line = key.start_mark.line + 1
         name = key.value
         if not isinstance(name, str):
-            raise InvalidInputError(f"{source}:{line}: a key is not a plain name")
+            raise InvalidInputError(f"{source}:{line}: a key is not a single name")
         if name in lines:
             raise InvalidInputError(
-                f"{source}:{line}: {visible(name)} is on line {lines[name]} already; remove one of them"
+                f"{source}:{line}: {visible(name)} is already on line {lines[name]}; remove one of them"
             )
         lines[name] = line
         yield name, line, item
 
 
-def _plain(value: object, place: Place, document: Document) -> Plain:
-    """The value with nothing in it that JSON does not know, and without keys that have no value."""
+def _plain(value: object, place: Place, document: Document) -> Json:
+    """The value without keys that have no value; raise if JSON cannot represent it."""
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str):
@@ -195,7 +199,7 @@ def _plain(value: object, place: Place, document: Document) -> Plain:
     if isinstance(value, list):
         return [_plain(item, (*place, number), document) for number, item in enumerate(value)]
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        raise document.error(place, f"is a number of {value.bit_length()} bits; {_MOST_BITS} are the most")
+        raise document.error(place, f"is a number of {value.bit_length()} bits; at most {_MOST_BITS} are allowed")
     if isinstance(value, str):
         return _checked(value, place, document)
     if value is None or isinstance(value, bool | int | float):

@@ -1,0 +1,19 @@
+"""The options and arguments that several commands share."""
+
+from typing import Annotated
+
+import typer
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        envvar="LUTHIER_STORE",
+        show_envvar=True,
+        help="Where experiments are stored: a file or postgresql://...",
+        metavar="URL",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Number = Annotated[int, typer.Argument(help="The experiment's number; see luthier list.", metavar="NUMBER")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]
