@@ -372,7 +372,7 @@ def test_a_first_refusal_is_told_and_a_later_one_waited_for(
     ("allocation", "message"),
     [
         ({"queue": "a\nrm -r"}, r"queue: 'a\\nrm -r' is not allowed in a batch script"),
-        ({"nodes": 0}, "nodes: 0 is none"),
+        ({"nodes": 0}, "nodes: 0 is below 1"),
         ({"walltime_s": 59.0}, "walltime: 59 s is less than a minute"),
     ],
 )

@@ -3,10 +3,10 @@ from collections import Counter
 
 import pytest
 
-from luthier.errors import InvalidInputError, NotFoundError
+from luthier.errors import InvalidInputError
 from luthier.runners.base import Runner
 from luthier.runners.contract import RunnerContract
-from luthier.runners.replay import Answer, ReplayRunner, answers_from
+from luthier.runners.replay import Answer, ReplayRunner
 from luthier.trial import Config, Failed, Job, Lost, Pruned, TimedOut
 
 
@@ -102,30 +102,6 @@ def test_problems_are_answers() -> None:
     runner = ReplayRunner(lambda config, repeat, now_s: Answer(1, Lost("node down")))
     runner.submit(Job("k", A))
     assert runner.poll(["k"], 9)[0].problem == Lost("node down")
-
-
-def test_tables_give_their_repeats_in_order_again_and_again() -> None:
-    runner = ReplayRunner(answers_from({A: [1.0, 3.0], B: [math.nan, 5.0]}))
-    seen: list[object] = []
-    for number, config in enumerate([A, A, B, A, B]):
-        runner.submit(Job(str(number), config))
-        (execution,) = runner.poll([str(number)], 99)
-        seen.append(execution.value if execution.problem is None else type(execution.problem))
-    assert seen == [1.0, 3.0, Failed, 1.0, 5.0]
-    assert runner.now == 1.0 + 3.0 + 0.0 + 1.0 + 5.0
-
-
-def test_tables_of_rates_tell_durations_apart_from_values() -> None:
-    runner = ReplayRunner(answers_from({A: [100.0]}, duration=lambda rate: 1000 / rate))
-    runner.submit(Job("k", A))
-    (execution,) = runner.poll(["k"], 99)
-    assert (execution.value, execution.duration_s) == (100.0, 10.0)
-
-
-def test_what_is_not_in_the_table_is_an_error() -> None:
-    runner = ReplayRunner(answers_from({A: [1.0]}))
-    with pytest.raises(NotFoundError, match="'x': 2"):
-        runner.submit(Job("k", B))
 
 
 @pytest.mark.parametrize("duration_s", [-1.0, math.nan])

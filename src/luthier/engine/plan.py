@@ -143,39 +143,32 @@ class Plan:
         repeats, suggested = list(self._again), None
         while len(orders) < free:
             progress = self.progress(elapsed_s, orders)
-            if progress.steps and (reason := self._reason_to_end(progress)):
+            if progress.steps and (reason := _reason_to_end(self.experiment, progress, self._stop, len(self._running))):
                 if not orders:
                     self._end_search(reason)
                 break
             if not progress.steps or _sentinel_is_due(self.experiment.sentinels, progress.steps):
                 orders.append(Order("default", self.experiment.space.default, 0))
             elif repeats:
-                orders.append(self._repeat(repeats.pop(0)))
+                orders.append(_repeat(progress.trials, repeats.pop(0)))
             else:
                 if suggested is None:  # one ask for all slots; unused suggestions are asked for again later
                     suggested = self._suggestions(free - len(orders), orders, len(progress.trials) - 1)
                 if suggested:
                     orders.append(Order("search", suggested.pop(0), len(progress.trials)))
                 elif (number := self._contender(progress, orders)) is not None:
-                    orders.append(self._repeat(number))
+                    orders.append(_repeat(progress.trials, number))
                 else:
                     break
         if not orders and not self._running and free > 0:
             self._end_search("every configuration has been tried")
         return orders
 
-    def _reason_to_end(self, progress: Progress) -> str | None:
-        spent = _budget_spent(self.experiment, len(progress.steps))
-        return spent or _hopeless(progress, len(self._running)) or self._stop(progress)
-
     def _contender(self, progress: Progress, planned: Sequence[Order]) -> int | None:
         if not self._resample.uses_spare_runs or self.experiment.has_front:
             return None
         running = [run.trial for run in self._running.values()]
         return contender(progress, [*running, *(order.trial for order in planned)])
-
-    def _repeat(self, number: int) -> Order:
-        return Order("default" if number == 0 else "search", self._known.trials[number].config, number)
 
     def _suggestions(self, count: int, planned: Sequence[Order], tried: int) -> list[Config]:
         """Configurations that have not run: those to try first, then what the optimizer suggests."""
@@ -236,6 +229,14 @@ def _events(runs: Sequence[Run]) -> list[Run]:
     begun = [(run.submit_order, replace(run, finish_order=None, outcome=None)) for run in runs]
     ended = [(run.finish_order, run) for run in runs if run.finish_order is not None]
     return [run for _, run in sorted([*begun, *ended], key=lambda event: event[0])]
+
+
+def _repeat(trials: Sequence[Trial], number: int) -> Order:
+    return Order("default" if number == 0 else "search", trials[number].config, number)
+
+
+def _reason_to_end(experiment: Experiment, progress: Progress, stop: Stop, running: int) -> str | None:
+    return _budget_spent(experiment, len(progress.steps)) or _hopeless(progress, running) or stop(progress)
 
 
 def _sentinel_is_due(every: int, steps: Sequence[int]) -> bool:

@@ -31,7 +31,7 @@ _LONGEST_PAUSE_S = 60.0
 class _Child:
     """An experiment that this worker starts processes for.
 
-    `tries` counts those that made no run; the next one is not started before a time.
+    `tries` counts processes that ended without a new run; the next one is not started before `not_before`.
     """
 
     process: "subprocess.Popen[bytes] | None" = None
@@ -42,7 +42,7 @@ class _Child:
 
 @dataclass(slots=True)
 class Worker:
-    """Starts a process for every unattended experiment that waits, or whose process has died.
+    """Starts a process for every experiment that waits in the queue, or whose process has died.
 
     The processes claim their experiments in the store, so any number of workers may look after one store and nothing
     runs twice. They continue when the worker ends; a later one sees that they are alive. Experiments whose
@@ -145,7 +145,7 @@ class Worker:
         log.info("experiment %d: process %d", record.id, child.process.pid)
 
     def _give_up(self, record: Record) -> None:
-        """Note that an experiment cannot be worked on, and what its last process said about it."""
+        """Store that an experiment failed, with the last message of its process."""
         reason = last_line(_log_of(record)).removeprefix("luthier: ") or "its process ended without a message"
         log.warning("experiment %d: given up: %s", record.id, reason)
         with suppress(InUseError, NotFoundError):

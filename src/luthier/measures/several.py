@@ -13,7 +13,7 @@ class Several:
     measures: tuple[Measure, ...]
 
     def __call__(self, execution: Execution) -> Outcome:
-        """Return all the numbers, or why the first of those that are missing is."""
+        """Return all the numbers, or why the first missing one is missing."""
         values: list[float] = []
         for measure in self.measures:
             outcome = measure(execution)

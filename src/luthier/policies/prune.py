@@ -65,9 +65,9 @@ class BeyondDefault:
 
 @dataclass(frozen=True, slots=True)
 class BeyondPast:
-    """Stop a run that takes longer than what `level` makes of the runs so far; initial draws always finish.
+    """Stop a run that takes longer than the limit that `level` computes from past runs; initial draws always finish.
 
-    `name` is how the level is called in the reason.
+    `name` is the name of that limit in messages.
     """
 
     name: str
@@ -82,13 +82,13 @@ class BeyondPast:
 
 
 def _mean(trials: Sequence[Trial]) -> float:
-    """The mean of what completed; how much more the others would have taken is not known."""
+    """The mean of completed runs; what the others would have taken is not known."""
     values = [value for trial in trials for value in completed_values(trial)]
     return mean_of(values) if values else math.inf
 
 
 def _quantile(share: float, trials: Sequence[Trial]) -> float:
-    """The time that so large a share of all runs did not exceed.
+    """The time that this share of all runs did not exceed.
 
     A run that was cut short counts as longer than any that completed. Without it only the fast ones would be left, and
     every run that is pruned would lower the limit for the next.

@@ -28,7 +28,7 @@ def _best(progress: Progress) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class AfterRuns:
-    """Stop once so many runs have been submitted; a budget of 0 stops before the first."""
+    """Stop after `count` runs; with 0 there is no run at all."""
 
     count: int
 
@@ -43,7 +43,7 @@ class AfterRuns:
 
 @dataclass(frozen=True, slots=True)
 class AfterSeconds:
-    """Stop once so much time has passed since the experiment began."""
+    """Stop when so many seconds have passed since the experiment began."""
 
     seconds: float
 

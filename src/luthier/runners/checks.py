@@ -32,7 +32,7 @@ def checked_key(key: str) -> str:
 
 
 def not_adopted(where: str, whose: str = "another configuration") -> Lost:
-    """How a run ends whose key was used before for something else: nothing is started or adopted."""
+    """The outcome of a run whose key was used before for another one: nothing is started or adopted."""
     return Lost(f"not started: {where} holds a run of {whose}, which is left as it is")
 
 
@@ -44,14 +44,14 @@ def checked_timeout(timeout_s: float | None) -> float | None:
 
 
 def checked_wait(name: str, wait_s: float) -> float:
-    """Return `wait_s` if one can wait so long; `name` is what it is called where it came from."""
+    """Return `wait_s` if it is a waiting time; error messages call it `name`."""
     if not 0 <= wait_s < math.inf:
         raise InvalidInputError(f"{name}: {wait_s} is not a waiting time; give 0 or more seconds")
     return wait_s
 
 
 def verbatim(what: str, texts: Iterable[str]) -> list[bytes]:
-    """Return the texts as the bytes a program is given; `what` names them in the message if that cannot be."""
+    """Return the texts as bytes for a program; error messages call them `what`."""
     try:
         encoded = [os.fsencode(text) for text in texts]
     except UnicodeEncodeError as error:

@@ -37,8 +37,8 @@ _LONGEST_WAIT_S = 3600.0
 class Command:
     """A program with its arguments, passed on verbatim and without a shell.
 
-    `environment` is added to what programs inherit of luthier's own; `cwd` is where the program runs, by default where
-    luthier runs. With `is_marked` the program is a script that says itself when its application begins
+    `environment` is added to the variables that programs inherit from luthier; `cwd` is where the program runs,
+    by default where luthier runs. With `is_marked` the program is a script that reports when its application begins
     (`spec/script.py`): its wall time counts from there, and it fails if it never does.
     """
 
@@ -59,7 +59,7 @@ class Command:
 
 @dataclass(slots=True)
 class _Watched:
-    """A job under way: `child` is its supervisor while that is a child of ours, `pidfd` a handle on it in any case.
+    """A job under way: `child` is its supervisor if this process started it, `pidfd` a handle on it in any case.
 
     `foreign` is what is reported of a folder that belongs to another configuration, and is not touched.
     """
@@ -184,7 +184,7 @@ def _start_supervisor(folder: Path) -> int:
 
 
 def _pidfd(pid: int) -> int | None:
-    """A handle that becomes readable when the process ends, where the system has such a thing."""
+    """A handle that becomes readable when the process ends, where the system supports it."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -222,7 +222,7 @@ def _reaped(child: int) -> bool:
 
 
 def _supervisor_of(job: _Watched) -> Process | None:
-    """The living supervisor of an adopted job, if it runs on this machine and has written itself down."""
+    """The supervisor of an adopted job, if it is alive on this machine and has noted its pid."""
     noted = job.folder.processes()[:1]
     return noted[0] if noted and noted[0].is_alive() and job.folder.is_supervised() else None
 
@@ -254,7 +254,7 @@ def _send_cancel(job: _Watched) -> None:
 
 
 def _wait(jobs: Collection[_Watched], left_s: float) -> None:
-    """Sleep until one of the supervisors ends; look again soon if one of them cannot be waited for."""
+    """Sleep until one of the supervisors ends; only for a moment if the system cannot wait for one of them."""
     pidfds = [job.pidfd for job in jobs if job.pidfd is not None]
     if len(pidfds) < len(jobs) or any(job.cancel_wanted and not job.cancel_sent for job in jobs):
         left_s = min(left_s, _LOOK_AGAIN_S)

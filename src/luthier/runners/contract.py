@@ -123,7 +123,7 @@ class RunnerContract:
         collect(runner, ["asked"])
         collect(runner, ["kept"])
 
-    def test_unknown_keys_are_passed_over(self, stage: Stage) -> None:
+    def test_unknown_keys_are_ignored(self, stage: Stage) -> None:
         """Nobody waits for a job that nobody submitted."""
         runner = stage.runner(slots=1)
         assert not runner.poll(["nobody"], 1.0)

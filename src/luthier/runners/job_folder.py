@@ -50,7 +50,7 @@ def identity_of(config: Config) -> bytes:
 
 
 def _plain(value: Value) -> Value:
-    """The value as JSON would have it: 1.0 may come back from a store as 1, and NumPy has numbers of its own."""
+    """The value as JSON writes it: a store may return 1.0 as 1, and NumPy has its own types of numbers."""
     if isinstance(value, str | bool):
         return value
     return int(value) if isinstance(value, Integral) or float(value).is_integer() else float(value)
@@ -80,7 +80,7 @@ class JobFolder:
         return (self.path / "job").exists()
 
     def foreign(self, config: Config) -> Execution | None:
-        """What is to be reported of this run if it must not be adopted for a configuration; None if it may."""
+        """What to report if this run must not be adopted for a configuration; None if it may."""
         job = self._job()
         if job is not None and job.identity == identity_of(config):
             return None
@@ -88,11 +88,11 @@ class JobFolder:
         return Execution(self.path.name, time.time(), 0.0, not_adopted(str(self.path), whose))
 
     def is_claimed(self) -> bool:
-        """Whether a supervisor took this run on, dead or alive."""
+        """Whether a supervisor has claimed this run, dead or alive."""
         return (self.path / "claimed").exists()
 
     def withdraw(self) -> bool:
-        """Let no supervisor take this run on any more; False if one has done so already."""
+        """Prevent that a supervisor claims this run later; False if one has claimed it already."""
         try:
             os.close(os.open(self.path / "claimed", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
         except FileExistsError:
@@ -116,7 +116,7 @@ class JobFolder:
         return False
 
     def processes(self) -> list[Process]:
-        """The supervisor and the command it started, as far as they are written down by now."""
+        """The supervisor and the command it started, as far as they have been noted."""
         try:
             lines = (self.path / "claimed").read_text().split("\n")[:-1]
         except FileNotFoundError:
@@ -150,20 +150,20 @@ class JobFolder:
         return (self.path / "cancel").exists()
 
     def claimed_at(self) -> float | None:
-        """When a supervisor took this run on; None before that."""
+        """When a supervisor claimed this run; None before that."""
         try:
             return (self.path / "claimed").stat().st_mtime
         except FileNotFoundError:
             return None
 
     def kill_orphan(self) -> None:
-        """End the command whose supervisor died, before it disturbs the runs to come."""
+        """End the command whose supervisor died, before it disturbs later runs."""
         for command in self.processes()[1:]:
             if command.start and command.is_alive():
                 os.killpg(command.pid, signal.SIGKILL)
 
     def execution(self) -> Execution:
-        """How the run ended; to be asked only when no supervisor lives."""
+        """How the run ended; only valid when no supervisor is running."""
         key, logs = self.path.name, str(self.path)
         numbers = self._result()
         if isinstance(numbers, Lost):
@@ -173,7 +173,7 @@ class JobFolder:
         return Execution(key, numbers["started_at"], duration_s, self._problem(numbers), metrics, logs=logs)
 
     def _job(self) -> JobFile | None:
-        """What was to be done here; None if the file is damaged or of another version."""
+        """The job; None if its file is damaged or was written by another version."""
         try:
             return decoded((self.path / "job").read_bytes())
         except ValueError:

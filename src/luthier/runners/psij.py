@@ -40,7 +40,7 @@ _PLAIN = re.compile(r"[\w.@:/+-]*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What every job asks of the batch system; without `walltime_s` a little more than the run's own time limit."""
+    """What every job asks of the batch system; without `walltime_s` a little more time than the run's own limit."""
 
     queue: str = ""
     account: str = ""
@@ -61,7 +61,7 @@ class Allocation:
             raise InvalidInputError(f"walltime: {self.walltime_s:g} s is less than a minute; give a minute or more")
 
     def limit_s(self, timeout_s: float | None) -> float:
-        """How long a job may take; whole minutes, as some systems count no less."""
+        """How long a job may take; whole minutes, as some systems accept nothing shorter."""
         if self.walltime_s is not None:
             return self.walltime_s
         if timeout_s is None:
@@ -73,9 +73,9 @@ class Allocation:
 class _Watched:
     """A run under way.
 
-    `job` is what PSI/J knows of it, None before it is asked (again). `doubts` counts how often PSI/J had it over while
-    there was no record, and `said` what it told; it is left alone until `again_at`. `foreign` is what is reported of a
-    folder that belongs to another configuration, and is not touched.
+    `job` is what PSI/J knows of it, None before it is asked (again). `doubts` counts how often PSI/J reported
+    it as over while there was no record, `said` is that report; it is not asked again before `again_at`. `foreign` is
+    what is reported of a folder that belongs to another configuration, and is not touched.
     """
 
     folder: PsijFolder
@@ -299,7 +299,7 @@ def checked_executor(name: str) -> str:
 
 @contextmanager
 def _in_one_line(what: str) -> Iterator[None]:
-    """Say in one line what went wrong: executors raise whatever their libraries do."""
+    """Turn any error into one line: executors raise what their libraries raise."""
     try:
         yield
     except Exception as error:

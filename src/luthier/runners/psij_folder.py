@@ -58,7 +58,7 @@ class PsijFolder:
         self.run.prepare(job, {"batch": script, "supervisor.py": Path(supervisor.__file__).read_bytes()})
 
     def native_id(self) -> str | None:
-        """The job that took the run on, before that the one that luthier submitted; None if none is known."""
+        """The id of the job that claimed the run, or else of the one that luthier submitted; None if unknown."""
         return note_in(self.path / "taken") or note_in(self.path / "id") or None
 
     def note_id(self, native_id: str) -> None:
@@ -70,7 +70,7 @@ class PsijFolder:
         return None if self.run.claimed_at() is None else self.run.counted_from()
 
     def ending(self) -> Execution | None:
-        """How the run ended; None as long as that is not written down for good."""
+        """How the run ended; None until that is final."""
         if (said := note_in(self.path / "closed")) is not None:
             return self._without_record(said)
         return self._by_record() if (self.path / "ended").exists() else None

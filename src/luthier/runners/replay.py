@@ -1,14 +1,14 @@
-"""Answers from tables or a script, in virtual time: for tests and benchmarks."""
+"""Simulated runs in virtual time, for tests and benchmarks."""
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from luthier.errors import InvalidInputError, NotFoundError
+from luthier.errors import InvalidInputError
 from luthier.runners.checks import checked_slots, not_adopted, require_free_slot
-from luthier.trial import Config, Execution, Failed, Job, Lost, Problem, Pruned, TimedOut
+from luthier.trial import Config, Execution, Job, Lost, Problem, Pruned, TimedOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class _Run:
 
 
 class ReplayRunner:
-    """Pretends to run jobs: `answers` says how each goes, and only `poll` lets the virtual time pass.
+    """Simulates jobs: `answers` decides how each of them ends, and only `poll` lets virtual time pass.
 
     `poll` moves the time to the first end among the named jobs or by `wait_s`, whichever comes first, so that an
     engine that is given `runner.clock` as its clock simulates hours in a moment, and in the same way every time.
@@ -113,23 +113,3 @@ class ReplayRunner:
     def started_at(self, key: str) -> float | None:
         """When the job began, in virtual time; None if it was reported, or never submitted."""
         return self._runs[key].started_at if key in self._runs else None
-
-
-def answers_from(
-    table: Mapping[Config, Sequence[float]], duration: Callable[[float], float] = lambda value: value
-) -> Answers:
-    """Answer with the measured repeats of each configuration in order, over and over; NaN is a run that failed at once.
-
-    `duration` returns how long the run of a value took; by default the values are times in seconds.
-    """
-
-    def answer(config: Config, repeat: int, now_s: float) -> Answer:  # noqa: ARG001  # a table does not change with time
-        values = table.get(config)
-        if not values:
-            raise NotFoundError(f"{config}: the table has no measurement of this configuration")
-        value = values[repeat % len(values)]
-        if math.isnan(value):
-            return Answer(0.0, Failed("the table records a failed run"))
-        return Answer(duration(value), value)
-
-    return answer

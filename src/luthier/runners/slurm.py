@@ -163,7 +163,7 @@ class SlurmRunner:
     def cancel(self, many: Sequence[str]) -> None:
         """Cancel the named jobs; `poll` ends those that run as soon as Slurm has listed them.
 
-        A controller that lost its memory gives the same numbers to other jobs.
+        They are found by name: a controller that lost its state gives the same numbers to other jobs.
         """
         for key in many:
             if key in self._watched and self._watched[key].foreign is None:
@@ -198,7 +198,7 @@ class SlurmRunner:
             self._controller.ask()
 
     def _hear(self, listed: Sequence[Listed], asked_at: float) -> None:
-        """Bring what is known of every job up to date with an answer of Slurm's."""
+        """Update every job from an answer of Slurm."""
         by_name: defaultdict[str, list[Listed]] = defaultdict(list)
         for entry in listed:
             by_name[entry.name].append(entry)
@@ -222,9 +222,9 @@ class SlurmRunner:
             self._remember(forgotten)
 
     def _hear_of(self, job: _Watched, entries: Sequence[Listed], asked_at: float) -> Sequence[int]:
-        """Note what Slurm says of one run; return the numbers of the jobs that should not go on.
+        """Update one run from what Slurm lists; return the numbers of the jobs to cancel.
 
-        There may be more than one job of the name, if one that seemed not to get through did so late.
+        There may be several jobs with its name, if one was accepted although sbatch reported an error.
         """
         alive = [entry.number for entry in entries if not entry.is_over]
         has_begun = job.seen_running is not None and job.seen_running < asked_at
@@ -252,14 +252,14 @@ class SlurmRunner:
         job.over_since = time.monotonic()
 
     def _remember(self, jobs: Sequence[_Watched]) -> None:
-        """Look for jobs that the controller has forgotten in the accounting, where there is one."""
+        """Look up jobs that the controller has forgotten in the accounting, if there is one."""
         listed = self._controller.accounted([job.number for job in jobs if job.number is not None])
         ended = {entry.name: entry for entry in listed if entry.is_over}
         for job in jobs:
             self._note_over(job, ended.get(job.name))
 
     def _look(self) -> None:
-        """See which runs have begun or left a result, as often as that is likely."""
+        """Check which runs have begun or written a result."""
         now = time.monotonic()
         if self._looking.left_s(now) > 0:
             return
@@ -284,7 +284,7 @@ class SlurmRunner:
 
 
 def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> None:
-    """Check what the job is made of and write it all down; nothing is written if it cannot be."""
+    """Check the job and write its files; nothing is written if it is invalid."""
     timeout_s = checked_timeout(job.timeout_s)
     environment = verbatim("environment", (f"{name}={value}" for name, value in batch.environment.items()))
     limit_s = None if timeout_s is None else timeout_s + grace_s
@@ -305,7 +305,7 @@ def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> Non
 
 
 def _own(entries: Sequence[Listed], number: int | None) -> Listed:
-    """The job that took the run on, by its number; while none has, one that may do so, or the last of all."""
+    """The job that claimed the run, by its number; before that, one that may do so, or the last one."""
     by_number = {entry.number: entry for entry in entries}
     alive = [entry.number for entry in entries if not entry.is_over]
     return by_number[number] if number in by_number else by_number[max(alive or by_number)]

@@ -22,7 +22,7 @@ _LONGEST_BETWEEN_QUESTIONS_S = 30.0
 def call(argv: Sequence[str | bytes], *, cwd: bytes | None = None, patience_s: float = _PATIENCE_S) -> str:
     """Run one of Slurm's commands and return what it printed.
 
-    An `UnavailableError` says in one line what it said instead.
+    If it fails, an `UnavailableError` has its error output in one line.
     """
     program = os.fsdecode(argv[0])
     try:
@@ -73,9 +73,9 @@ class Question:
 
 
 class Controller:
-    """Slurm's controller, as far as its commands tell; it may be away for a while.
+    """Slurm's controller, through its commands; it may be unreachable for a while.
 
-    `is_away` is true from a command without a useful answer to the next answer: until then nothing new is tried.
+    `is_away` is true after a command failed, until the next answer: meanwhile nothing is submitted or cancelled.
     Questions are asked at most every `ask_every_s` seconds, and less often while nothing happens.
     """
 
@@ -89,7 +89,8 @@ class Controller:
     def submit(self, words: Sequence[bytes], *, others_queued: bool) -> int | str | None:
         """Submit a job by a folder and the command line of sbatch to run there.
 
-        Returns its number, or why Slurm will never take it; None if it may take it later, or has taken it unheard.
+        Returns its number, or why Slurm will never take it; None if that is not known: it may have taken the job, or
+        may take it later.
         """
         cwd, *command = words
         try:
@@ -135,7 +136,7 @@ class Controller:
         return listed
 
     def cancel(self, numbers: Sequence[int]) -> None:
-        """Cancel jobs; one that is not reached is listed again, and cancelled then."""
+        """Cancel jobs; if that fails, they are listed and cancelled again later."""
         if not numbers or self.is_away:
             return
         try:

@@ -41,7 +41,7 @@ class SlurmFolder:
         return (self.path / "sbatch").read_bytes().split(b"\0")
 
     def number(self) -> int | None:
-        """The number of the job that took the run on, before that of the one that luthier submitted."""
+        """The number of the job that claimed the run, or else of the one that luthier submitted."""
         numbers = (note_in(self.path / name) or "" for name in ("taken", "id"))
         return next((int(number) for number in numbers if number.isdecimal()), None)
 

@@ -132,7 +132,7 @@ def _criterion(text: str, space: Space, maximize: bool) -> Stop:
 
 
 def _one_blank(text: str) -> str:
-    """The text with one blank wherever it has several, so that no pattern need look for more."""
+    """The text with single blanks only, so that patterns stay simple."""
     return " ".join(text.split())
 
 

@@ -103,7 +103,7 @@ class JobScript:
         return " ".join([*variables, shlex.join([*program, "SCRIPT"])])
 
     def line(self, space: Space, config: Config) -> str:
-        """A script of its own for one configuration, with the variables and options inside."""
+        """A complete script for one configuration, with the variables and options inside."""
         batch, values = self.batch(space, config), self._values(space, config)
         extra = [_directive(f"#SBATCH {shlex.join(batch.options)}")] if batch.options else []
         exports = [f"export {name}={shlex.quote(text)}" for name, text in batch.environment.items()]
@@ -143,7 +143,7 @@ class JobScript:
         return {**fixed, **tuned}
 
     def _native(self, space: Space, config: Config) -> dict[str, Value]:
-        """The values themselves, for files that know numbers from texts."""
+        """The values with their types, for files that distinguish numbers from texts."""
         parameters = self.component.parameters.items()
         fixed = {name: one.default for name, one in parameters if one.default is not None}
         units = {one.name for one in space.parameters if getattr(one, "unit", "")}
@@ -222,14 +222,14 @@ def _is_comment(text: str) -> bool:
 
 
 def _directive(line: str) -> str:
-    """A comment that another program reads, such as #SBATCH: there is no way to quote the end of a line."""
+    """A comment that another program reads, such as #SBATCH: a line break cannot be quoted there."""
     if "\n" in line or "\r" in line:
         raise InvalidInputError(f"{line[:60]!r}: a value with a line break is not allowed in a comment; remove it")
     return line
 
 
 def comment(text: str) -> str:
-    """The text as comment lines of a shell script; whatever it holds, no line of it is run."""
+    """The text as comment lines of a shell script; no part of it is ever run."""
     return "\n".join(f"# {line}" for line in text.split("\n"))
 
 
