@@ -134,9 +134,7 @@ def test_only_the_scripts_of_the_report_may_run(page: str) -> None:
 def test_the_first_lines_say_what_to_use_how_sure_and_what_it_took(page: str) -> None:
     text = " ".join(Elements(page).text.split())
     first = text.partition("experiment 7 · stopped")[2]
-    assert first.startswith(
-        " Stay with the default, x=5 mode=plain. Not verified: the best value may be due to chance."
-    )
+    assert first.startswith(" Keep the default, x=5 mode=plain. Not verified: the best value may be due to chance.")
     assert "It took 10 runs of 10 configurations (62 % of all) and 5.0 s of run time." in first
     assert "luthier resume 7" in text
 
@@ -144,7 +142,7 @@ def test_the_first_lines_say_what_to_use_how_sure_and_what_it_took(page: str) ->
 def test_a_report_of_nothing_is_a_report() -> None:
     result = conclude(EXPERIMENT, [])
     text = Elements(report_html(record_of(EXPERIMENT), result, figures_of(result))).text
-    assert "There is nothing to recommend." in text
+    assert "No configuration can be recommended." in text
     assert "Nothing has been measured yet." in text
 
 
@@ -155,7 +153,7 @@ def test_a_front_is_no_proof() -> None:
     )
     result = conclude(experiment, runs_of(outcomes))
     text = " ".join(Elements(report_html(record_of(experiment), result, figures_of(result))).text.split())
-    assert ": no worse than the default in anything." in text
+    assert ": not worse than the default in any objective." in text
     assert "2 configurations on the Pareto front, 2 of them better than the default" in text
 
 

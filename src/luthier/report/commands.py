@@ -14,7 +14,7 @@ from luthier.spec.template import Template
 
 
 def tune_command(experiment: Experiment, name: str) -> str | None:
-    """`luthier tune ...` with everything that was set; None where no command line says quite the same."""
+    """`luthier tune ...` with all settings; None if the command line cannot express them exactly."""
     template = experiment.command
     parameters = [parameter_text(parameter) for parameter in experiment.space.parameters]
     settings = [(setting, setting.kind.words(getattr(experiment, setting.field))) for setting in all_settings()]
@@ -35,7 +35,7 @@ def tune_command(experiment: Experiment, name: str) -> str | None:
 
 
 def parameter_text(parameter: Parameter) -> str | None:
-    """`NAME=SPEC@DEFAULT` for one parameter; None if that notation cannot say it."""
+    """`NAME=SPEC@DEFAULT` for one parameter; None if the notation cannot express it."""
     if isinstance(parameter, Choice):
         spec = ",".join(_escaped(parameter.format(value)) for value in parameter.values)
     else:
@@ -53,7 +53,7 @@ def _reads(experiment: Experiment, setting: Setting, words: list[str]) -> bool:
     """Whether the texts on a command line mean the same setting."""
     value = getattr(experiment, setting.field)
     if value == setting.default or setting.field == "after" or not isinstance(value, tuple | Mapping):
-        return True  # `first` has what `after` brought
+        return True  # `first` contains the configurations from `after`
     try:
         read = setting.kind.read(words)
         return (checked_first(experiment.space, read) if setting.field == "first" else read) == value

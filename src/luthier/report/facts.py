@@ -1,4 +1,4 @@
-"""What a report says, as plain texts."""
+"""The contents of a report, as plain texts."""
 
 import shlex
 import time
@@ -34,20 +34,20 @@ class Table:
 
 
 def headline(result: Result) -> str:
-    """What to use, in one sentence."""
+    """The recommendation, in one sentence."""
     config, default = result.recommended, result.default
     if config is None:
-        return "There is nothing to recommend."
+        return "No configuration can be recommended."
     written = config_text(config, result.experiment.space)
     if default is not None and config == default.config:
-        return f"Stay with the default, {written}."
+        return f"Keep the default, {written}."
     if result.experiment.has_front and default is not None and default.estimate is not None:
-        return f"Use {written}: no worse than the default in anything."
+        return f"Use {written}: not worse than the default in any objective."
     return f"Use {written}."
 
 
 def cost(result: Result) -> str:
-    """What it took to find out."""
+    """The cost of the experiment."""
     size = result.experiment.space.size
     share = "" if size is None else f" ({100.0 * len(result.trials) / size:.2g} % of all)"
     text = f"{len(result.runs)} runs of {len(result.trials)} configurations{share}"
@@ -81,7 +81,7 @@ def _values(trial: Trial, experiment: Experiment) -> list[str]:
 
 
 def best_trials(result: Result) -> Table:
-    """The trials with the best estimates, the best first."""
+    """The trials with the best estimates, best first."""
     experiment = result.experiment
     known = [numbered for numbered in best_first(experiment, result.trials) if numbered[1].estimate is not None]
     rows = [
@@ -97,7 +97,7 @@ def best_trials(result: Result) -> Table:
 
 
 def failures(result: Result) -> Table:
-    """How often runs gave no number, and why; the most common reasons first."""
+    """The runs without a value, counted by reason; most common first."""
     problems = [run for run in result.runs if run.outcome is not None and not isinstance(run.outcome, Completed)]
     counted = Counter(outcome_text(run.outcome) for run in problems)
     first = {outcome_text(run.outcome): run for run in reversed(problems)}
@@ -111,11 +111,11 @@ def failures(result: Result) -> Table:
     ]
     if len(counted) > _MOST_REASONS:
         rows.append((str(sum(counted.values()) - sum(int(row[0]) for row in rows)), "other reasons", ""))
-    return Table(("runs", "how they ended", "the first of them"), rows)
+    return Table(("runs", "outcome", "first of them"), rows)
 
 
 def remarks(result: Result) -> list[str]:
-    """What is to be said of noise, outliers and the machine."""
+    """Remarks about noise, outliers and drift of the machine."""
     return [text for text in (noise_text(result), *trouble_lines(result)) if text]
 
 
@@ -135,9 +135,9 @@ def _kind(parameter: Parameter) -> str:
 
 
 def environment(record: Record, experiment: Experiment) -> Rows:
-    """Where and with what it ran, as far as that is stored."""
-    begun = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(record.created_at))
-    rows = [("begun", begun), ("status", status_text(record)), ("identifier", record.uid)]
+    """Where and how the experiment ran, as far as it is stored."""
+    created = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(record.created_at))
+    rows = [("created", created), ("status", status_text(record)), ("identifier", record.uid)]
     ending = (record.result or {}).get("ending")
     if ending:
         rows.append(("the search ended", str(ending)))
@@ -153,14 +153,14 @@ def environment(record: Record, experiment: Experiment) -> Rows:
 
 
 def commands(record: Record, experiment: Experiment) -> Mapping[str, str]:
-    """What to type to look at it, use it and do it again."""
+    """The commands to show, export, use, resume and repeat the experiment."""
     number = record.id
     again = "luthier run experiment.yaml" if record.source else tune_command(experiment, record.name)
     known = {
-        "Look at it": f"luthier show {number} --all",
-        "Take every run away": f"luthier export {number} --output runs-{number}.csv",
-        "Use what is recommended": f"luthier apply {number}",
+        "Show the result": f"luthier show {number} --all",
+        "Export all runs": f"luthier export {number} --output runs-{number}.csv",
+        "Use the recommended configuration": f"luthier apply {number}",
     }
     if record.status != "finished" and experiment.command is not None:
-        known["Go on with it"] = f"luthier resume {number}"
-    return known | ({} if again is None else {"Do it all again": again})
+        known["Resume"] = f"luthier resume {number}"
+    return known | ({} if again is None else {"Repeat the experiment": again})

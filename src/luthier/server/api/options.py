@@ -27,7 +27,7 @@ _RESAMPLES = {
     "static:3": "Every configuration runs three times.",
     "sedr:10%": "Until the 95 % interval of the mean is no wider than 10 % of it.",
     "sedr:0.5": "Until the 95 % interval of the mean is no wider than 0.5.",
-    "evadyr:least=3,most=20%": "Three runs at least, and at most a fifth of the budget.",
+    "evadyr:least=3,most=20%": "At least three runs, and at most a fifth of the budget.",
 }
 _PRUNES = {
     "default:factor=1.5": "A run that takes longer than one and a half times the default.",
@@ -35,20 +35,20 @@ _PRUNES = {
     "90s": "A run that takes longer than 90 seconds.",
 }
 _STOPS = {
-    "no improvement over 15": "The last 15 runs brought nothing better.",
-    "improvement < 1% over 10": "The last 10 runs brought less than 1 %.",
-    "target 80% of default": "A value of 80 % of the default's was reached.",
-    "target 1.5": "A value of 1.5 was reached.",
+    "no improvement over 15": "The last 15 runs brought no improvement.",
+    "improvement < 1% over 10": "The last 10 runs improved the value by less than 1 %.",
+    "target 80% of default": "The value reached 80 % of the default's.",
+    "target 1.5": "The value reached 1.5.",
     "distinct < 3 over 10": "Fewer than 3 configurations were tried in the last 10 runs.",
     "distance < 0.05 over 10": "The last 10 runs were of nearly the same configuration.",
-    "gain < cost for 1000 runs": "A better configuration would not pay within 1000 runs.",
+    "gain < cost for 1000 runs": "Another trial costs more time than it is expected to save in 1000 later runs.",
     "after 40 runs": "40 runs were made.",
     "after 2h": "Two hours have passed.",
 }
 
 
 class Notation(ResponseModel):
-    """Something that can be written in a setting."""
+    """A value that a setting accepts."""
 
     notation: str
     description: str
@@ -65,11 +65,11 @@ class SettingResponse(ResponseModel):
     default: str
     suggestions: list[str]
     common: bool
-    """Whether the form shows it at once, not only among the details."""
+    """Whether the form always shows it, not only under "more"."""
 
 
 class OptimizerResponse(ResponseModel):
-    """A way to search."""
+    """A search algorithm."""
 
     name: str
     description: str
@@ -149,7 +149,7 @@ def _options() -> Options:
 
 
 def _has_field(setting: Setting) -> bool:
-    """Whether a field of its own can hold the setting; the optimizer and its options have a part of the form."""
+    """Whether the form has a single field for the setting; the optimizer and its options have their own section."""
     return setting.name != "optimizer" and not isinstance(setting.kind, setting_kinds.Options | Configs)
 
 

@@ -1,4 +1,4 @@
-// An experiment as a form: what is tuned, over which values, for which script, and how long to look.
+// An experiment as a form: component, values to try, application script, and search settings.
 
 import { get } from "./api.js";
 import { ComponentForm } from "./component-form.js";
@@ -7,9 +7,9 @@ import { codeEditor } from "./editor.js";
 import { field, input, readFields, select, showFields, showProblem, textOf } from "./fields.js";
 import { gridFields } from "./grid.js";
 
-const INLINE = "described here"; // with a space, which no name of a component has
+const INLINE = "described here"; // contains a space, so it cannot be the name of a component
 
-/** The form of an experiment. `read()` gives the document with everything that the form does not show as it was. */
+/** The form of an experiment. `read()` returns the document; settings that the form does not show are unchanged. */
 export class ExperimentForm {
   constructor(element, components, options, changed) {
     this.element = element;
@@ -36,14 +36,14 @@ export class ExperimentForm {
     this.script = codeEditor("Application script", {
       rows: 8,
       path: "experiment.script",
-      placeholder: "#!/bin/bash\n# left empty, the component's command is all that runs",
+      placeholder: "#!/bin/bash\n# if empty, only the command of the component runs",
     });
     this.script.area.dataset.kind = "script";
     this.optimizers = Object.fromEntries(options.optimizers.map((one) => [one.name, one]));
     this.optimizer = select(
       "experiment.optimizer",
       Object.keys(this.optimizers).filter((name) => name !== "auto"),
-      "auto, which suits most",
+      "auto (default)",
     );
     this.optimizer.addEventListener("change", () => this.showOptimizer());
     this.optimizerAbout = h("p", { class: "hint" });
@@ -58,7 +58,7 @@ export class ExperimentForm {
     fill(
       this.element,
       section(
-        "What is tuned",
+        "Component",
         "",
         h(
           "div",
@@ -71,7 +71,7 @@ export class ExperimentForm {
       ),
       section(
         "Values to try",
-        "Parameters that are not ticked keep their default.",
+        "Parameters that are not selected keep their default.",
         h(
           "div",
           { class: "scroll" },
@@ -84,7 +84,7 @@ export class ExperimentForm {
               h(
                 "tr",
                 {},
-                h("th", {}, h("span", { class: "visually-hidden" }, "Tune it")),
+                h("th", {}, h("span", { class: "visually-hidden" }, "Tune")),
                 h("th", {}, "Parameter"),
                 h("th", {}, "Kind"),
                 h("th", {}, "Values"),
@@ -97,11 +97,11 @@ export class ExperimentForm {
       ),
       section(
         "Application",
-        "The shell script that is run, with the component in front. Tab indents; Escape, then Tab, leaves the field.",
+        "The shell script to run; the component is applied before it. Tab indents; to leave the field, press Escape, then Tab.",
         h("div", { class: "field" }, this.script.element, h("span", { class: "problem" })),
       ),
       section(
-        "How long to look",
+        "Search",
         "",
         h(
           "div",
@@ -145,7 +145,7 @@ export class ExperimentForm {
     this.chooser.value = chosen;
   }
 
-  /** The options of the chosen optimizer, with what holds if nothing is said. */
+  /** The options of the chosen optimizer, with their defaults. */
   showOptimizer() {
     const { description = "", options = {} } = this.optimizers[this.optimizer.value] ?? {};
     this.optimizerAbout.textContent = description;
@@ -164,7 +164,7 @@ export class ExperimentForm {
     return this.chooser.value === INLINE;
   }
 
-  /** Another component: its parameters with the values it declares. */
+  /** Show the parameters of another component, with the values it declares. */
   async choose(name) {
     this.inlinePart.hidden = name !== INLINE;
     this.about.textContent = "";
@@ -206,7 +206,7 @@ export class ExperimentForm {
             h(
               "td",
               { colspan: 5, class: "muted" },
-              this.described === null ? "Choose a component first." : "It has no parameters yet.",
+              this.described === null ? "Choose a component first." : "The component has no parameters yet.",
             ),
           ),
     );
@@ -273,7 +273,7 @@ export class ExperimentForm {
     this.about.textContent = this.isInline ? "" : (this.described?.description ?? "");
     this.shownName = name;
     this.showGrid(grids);
-    this.script.mark(null); // also numbers the lines anew
+    this.script.mark(null); // also updates the line numbers
   }
 
   read() {
@@ -302,7 +302,7 @@ export class ExperimentForm {
     return ordered(document);
   }
 
-  /** Show a problem beside the field of its place. */
+  /** Show an error next to its field. */
   showProblem(place, text) {
     this.inline.setDocumentPath(`definitions.${this.name}`);
     for (const row of this.rows) row.element.dataset.place = `components.${this.name}.${row.name}`;

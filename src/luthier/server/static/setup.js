@@ -1,11 +1,11 @@
-// What an experiment was set up with.
+// The settings of an experiment.
 
 import { get } from "./api.js";
 import { card, codeBlock, fill, h } from "./dom.js";
 import { count, value } from "./format.js";
 import { attempt } from "./messages.js";
 
-/** Everything that was decided before the first run. */
+/** Show the settings, the search space, the script and the source of an experiment. */
 export function showSetup(panel, path, detail) {
   const script = h("div", {}, "Loading…");
   const source = h("div", {}, "Loading…");
@@ -16,8 +16,8 @@ export function showSetup(panel, path, detail) {
       { class: "cards two" },
       detail.settings_texts.map(([topic, rows]) => card(topic, "", pairs(rows))),
     ),
-    card("Space", detail.size === null ? "Continuous." : `${count(detail.size)} configurations.`, space(detail)),
-    card("Script", "What runs for the configuration to use.", script),
+    card("Search space", detail.size === null ? "Continuous." : `${count(detail.size)} configurations.`, space(detail)),
+    card("Script", "The script of the recommended configuration.", script),
     card("Source", "", source),
   );
   attempt(async () => {
@@ -26,7 +26,7 @@ export function showSetup(panel, path, detail) {
   });
   attempt(async () => {
     const { yaml } = await get(`${path}/source`);
-    fill(source, yaml ? codeBlock(yaml) : h("p", { class: "muted" }, "It was not described by a file."));
+    fill(source, yaml ? codeBlock(yaml) : h("p", { class: "muted" }, "This experiment was not described by a file."));
   });
 }
 
@@ -53,7 +53,7 @@ function space(detail) {
       ),
     ),
     detail.constraints.length
-      ? h("p", { class: "small muted" }, `Only where ${detail.constraints.join(" and ")}.`)
+      ? h("p", { class: "small muted" }, `Constraints: ${detail.constraints.join(" and ")}.`)
       : null,
   );
 }
