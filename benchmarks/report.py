@@ -1,4 +1,4 @@
-"""Results of the search benchmark: distance to the optimum, metrics of Robert's thesis (tables 3.1, 5.10), ranks."""
+"""Results of the search benchmark: distance to the optimum, metrics of Robert's thesis, mean ranks."""
 
 import csv
 import math

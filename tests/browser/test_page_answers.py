@@ -86,7 +86,7 @@ def test_an_invitation_works_once(site: Running) -> None:
     assert first.status == 200
     assert "HttpOnly" in first.headers["set-cookie"]
     assert second.status == 403
-    assert b"no longer works" in second.body
+    assert b"this link is not valid" in second.body
     assert "set-cookie" not in second.headers
 
 

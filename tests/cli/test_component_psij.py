@@ -86,7 +86,7 @@ def test_an_experiment_through_psij(slurm: Cluster, user: User) -> None:
         ),
         ("psij:slurm", "local", "e.yaml:3: experiment.allocation: is for runner: psij:EXECUTOR"),
         (", walltime: 5m", "", "e.yaml:3: experiment.allocation: walltime: a batch system ends jobs after some time"),
-        ("nodes: 2", "nodes: 0", "e.yaml:3: experiment.allocation: nodes: 0 is none; give 1 or more"),
+        ("nodes: 2", "nodes: 0", "e.yaml:3: experiment.allocation: nodes: 0 is below 1; give 1 or more"),
         ("nodes: 2", "node: 2", "e.yaml:3: experiment.allocation.node: is unknown; did you mean 'nodes'?"),
         ("command: ':'", "plugin: nice=1", "its plugin --nice=1 is an option of sbatch, and this would run without it"),
     ],

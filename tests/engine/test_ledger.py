@@ -8,6 +8,7 @@ from contextlib import suppress
 import psycopg
 import pytest
 from tests.replayed import replayed
+from tests.store.samples import OTHER, a_run
 
 from luthier.engine import ledger as ledger_module
 from luthier.engine.ledger import Ledger
@@ -20,7 +21,6 @@ from luthier.store import open_store
 from luthier.store.base import Owner, Store
 from luthier.store.memory import MemoryStore
 from luthier.store.ownership import claim
-from luthier.store.samples import OTHER, a_run
 from luthier.store.sql import SqlStore
 from luthier.trial import Config, Run
 

@@ -11,7 +11,7 @@ from luthier.engine.plan import Order, Plan
 from luthier.engine.session import plan_of
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.optimizers.registry import optimizer_names
-from luthier.policies.resample import static
+from luthier.policies.resample import Static
 from luthier.policies.stop import any_of
 from luthier.space import Choice, Integer, Space
 from luthier.spec.experiment import Experiment
@@ -273,7 +273,7 @@ def test_a_replay_tells_and_does_not_ask() -> None:
     first = plan_of(experiment)
     play(first, shaky, most=30)
     told = Told(make_optimizer("random", SPACE, seed=3, budget=40))
-    second = Plan(experiment, told, stop=any_of(), resample=static(2))
+    second = Plan(experiment, told, stop=any_of(), resample=Static(2))
     second.replay(first.runs)
     assert told.asked == []
     assert list(told.latest.values()) == first.trials
@@ -284,7 +284,7 @@ def test_a_replay_tells_and_does_not_ask() -> None:
 def test_all_free_slots_are_filled_by_one_question() -> None:
     told = Told(make_optimizer("gp", SPACE, seed=3, budget=40))
     experiment = Experiment(space=SPACE, budget=40, slots=6, resample="once", verify_pairs=0)
-    plan = Plan(experiment, told, stop=any_of(), resample=static(1))
+    plan = Plan(experiment, told, stop=any_of(), resample=Static(1))
     orders = plan.orders(6, 0.0)
     assert told.asked == [5], "the default takes a slot"
     assert [order.trial for order in orders] == list(range(6))
@@ -319,7 +319,7 @@ def test_a_batch_of_orders_is_what_one_after_the_other_would_be() -> None:
 def test_what_the_plan_believes_is_what_is_concluded() -> None:
     experiment = Experiment(space=SPACE, budget=60, optimizer="random", resample="static:4", seed=3, verify_pairs=0)
     told = Told(make_optimizer("random", SPACE, seed=3))
-    plan = Plan(experiment, told, stop=any_of(), resample=static(4))
+    plan = Plan(experiment, told, stop=any_of(), resample=Static(4))
     result = play(plan, shaky)
     assert result.estimator == "minimum", "the noise only adds"
     assert result.trials == tuple(plan.trials)
@@ -454,7 +454,7 @@ FIRST = tuple(Config({"x": x, "mode": mode}) for x, mode in ((9, "fast"), (8, "s
 def test_configurations_to_try_first_follow_the_default_and_are_not_suggested_again(optimizer: str) -> None:
     told = Told(make_optimizer(optimizer, SPACE, seed=3, budget=30))
     experiment = Experiment(space=SPACE, budget=30, first=FIRST, resample="once", verify_pairs=0)
-    plan = Plan(experiment, told, stop=any_of(), resample=static(1))
+    plan = Plan(experiment, told, stop=any_of(), resample=Static(1))
     runs = play(plan, bowl).runs
     assert [run.config for run in runs[:4]] == [SPACE.default, *FIRST]
     assert [run.purpose for run in runs[:5]] == ["default", *["search"] * 4]

@@ -7,6 +7,7 @@ from luthier.arrays import FloatArray
 from luthier.optimizers import make_optimizer
 from luthier.optimizers.acquisition import log_expected_improvement
 from luthier.optimizers.contract import measured, unmeasured
+from luthier.optimizers.surrogates import GaussianSurrogate
 from luthier.space import Choice, Integer, Real, Space
 from luthier.trial import Failed
 
@@ -97,3 +98,24 @@ def test_log_expected_improvement_by_integration_and_far_out() -> None:
     np.testing.assert_allclose(
         log_expected_improvement(np.array([2.0]), np.ones(1), 0.0), np.log(0.008490702), rtol=1e-6
     )
+
+
+def test_an_ensemble_never_excludes_a_configuration_and_a_single_process_may() -> None:
+    """With a least chance, `gp` spent most runs on failures once the optimum was found."""
+    ordered, certain_failure = np.ones(1, dtype=np.bool_), (np.array([0.0]), np.array([0.05]))
+    assert GaussianSurrogate(ordered, "matern52").log_chance(*certain_failure)[0] == pytest.approx(np.log(0.02))
+    assert GaussianSurrogate(ordered, "matern52", least_chance=0.0).log_chance(*certain_failure)[0] < -50.0
+
+
+def test_fewer_than_two_in_three_runs_fail_after_the_optimum_was_found() -> None:
+    space, failures = Space(Integer("a", 0, 29), Integer("b", 0, 9)), 0
+    for seed in range(3):
+        optimizer = make_optimizer("gp", space, seed=seed)
+        for step in range(50):
+            (config,) = optimizer.ask(1, [])
+            a, b = int(config["a"]), int(config["b"])
+            value = 1.0 + ((a - 5) / 30) ** 2 + ((b - 4) / 10) ** 2
+            failed = a >= 12
+            failures += failed and step >= 25
+            optimizer.tell([unmeasured(config, Failed("exit 1")) if failed else measured(config, value)])
+    assert failures < 50

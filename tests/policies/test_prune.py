@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
 from luthier.policies import PRUNES, Progress
-from luthier.policies.prune import beyond_chance, beyond_default, beyond_mean, beyond_quantile, beyond_seconds, never
+from luthier.policies.prune import BeyondChance, BeyondDefault, BeyondSeconds, Never, beyond_mean, beyond_quantile
 from luthier.statistics.estimate import estimate
 from luthier.trial import Completed, Config, Failed, Outcome, Pruned, TimedOut, Trial
 
@@ -27,17 +27,17 @@ def after(*trials: Trial, initial: int = 0) -> Progress:
 
 
 def test_never_and_beyond_seconds() -> None:
-    assert never()(1, 1e9, after()) is None
-    assert beyond_seconds(5)(1, 5.0, after()) is None
-    assert beyond_seconds(5)(1, 5.1, after()) is not None
+    assert Never()(1, 1e9, after()) is None
+    assert BeyondSeconds(5)(1, 5.0, after()) is None
+    assert BeyondSeconds(5)(1, 5.1, after()) is not None
 
 
 def test_beyond_default_waits_for_the_default() -> None:
-    assert beyond_default()(1, 1e9, after()) is None
-    assert beyond_default()(1, 1e9, after(trial(Failed("exit 1")))) is None
-    assert beyond_default()(1, 10.1, after(trial(10.0))) == "longer than 1 times the default's 10 s"
-    assert beyond_default()(1, 10.0, after(trial(10.0))) is None
-    assert beyond_default(2.0)(1, 19.9, after(trial(10.0))) is None
+    assert BeyondDefault()(1, 1e9, after()) is None
+    assert BeyondDefault()(1, 1e9, after(trial(Failed("exit 1")))) is None
+    assert BeyondDefault()(1, 10.1, after(trial(10.0))) == "longer than 1 times the default's 10 s"
+    assert BeyondDefault()(1, 10.0, after(trial(10.0))) is None
+    assert BeyondDefault(2.0)(1, 19.9, after(trial(10.0))) is None
 
 
 def test_beyond_the_median_mean_or_a_quantile_of_past_runs() -> None:
@@ -60,28 +60,28 @@ def test_pruned_runs_do_not_lower_the_limit() -> None:
 
 
 def test_chance_needs_to_know_the_noise() -> None:
-    assert beyond_chance()(2, 1e9, after(trial(10.0), trial(9.0))) is None
-    assert beyond_chance()(2, 1e9, after(trial(Failed("exit 1")))) is None
+    assert BeyondChance()(2, 1e9, after(trial(10.0), trial(9.0))) is None
+    assert BeyondChance()(2, 1e9, after(trial(Failed("exit 1")))) is None
 
 
 def test_chance_lets_a_run_be_as_long_as_noise_may_make_it() -> None:
     """A run's logarithm deviates by 0.1 in 8 degrees of freedom; 2.5 % of t are above 2.31, the error is 0.105."""
     noisy = trial(*(10.0 * math.exp(0.1 * step) for step in (-1, -1, -1, -1, 0, 1, 1, 1, 1)))
     limit_s = 10.0 * math.exp(2.306 * 0.1 * math.sqrt(1.0 + 1.0 / 9.0))
-    assert beyond_chance()(1, 0.999 * limit_s, after(noisy)) is None
-    assert beyond_chance()(1, 1.001 * limit_s, after(noisy)) is not None
-    assert beyond_chance()(1, 1e9, after(noisy, initial=2)) is None
-    assert beyond_chance(0.001)(1, 1.001 * limit_s, after(noisy)) is None
+    assert BeyondChance()(1, 0.999 * limit_s, after(noisy)) is None
+    assert BeyondChance()(1, 1.001 * limit_s, after(noisy)) is not None
+    assert BeyondChance()(1, 1e9, after(noisy, initial=2)) is None
+    assert BeyondChance(0.001)(1, 1.001 * limit_s, after(noisy)) is None
 
 
 def test_chance_leaves_a_margin_where_runs_are_all_alike() -> None:
     """As if they deviated by 10 % in 4 degrees of freedom; 2.5 % of t are above 2.776."""
     alike = after(trial(*[10.0] * 5))
     limit_s = 10.0 * math.exp(2.776 * 0.1 * math.sqrt(1.2))
-    assert beyond_chance()(1, 0.999 * limit_s, alike) is None
-    assert beyond_chance()(1, 1.001 * limit_s, alike) is not None
-    assert beyond_chance(margin=0.0)(1, 10.0, alike) is None
-    assert beyond_chance(margin=0.0)(1, 10.1, alike) is not None
+    assert BeyondChance()(1, 0.999 * limit_s, alike) is None
+    assert BeyondChance()(1, 1.001 * limit_s, alike) is not None
+    assert BeyondChance(margin=0.0)(1, 10.0, alike) is None
+    assert BeyondChance(margin=0.0)(1, 10.1, alike) is not None
 
 
 def test_chance_seldom_stops_a_configuration_as_good_as_the_best() -> None:
@@ -91,7 +91,7 @@ def test_chance_seldom_stops_a_configuration_as_good_as_the_best() -> None:
     stopped = 0
     for _ in range(2000):
         known = trial(*(10.0 * math.exp(luck.gauss(0.0, 0.2)) for _ in range(6)))
-        stopped += beyond_chance()(1, 10.0 * math.exp(luck.gauss(0.0, 0.2)), after(known)) is not None
+        stopped += BeyondChance()(1, 10.0 * math.exp(luck.gauss(0.0, 0.2)), after(known)) is not None
     assert stopped < 0.05 * 2000
 
 
@@ -110,12 +110,12 @@ def test_every_rule_answers_for_any_times(name: str, values: list[list[float]], 
 
 def test_senseless_rules_are_refused() -> None:
     for make in (
-        lambda: beyond_seconds(0.0),
-        lambda: beyond_default(0.0),
+        lambda: BeyondSeconds(0.0),
+        lambda: BeyondDefault(0.0),
         lambda: beyond_quantile(1.0),
-        lambda: beyond_chance(0.5),
-        lambda: beyond_chance(0.0),
-        lambda: beyond_chance(margin=-0.1),
+        lambda: BeyondChance(0.5),
+        lambda: BeyondChance(0.0),
+        lambda: BeyondChance(margin=-0.1),
     ):
         with pytest.raises(InvalidInputError, match="; "):
             make()

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from luthier.errors import InvalidInputError
 from luthier.policies import Progress
 from luthier.policies.stop import (
+    AfterRuns,
+    AfterSeconds,
+    AtShareOfDefault,
+    AtTarget,
+    CloseTogether,
+    FewDistinct,
     Level,
-    after_runs,
-    after_seconds,
+    NoImprovement,
+    NotWorthIt,
     all_of,
     any_of,
-    at_share_of_default,
-    at_target,
-    close_together,
-    few_distinct,
-    no_improvement,
-    not_worth_it,
 )
 from luthier.space import Choice, Integer, Space
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
@@ -49,32 +49,32 @@ def walked(*configs: tuple[int, str]) -> Progress:
 
 
 def test_after_runs_counts_to_the_very_run() -> None:
-    assert after_runs(3)(after(runs=2)) is None
-    assert after_runs(3)(after(runs=3)) is not None
-    assert after_runs(0)(after(runs=0)) is not None
+    assert AfterRuns(3)(after(runs=2)) is None
+    assert AfterRuns(3)(after(runs=3)) is not None
+    assert AfterRuns(0)(after(runs=0)) is not None
 
 
 def test_after_seconds() -> None:
-    assert after_seconds(10)(after(elapsed_s=9.9)) is None
-    assert after_seconds(10)(after(elapsed_s=10.0)) is not None
+    assert AfterSeconds(10)(after(elapsed_s=9.9)) is None
+    assert AfterSeconds(10)(after(elapsed_s=10.0)) is not None
 
 
 def test_at_target_needs_a_measured_value() -> None:
-    assert at_target(0.0)(after()) is None
-    assert at_target(0.0)(after(None, 0.1)) is None
-    assert at_target(0.0)(after(None, 0.1, 0.0)) is not None
-    assert at_target(-5.0)(after(-4.9)) is None
-    assert at_target(-5.0)(after(-6.0)) is not None
+    assert AtTarget(0.0)(after()) is None
+    assert AtTarget(0.0)(after(None, 0.1)) is None
+    assert AtTarget(0.0)(after(None, 0.1, 0.0)) is not None
+    assert AtTarget(-5.0)(after(-4.9)) is None
+    assert AtTarget(-5.0)(after(-6.0)) is not None
 
 
 def test_at_a_share_of_the_default() -> None:
-    assert at_share_of_default(0.5)(after(10.0, 5.1)) is None
-    assert at_share_of_default(0.5)(after(10.0, 5.0)) == "50 % of the default reached"
-    assert at_share_of_default(0.5)(after(None, 5.0)) is None
-    assert at_share_of_default(2.0)(after(-10.0, -19.9)) is None, "twice as much, maximised"
-    assert at_share_of_default(2.0)(after(-10.0, -20.0)) is not None
-    assert at_share_of_default(0.5)(after(-10.0, -20.0)) is None, "half of it is worse than the default"
-    assert at_share_of_default(0.5)(after(0.0, -20.0)) is None
+    assert AtShareOfDefault(0.5)(after(10.0, 5.1)) is None
+    assert AtShareOfDefault(0.5)(after(10.0, 5.0)) == "50 % of the default reached"
+    assert AtShareOfDefault(0.5)(after(None, 5.0)) is None
+    assert AtShareOfDefault(2.0)(after(-10.0, -19.9)) is None, "twice as much, maximised"
+    assert AtShareOfDefault(2.0)(after(-10.0, -20.0)) is not None
+    assert AtShareOfDefault(0.5)(after(-10.0, -20.0)) is None, "half of it is worse than the default"
+    assert AtShareOfDefault(0.5)(after(0.0, -20.0)) is None
 
 
 @pytest.mark.parametrize(
@@ -98,18 +98,18 @@ def test_at_a_share_of_the_default() -> None:
     ],
 )
 def test_no_improvement(values: Sequence[float | None], stops: bool) -> None:
-    reason = no_improvement(over=2, by=0.05)(after(*values))
+    reason = NoImprovement(over=2, by=0.05)(after(*values))
     assert (reason is not None) == stops
 
 
 def test_improvement_of_the_mean_and_the_median() -> None:
     values = (10.0, 10.0, 40.0, 9.0, 9.0, 9.0)
-    assert no_improvement(3, 0.5, "mean")(after(*values)) is None  # from 20 to 9
-    assert no_improvement(3, 0.6, "mean")(after(*values)) is not None
-    assert no_improvement(3, 0.1, "median")(after(*values)) is None  # from 10 to 9
-    said = no_improvement(3, 0.15, "median")(after(*values))
+    assert NoImprovement(3, 0.5, "mean")(after(*values)) is None  # from 20 to 9
+    assert NoImprovement(3, 0.6, "mean")(after(*values)) is not None
+    assert NoImprovement(3, 0.1, "median")(after(*values)) is None  # from 10 to 9
+    said = NoImprovement(3, 0.15, "median")(after(*values))
     assert said == "less than 15 % improvement of the median over 3 configurations"
-    assert no_improvement(3, 0.05, "mean")(after(-10.0, -10.0, -9.0, -12.0, -12.0, -12.0)) is None
+    assert NoImprovement(3, 0.05, "mean")(after(-10.0, -10.0, -9.0, -12.0, -12.0, -12.0)) is None
 
 
 @given(
@@ -119,7 +119,7 @@ def test_improvement_of_the_mean_and_the_median() -> None:
     st.sampled_from(["best", "mean", "median"]),
 )
 def test_no_improvement_answers_for_any_values(values: list[float | None], over: int, by: float, of: Level) -> None:
-    reason = no_improvement(over, by, of)(after(*values))
+    reason = NoImprovement(over, by, of)(after(*values))
     if len(values) <= over or all(value is None for value in values[:-over]):
         assert reason is None
 
@@ -127,46 +127,46 @@ def test_no_improvement_answers_for_any_values(values: list[float | None], over:
 @given(st.lists(st.floats(-1e9, 1e9), min_size=3), st.integers(1, 2))
 def test_no_improvement_stops_exactly_when_nothing_got_better(values: list[float], over: int) -> None:
     stuck = min(values[-over:]) >= min(values[:-over])
-    assert (no_improvement(over=over)(after(*values)) is not None) == stuck
+    assert (NoImprovement(over=over)(after(*values)) is not None) == stuck
 
 
 def test_few_different_configurations() -> None:
     back_and_forth = [(1, "a"), (2, "a")] * 3
-    assert few_distinct(3, 6)(walked(*back_and_forth)) is not None
-    assert few_distinct(2, 6)(walked(*back_and_forth)) is None
-    assert few_distinct(3, 7)(walked(*back_and_forth)) is None, "only six runs"
-    assert few_distinct(3, 4)(walked((7, "a"), (8, "b"), *back_and_forth)) is not None
+    assert FewDistinct(3, 6)(walked(*back_and_forth)) is not None
+    assert FewDistinct(2, 6)(walked(*back_and_forth)) is None
+    assert FewDistinct(3, 7)(walked(*back_and_forth)) is None, "only six runs"
+    assert FewDistinct(3, 4)(walked((7, "a"), (8, "b"), *back_and_forth)) is not None
 
 
 def test_configurations_close_together() -> None:
     """The next of 11 values in one of two parameters is 1 / 11 / sqrt(2) = 0.0643 away."""
     steps = [(x, "a") for x in (3, 4, 5, 4)]
-    assert close_together(SPACE, 0.065, 3)(walked(*steps)) is not None
-    assert close_together(SPACE, 0.064, 3)(walked(*steps)) is None
-    assert close_together(SPACE, 0.065, 4)(walked(*steps)) is None, "only three steps"
-    assert close_together(SPACE, 0.065, 3)(walked((9, "c"), *steps)) is not None, "long ago"
-    assert close_together(SPACE, 0.7, 1)(walked((3, "a"), (3, "b"))) is None, "1 / sqrt(2) = 0.707"
-    assert close_together(SPACE, 0.71, 1)(walked((3, "a"), (3, "c"))) is not None
+    assert CloseTogether(SPACE, 0.065, 3)(walked(*steps)) is not None
+    assert CloseTogether(SPACE, 0.064, 3)(walked(*steps)) is None
+    assert CloseTogether(SPACE, 0.065, 4)(walked(*steps)) is None, "only three steps"
+    assert CloseTogether(SPACE, 0.065, 3)(walked((9, "c"), *steps)) is not None, "long ago"
+    assert CloseTogether(SPACE, 0.7, 1)(walked((3, "a"), (3, "b"))) is None, "1 / sqrt(2) = 0.707"
+    assert CloseTogether(SPACE, 0.71, 1)(walked((3, "a"), (3, "c"))) is not None
 
 
 def test_a_search_goes_on_as_long_as_it_pays() -> None:
     """Ten configurations of 100 s or so; the last five saved 10 s, 2 s each."""
     values = [110.0, 100.0, 120.0, 110.0, 110.0, 105.0, 95.0, 100.0, 90.0, 110.0]
     cost_s = sum(values) / len(values)
-    assert not_worth_it(math.ceil(cost_s / 2.0))(after(*values)) is None
-    assert not_worth_it(math.floor(cost_s / 2.0))(after(*values)) is not None
-    assert not_worth_it(1)(after(*values[:9])) is None, "too few to tell"
+    assert NotWorthIt(math.ceil(cost_s / 2.0))(after(*values)) is None
+    assert NotWorthIt(math.floor(cost_s / 2.0))(after(*values)) is not None
+    assert NotWorthIt(1)(after(*values[:9])) is None, "too few to tell"
 
 
 def test_a_search_that_found_nothing_lately_goes_on_for_many_production_runs() -> None:
     """(second best - best) / n = 0.1 s is all there is to hope for; a configuration costs 10 s or so."""
     values = [9.0, 10.0, *[10.0] * 8]
-    assert not_worth_it(98)(after(*values)) is not None
-    assert not_worth_it(100)(after(*values)) is None
+    assert NotWorthIt(98)(after(*values)) is not None
+    assert NotWorthIt(100)(after(*values)) is None
 
 
 def test_any_and_all() -> None:
-    many, long = after_runs(3), after_seconds(10)
+    many, long = AfterRuns(3), AfterSeconds(10)
     assert any_of(many, long)(after(runs=3)) == "3 runs made"
     assert any_of(many, long)(after(runs=2, elapsed_s=9)) is None
     assert all_of(many, long)(after(runs=3)) is None
@@ -177,19 +177,19 @@ def test_any_and_all() -> None:
 
 def test_senseless_rules_are_refused() -> None:
     for make in (
-        lambda: after_runs(-1),
-        lambda: after_seconds(math.nan),
-        lambda: after_seconds(-1.0),
-        lambda: at_target(math.nan),
-        lambda: at_share_of_default(0.0),
-        lambda: no_improvement(over=0),
-        lambda: no_improvement(over=1, by=-0.1),
-        lambda: no_improvement(over=1, by=math.nan),
-        lambda: few_distinct(1, 5),
-        lambda: few_distinct(6, 5),
-        lambda: close_together(SPACE, 0.0, 5),
-        lambda: close_together(SPACE, 0.1, 0),
-        lambda: not_worth_it(0),
+        lambda: AfterRuns(-1),
+        lambda: AfterSeconds(math.nan),
+        lambda: AfterSeconds(-1.0),
+        lambda: AtTarget(math.nan),
+        lambda: AtShareOfDefault(0.0),
+        lambda: NoImprovement(over=0),
+        lambda: NoImprovement(over=1, by=-0.1),
+        lambda: NoImprovement(over=1, by=math.nan),
+        lambda: FewDistinct(1, 5),
+        lambda: FewDistinct(6, 5),
+        lambda: CloseTogether(SPACE, 0.0, 5),
+        lambda: CloseTogether(SPACE, 0.1, 0),
+        lambda: NotWorthIt(0),
     ):
         with pytest.raises(InvalidInputError, match="; "):
             make()

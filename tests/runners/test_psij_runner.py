@@ -254,7 +254,7 @@ def test_a_run_that_was_cut_short_is_lost(scene: Scene, local: str) -> None:
     scene.script = "read -r _ _ _ job _ </proc/$PPID/stat; kill -TERM $job"
     runner = scene.runner(local)
     runner.submit(JOB)
-    assert scene.finished(runner).problem == Lost("it was told to stop, but not by luthier")
+    assert scene.finished(runner).problem == Lost("it was stopped, but not by luthier")
 
 
 def test_a_node_without_python_is_told(scene: Scene, local: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,7 +371,7 @@ def test_a_first_refusal_is_told_and_a_later_one_waited_for(
 @pytest.mark.parametrize(
     ("allocation", "message"),
     [
-        ({"queue": "a\nrm -r"}, r"queue: 'a\\nrm -r' cannot stand in a batch script"),
+        ({"queue": "a\nrm -r"}, r"queue: 'a\\nrm -r' is not allowed in a batch script"),
         ({"nodes": 0}, "nodes: 0 is none"),
         ({"walltime_s": 59.0}, "walltime: 59 s is less than a minute"),
     ],

@@ -140,7 +140,7 @@ def test_what_the_controller_has_forgotten_is_told_by_the_accounting(scene: Scen
         "done": None,
         "cancelled": Lost("it was cancelled, but not by luthier"),
         "node": Lost("its node failed"),
-        "requeued": Lost("the supervisor of this run was told to stop, but not by luthier"),
+        "requeued": Lost("the supervisor of this run was stopped, but not by luthier"),
     }
     node = accounted["node"]
     assert node.started_at is not None

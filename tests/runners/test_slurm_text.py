@@ -102,7 +102,7 @@ def test_what_is_refused_for_good(message: str, *, alone: bool, among_others: bo
         ("PREEMPTED", None, False, False, Lost("it was preempted by another job")),
         ("REQUEUED", Pruned("cancelled"), False, True, Lost("it was requeued after it had begun")),
         (None, None, True, False, None),
-        (None, None, False, False, Lost("it was told to stop, and Slurm has forgotten why")),
+        (None, None, False, False, Lost("it was stopped, and Slurm has forgotten why")),
         (None, Lost("no record"), False, False, Lost("no record")),
     ],
 )

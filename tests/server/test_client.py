@@ -15,9 +15,10 @@ from tests.conftest import missing
 from tests.server.conftest import EXPERIMENT, Running, running_server
 
 import luthier
-from luthier.client import Client, events_in
+from luthier.client import Client, RunData, Summary, events_in
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.launch.start import reopen
+from luthier.server.api import models
 from luthier.trial import Completed, Failed
 
 DOCS = Path(__file__).parents[2] / "docs" / "api.md"
@@ -26,6 +27,11 @@ DOCS = Path(__file__).parents[2] / "docs" / "api.md"
 @pytest.fixture
 def client(server: Running) -> Client:
     return luthier.Client(server.url, server.token, retry_s=0.01)
+
+
+def test_the_client_has_the_fields_of_the_server() -> None:
+    assert list(Summary.__annotations__) == list(models.Summary.model_fields)
+    assert list(RunData.__annotations__) == list(models.RunResponse.model_fields)
 
 
 def test_an_experiment_from_launch_to_result(client: Client, server: Running) -> None:

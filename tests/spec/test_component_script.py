@@ -120,7 +120,7 @@ def test_a_comment_command_stays_in_the_head_and_nothing_is_timed_apart() -> Non
 @pytest.mark.parametrize("text", ["a\ntouch /tmp/x", "a\rb"])
 def test_a_value_cannot_break_out_of_a_comment(text: str) -> None:
     script = job("hostname\n", command="#SBB", parameters={"p": parameter("str", "a", cmd_var=True)})
-    with pytest.raises(InvalidInputError, match="line break cannot stand in a comment"):
+    with pytest.raises(InvalidInputError, match="line break is not allowed in a comment"):
         script.batch(Space(Choice("p", ["a", text])), Config({"p": text}))
 
 

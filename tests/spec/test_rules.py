@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
 from luthier.policies import Stop, stop
-from luthier.policies.prune import BeyondPast, beyond_chance, beyond_default, beyond_seconds, never
-from luthier.policies.resample import auto, evadyr, once, sedr, static
+from luthier.policies.prune import BeyondChance, BeyondDefault, BeyondPast, BeyondSeconds, Never
+from luthier.policies.resample import Auto, Evadyr, Once, Sedr, Static
 from luthier.space import Integer, Space
 from luthier.spec.rules import compares_times, prune_from, resample_from, stop_from
 
@@ -26,10 +26,10 @@ def one(text: str, *, maximize: bool = False) -> Stop:
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("auto", auto()), ("once", once()), ("evadyr", evadyr()), ("static:3", static(3)),
-        ("sedr", sedr()), ("sedr:30%", sedr(0.3)), ("sedr:0.5", sedr(0.5, relative=False)),
-        ("evadyr:least=3", evadyr(least=3)), ("auto:doubt=5%,most=1", auto(most=1.0, doubt=0.05)),
-        ("evadyr:most=20%, decay = .98,narrowest=5 %,strictest=4e-1", evadyr(2, 0.2, 0.98, 0.05, 0.4)),
+        ("auto", Auto()), ("once", Once()), ("evadyr", Evadyr()), ("static:3", Static(3)),
+        ("sedr", Sedr()), ("sedr:30%", Sedr(0.3)), ("sedr:0.5", Sedr(0.5, relative=False)),
+        ("evadyr:least=3", Evadyr(least=3)), ("auto:doubt=5%,most=1", Auto(most=1.0, doubt=0.05)),
+        ("evadyr:most=20%, decay = .98,narrowest=5 %,strictest=4e-1", Evadyr(2, 0.2, 0.98, 0.05, 0.4)),
     ],
 )  # fmt: skip
 def test_resampling(text: str, rule: object) -> None:
@@ -37,12 +37,12 @@ def test_resampling(text: str, rule: object) -> None:
 
 
 def test_pruning() -> None:
-    assert prune_from(None) == never()
-    assert prune_from("default") == beyond_default()
-    assert prune_from("chance") == beyond_chance()
-    assert prune_from("chance:least=1%,margin=0") == beyond_chance(least=0.01, margin=0.0)
-    assert prune_from("default:factor=1.5") == beyond_default(1.5)
-    assert prune_from(90) == beyond_seconds(90.0)
+    assert prune_from(None) == Never()
+    assert prune_from("default") == BeyondDefault()
+    assert prune_from("chance") == BeyondChance()
+    assert prune_from("chance:least=1%,margin=0") == BeyondChance(least=0.01, margin=0.0)
+    assert prune_from("default:factor=1.5") == BeyondDefault(1.5)
+    assert prune_from(90) == BeyondSeconds(90.0)
     for text, name in (("median", "median"), ("mean", "mean"), ("q75", "75 % quantile"), ("q5", "5 % quantile")):
         rule = prune_from(text)
         assert isinstance(rule, BeyondPast)
@@ -52,21 +52,21 @@ def test_pruning() -> None:
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("target 3.2", stop.at_target(3.2)),
-        ("target -1e3", stop.at_target(-1000.0)),
-        ("target 50% of default", stop.at_share_of_default(0.5)),
-        ("no improvement over 15", stop.no_improvement(15)),
-        ("improvement < 5% over 15", stop.no_improvement(15, 0.05)),
-        ("improvement<5%over 15", stop.no_improvement(15, 0.05)),
-        ("Best improvement < 2.5 % over 15", stop.no_improvement(15, 0.025)),
-        ("mean improvement < 5% over 15", stop.no_improvement(15, 0.05, "mean")),
-        ("median improvement < 5% over 15", stop.no_improvement(15, 0.05, "median")),
-        ("distinct < 3 over 10", stop.few_distinct(3, 10)),
-        ("distance < 0.1 over 10", stop.close_together(SPACE, 0.1, 10)),
-        ("gain < cost for 1000 runs", stop.not_worth_it(1000)),
-        ("after 30 runs", stop.after_runs(30)),
-        ("after 2h", stop.after_seconds(7200.0)),
-        ("after 30 runs and no improvement over 5", stop.all_of(stop.after_runs(30), stop.no_improvement(5))),
+        ("target 3.2", stop.AtTarget(3.2)),
+        ("target -1e3", stop.AtTarget(-1000.0)),
+        ("target 50% of default", stop.AtShareOfDefault(0.5)),
+        ("no improvement over 15", stop.NoImprovement(15)),
+        ("improvement < 5% over 15", stop.NoImprovement(15, 0.05)),
+        ("improvement<5%over 15", stop.NoImprovement(15, 0.05)),
+        ("Best improvement < 2.5 % over 15", stop.NoImprovement(15, 0.025)),
+        ("mean improvement < 5% over 15", stop.NoImprovement(15, 0.05, "mean")),
+        ("median improvement < 5% over 15", stop.NoImprovement(15, 0.05, "median")),
+        ("distinct < 3 over 10", stop.FewDistinct(3, 10)),
+        ("distance < 0.1 over 10", stop.CloseTogether(SPACE, 0.1, 10)),
+        ("gain < cost for 1000 runs", stop.NotWorthIt(1000)),
+        ("after 30 runs", stop.AfterRuns(30)),
+        ("after 2h", stop.AfterSeconds(7200.0)),
+        ("after 30 runs and no improvement over 5", stop.all_of(stop.AfterRuns(30), stop.NoImprovement(5))),
     ],
 )
 def test_stopping(text: str, rule: object) -> None:
@@ -75,13 +75,13 @@ def test_stopping(text: str, rule: object) -> None:
 
 def test_any_of_several_criteria() -> None:
     both = stop_from(["after 30 runs", "target 1"], SPACE, maximize=False)
-    assert both == stop.any_of(stop.after_runs(30), stop.at_target(1.0))
+    assert both == stop.any_of(stop.AfterRuns(30), stop.AtTarget(1.0))
     assert stop_from([], SPACE, maximize=False) == stop.any_of()
 
 
 def test_targets_of_what_is_maximised() -> None:
-    assert one("target 3.2", maximize=True) == stop.at_target(-3.2)
-    assert one("target 150% of default", maximize=True) == stop.at_share_of_default(1.5)
+    assert one("target 3.2", maximize=True) == stop.AtTarget(-3.2)
+    assert one("target 150% of default", maximize=True) == stop.AtShareOfDefault(1.5)
     with pytest.raises(InvalidInputError, match="give more than 100"):
         one("target 50% of default", maximize=True)
     with pytest.raises(InvalidInputError, match="give less than 100"):
@@ -111,8 +111,8 @@ def test_resampling_that_is_not_understood(text: str) -> None:
         ("evadyr:least=3,", "'' is not understood"),
         ("evadyr:least=2.5", "least is a whole number"),
         ("evadyr:least=1e999", "least is a whole number"),
-        ("evadyr:most=200%", "evadyr: most=2 is no share; give more than 0, and 1 at most"),
-        ("auto:doubt=2", "auto: doubt=2 is no chance; give more than 0 and less than 1"),
+        ("evadyr:most=200%", "evadyr: most=2 is not a share; give more than 0, and 1 at most"),
+        ("auto:doubt=2", "auto: doubt=2 is not a chance; give more than 0 and less than 1"),
         ("once:count=2", "is not understood; write auto, once"),
         ("sedr:width=3", "is not understood; write auto, once"),
     ],

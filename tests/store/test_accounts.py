@@ -9,10 +9,11 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.store.samples import NASTY
+from tests.store.strategies import examples, short_texts, texts
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 from luthier.store.base import Origin
-from luthier.store.samples import NASTY
 from luthier.store.server_store import (
     Accounts,
     Credential,
@@ -24,7 +25,6 @@ from luthier.store.server_store import (
     author_after_removal,
     shown_author,
 )
-from luthier.store.strategies import examples, short_texts, texts
 
 BooksOpener = Callable[[], ServerStore]
 

@@ -5,11 +5,11 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 from sqlalchemy import Connection, event
+from tests.store.samples import ME, a_run, ended
 
 from luthier.errors import InvalidInputError, LuthierError, StoreError
 from luthier.store import open_store
 from luthier.store.base import Store
-from luthier.store.samples import ME, a_run, ended
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed
 

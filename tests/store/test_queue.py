@@ -7,12 +7,12 @@ from itertools import count
 
 import pytest
 from hypothesis import given
+from tests.store.samples import ME, NASTY, OTHER, a_run, ended
+from tests.store.strategies import examples, short_texts
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store.base import Origin, Owner, Record
-from luthier.store.samples import ME, NASTY, OTHER, a_run, ended
 from luthier.store.server_store import ServerStore
-from luthier.store.strategies import examples, short_texts
 from luthier.trial import Completed, Failed, Lost, Outcome, Pruned, TimedOut
 
 BooksOpener = Callable[[], ServerStore]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from tests.store.samples import a_run, ended
 
 from luthier.errors import InvalidInputError, StoreError
 from luthier.store import open_store, sqlite
 from luthier.store.base import Store
-from luthier.store.samples import a_run, ended
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed
 
@@ -291,7 +291,7 @@ def test_fork_does_not_share_the_connection(store: Store, path: Path) -> None:
     program = f"""
 import os
 from luthier.store import open_store
-from luthier.store.samples import ME, a_run, ended
+from tests.store.samples import ME, a_run, ended
 store = open_store({str(path)!r})
 store.append({key}, a_run(0))
 child = os.fork()

@@ -2,10 +2,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.store.contract import PersistentStoreContract, Reopen, StoreContract
 
 from luthier.store import open_store
 from luthier.store.base import Store
-from luthier.store.contract import PersistentStoreContract, Reopen, StoreContract
 
 Opener = Callable[[str], Store]
 

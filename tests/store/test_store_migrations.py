@@ -8,11 +8,11 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, MetaData, insert, text
 from sqlalchemy.exc import IntegrityError
+from tests.store.samples import ME, NASTY, a_run, ended
 
 from luthier.store import _backend, rows
 from luthier.store.base import Record, Store
 from luthier.store.database import Database
-from luthier.store.samples import ME, NASTY, a_run, ended
 from luthier.store.schema import MIGRATIONS, NEWEST, version
 from luthier.store.sql import SqlStore
 from luthier.store.tables import VERSION_TABLE, escape, metadata

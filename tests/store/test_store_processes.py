@@ -5,8 +5,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.store.samples import a_run, ended
+
 from luthier.store.base import Owner, Store
-from luthier.store.samples import a_run, ended
 from luthier.store.server_store import Credential, ServerStore
 from luthier.trial import Completed
 
@@ -24,7 +25,7 @@ print(open_store(sys.argv[1]).create(sys.argv[2], {}, 0.0).id)
 APPEND = """
 import sys
 from luthier.store import open_store
-from luthier.store.samples import a_run, ended
+from tests.store.samples import a_run, ended
 from luthier.trial import Completed
 store, key, first, count = open_store(sys.argv[1]), *map(int, sys.argv[2:])
 print("ready", flush=True)

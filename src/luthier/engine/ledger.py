@@ -1,4 +1,4 @@
-"""One experiment in the store while this process works on it: its history, and the sign that the process is alive."""
+"""One experiment in the store while this process works on it: its history and its heartbeat."""
 
 import logging
 import threading
@@ -14,10 +14,10 @@ from luthier.trial import Json, Run
 log = logging.getLogger(__name__)
 
 HEARTBEAT_S = 1.0
-"""How often the store is told that this process is alive, and asked whether the experiment is to stop."""
+"""How often a heartbeat is written to the store, and requests to stop are read."""
 
 _SILENT_S = 5.0  # without a heartbeat from the loop for so long, the thread sends one
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0  # between two calls of a store that is away
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 15.0  # between two calls of a store that is not reachable
 
 Answer = TypeVar("Answer")
 
@@ -26,7 +26,7 @@ class Ledger:
     """Reads and writes one experiment's history for its owner.
 
     While it is entered, a thread keeps the claim alive whatever the loop is busy with: reading a long history, or a
-    slow suggestion. A store that is away is waited for, until `gave_up` says that the user no longer wants to wait.
+    slow suggestion. While the store is not reachable, calls are repeated until `gave_up` returns True.
     Once another process has claimed the experiment, every call raises `InUseError`.
     """
 
@@ -64,11 +64,11 @@ class Ledger:
         self._insist(lambda: self._store.finish(self._id, run, self._owner))
 
     def stop_request(self) -> StopRequest | None:
-        """How somebody asked the experiment to stop, if anybody did; tells the store that this process is alive."""
+        """Write a heartbeat; return the request to stop the experiment, if there is one."""
         return self._insist(self._beat)
 
     def close(self, status: Status, result: Mapping[str, Json]) -> None:
-        """Give the experiment up, and note what was concluded."""
+        """Release the experiment, and store what was concluded."""
         self._insist(lambda: self._store.close(self._id, self._owner, status, result))
 
     def _beat(self) -> StopRequest | None:

@@ -25,8 +25,7 @@ WAIT_S = 0.2
 class Machinery:
     """What carries out the plan's orders.
 
-    `clock` gives seconds since the epoch, which somebody may set, and `timer` seconds that only pass; a replay brings
-    its own.
+    `clock` returns seconds since the epoch and may be set by somebody; `timer` is monotonic. A simulation has its own.
     """
 
     runner: Runner
@@ -37,7 +36,7 @@ class Machinery:
 
 
 Watcher = Callable[[Plan, bool], None]
-"""Called after everything that happened, to show progress: with the plan, and whether the end is only waited for."""
+"""Called after every change, to show progress: with the plan, and whether only the end of running jobs is awaited."""
 
 
 class Loop:
@@ -61,7 +60,7 @@ class Loop:
         self._draining = False
 
     def run(self, interrupts: Interrupts) -> bool:
-        """Go on until the plan has no more orders; return False if told to end before.
+        """Work until the plan has no more orders; return False if the experiment was stopped before.
 
         A first interrupt, or a request to stop, lets what is running finish and takes what waits out of its queue; a
         second kills everything.
@@ -103,7 +102,7 @@ class Loop:
             self._draining = True
         if interrupts.count >= 2 or request == "kill":
             self._cancel(self._plan.running, Lost("killed because the experiment was stopped"))
-        if self._draining:  # what still waits in a queue might do so for days
+        if self._draining:  # a job may wait in a queue for days
             waiting = [run for run in self._plan.running if self._going_s(run) is None]
             self._cancel(waiting, Lost("stopped before it began"))
 
@@ -175,7 +174,7 @@ class Loop:
     def _bounded(self, outcome: Outcome, run: Run) -> Outcome:
         """The outcome; of a run that was pruned with no higher bound than the time at which that was decided.
 
-        To die takes time as well, which tells nothing about the configuration.
+        The time until a killed run has ended says nothing about the configuration.
         """
         decided_s = self._pruned_s.pop(run.number, math.inf)
         if (

@@ -49,7 +49,6 @@ class Plan:
         self._known = KnownTrials(experiment)
         self._running: dict[int, Run] = {}
         self._again: list[int] = []
-        self._events = 0
         self._winner: int | None = None
 
     @property
@@ -65,7 +64,7 @@ class Plan:
     @property
     def events(self) -> int:
         """How many submissions and endings there have been."""
-        return self._events
+        return 2 * len(self._runs) - len(self._running)
 
     @property
     def trials(self) -> Sequence[Trial]:
@@ -103,10 +102,9 @@ class Plan:
         There are fewer when a run has to end first. An empty list while nothing runs means that the experiment is done.
         """
         orders = self._search_orders(free, elapsed_s) if self.ending is None else []
-        if orders or self.ending is None or free < 1:
-            return orders
-        order = self._next_of_verification()
-        return [] if order is None else [order]
+        if not orders and self.ending is not None and free > 0:
+            return self._verification_orders()
+        return orders
 
     def submitted(self, run: Run) -> None:
         """Note that an order is being carried out."""
@@ -121,7 +119,6 @@ class Plan:
         self._steps.append(run.trial)
         self._costs_s.append(None)
         self._running[run.number] = run
-        self._events += 1
 
     def finished(self, run: Run) -> None:
         """Note how a run ended."""
@@ -130,7 +127,6 @@ class Plan:
         del self._running[run.number]
         self._runs[run.number] = run
         self._costs_s[run.number] = run.duration_s
-        self._events += 1
         if run.purpose != "verify":
             self._learn(run)
 
@@ -187,15 +183,15 @@ class Plan:
         busy = dict.fromkeys([*(run.config for run in self._running.values()), *(order.config for order in planned)])
         return first + list(self._optimizer.ask(count - len(first), [*busy, *first]) if len(first) < count else [])
 
-    def _next_of_verification(self) -> Order | None:
+    def _verification_orders(self) -> list[Order]:
         """One run at a time, so that the two do not disturb each other; a Pareto front has no winner to verify."""
         if self._running or self.experiment.has_front:
-            return None
-        winner = self._choose_winner()
-        if not winner or self._known.trials[0].estimate is None:
-            return None
-        number = _next_to_verify(self.experiment, self._runs, self._known.trials[winner].config, winner)
-        return None if number is None else Order("verify", self._known.trials[number].config, number)
+            return []
+        winner, trials = self._choose_winner(), self._known.trials
+        if not winner or trials[0].estimate is None:
+            return []
+        number = _next_to_verify(self.experiment, self._runs, trials[winner].config, winner)
+        return [] if number is None else [Order("verify", trials[number].config, number)]
 
     def _choose_winner(self) -> int | None:
         """The trial with the best expected value, chosen when no run of the search is left."""

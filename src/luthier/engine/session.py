@@ -13,7 +13,7 @@ from luthier.engine.plan import Plan
 from luthier.errors import InUseError, InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
-from luthier.policies.stop import after_seconds, any_of
+from luthier.policies.stop import AfterSeconds, any_of
 from luthier.runners.base import Runner
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record, Status, Store
@@ -94,5 +94,5 @@ def plan_of(experiment: Experiment) -> Plan:
     """The plan of a new experiment, with the search and the rules it asks for."""
     stop = experiment.stop_rule
     if experiment.time_limit_s is not None:
-        stop = any_of(after_seconds(experiment.time_limit_s), stop)
+        stop = any_of(AfterSeconds(experiment.time_limit_s), stop)
     return Plan(experiment, optimizer_of(experiment), stop=stop, resample=experiment.resample_rule)

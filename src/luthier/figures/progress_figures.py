@@ -163,7 +163,9 @@ def _default_level(result: Result, scale: ValueScale, first: float, last: float)
     if result.default is None or result.default.estimate is None:
         return []
     height = scale.place(result.default.estimate.value)
-    return [Trace(kind="line", role="default", name="default", x=[first, last], y=[height] * 2, dashed=True)]
+    return [
+        Trace(kind="line", role="default", name="estimate of the default", x=[first, last], y=[height] * 2, dashed=True)
+    ]
 
 
 def _completed_runs(

@@ -1,4 +1,4 @@
-"""A worker: takes up the experiments that wait in a store, each in a process of its own."""
+"""A worker: runs the experiments that wait in a store, each in a process of its own."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ class Worker:
     """Starts a process for every unattended experiment that waits, or whose process has died.
 
     The processes claim their experiments in the store, so any number of workers may look after one store and nothing
-    runs twice. They go on when the worker ends; a later one finds them alive and leaves them alone. Experiments whose
+    runs twice. They continue when the worker ends; a later one sees that they are alive. Experiments whose
     runs are made on this machine disturb each other's measurements: at most `local` of them run at a time, and at most
     `batch` of those that only wait for a batch system.
     """
@@ -60,7 +60,7 @@ class Worker:
     _heartbeats: dict[int, tuple[float | None, float]] = field(default_factory=dict)
 
     def run(self, stopped: threading.Event) -> None:
-        """Look after the store until told to stop; a store that is away is waited for."""
+        """Start experiments until stopped; a store that is not reachable is tried again."""
         while not stopped.is_set():
             try:
                 self.look()
@@ -69,7 +69,7 @@ class Worker:
             stopped.wait(LOOK_EVERY_S)
 
     def look(self) -> None:
-        """Start what waits, as far as there is room; give up on what does not start."""
+        """Start waiting experiments as far as the limits allow; give up those that do not start."""
         for child in self._children.values():
             if child.process is not None and child.process.poll() is not None:
                 child.process = None
@@ -146,7 +146,7 @@ class Worker:
 
     def _give_up(self, record: Record) -> None:
         """Note that an experiment cannot be worked on, and what its last process said about it."""
-        reason = last_line(_log_of(record)).removeprefix("luthier: ") or "its process ended without a word"
+        reason = last_line(_log_of(record)).removeprefix("luthier: ") or "its process ended without a message"
         log.warning("experiment %d: given up: %s", record.id, reason)
         with suppress(InUseError, NotFoundError):
             owner = claim(self.store.history, record)

@@ -18,7 +18,7 @@ class Returned:
     count: int = 1
 
     def __call__(self, execution: Execution) -> Outcome:
-        """Return what it returned, or why that is no measurement."""
+        """Return what it returned, or why that is not a measurement."""
         if execution.problem is not None:
             return execution.problem
         if execution.value is None:

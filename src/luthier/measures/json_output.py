@@ -73,7 +73,7 @@ def _step(match: re.Match[str]) -> Step:
 
 
 def look_up(document: Json, steps: tuple[Step, ...]) -> Json:
-    """Return what stands at the end of the steps; a LookupError says which step leads nowhere."""
+    """Return what is at the end of the steps; a LookupError names the step that is not there."""
     here = document
     for step in steps:
         if isinstance(here, dict) and isinstance(step, str) and step in here:
@@ -166,7 +166,7 @@ def _as_json(text: str) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """The number at a place in the JSON document that a command printed; `parse_path` tells how places are written.
+    """The number at a place in the JSON document that a command printed; `parse_path` describes how places are written.
 
     The output may hold other lines before or after the document; of several documents the last counts. At most the
     last 16 MiB are read. A text that is a number is taken as one; true and false are not.
@@ -197,7 +197,7 @@ class JsonPath:
             return Failed(f"no match for json:{self.path} in its output: {error.args[0]}")
         number = _number(found)
         if number is None:
-            return Failed(f"no match for json:{self.path} in its output: {_describe(found)} is no finite number")
+            return Failed(f"no match for json:{self.path} in its output: {_describe(found)} is not a finite number")
         return Completed(number)
 
 

@@ -21,7 +21,7 @@ LONGEST_SEARCH_S = 30.0
 
 _LONGEST_QUOTE = 120
 _LONGEST_NUMBER = 500
-_AROUND = 60  # characters beside a number that are looked at
+_AROUND = 60  # characters before and after a number that are examined
 _LARGEST_REPETITION = 100_000  # a pattern's memory grows with it
 _NUMBER = re.compile(NUMBER)
 _REPETITION = re.compile(r"\{([0-9]*)(?:,([0-9]*))?\}")
@@ -68,7 +68,7 @@ def quote_last_line(text: str) -> str:
 
 
 def whole_number(text: str, start: int, end: int, *, commas: bool = True) -> str:
-    """The number that stands in the text from `start` to `end`, with what belongs to it before and after."""
+    """The number in the text from `start` to `end`, with the digits and signs around it that belong to it."""
     first = max(0, start - _AROUND)
     for match in (_WITH_COMMAS if commas else _WITHOUT_COMMAS).finditer(text[first : end + _AROUND]):
         begins, ends = match.start() + first, match.end() + first
@@ -136,7 +136,7 @@ class Regex:
     def _last_match(self, text: str) -> tuple[int, int] | None:
         """Where the number of the last match stands."""
         found, deadline = None, time.monotonic() + LONGEST_SEARCH_S
-        # Other threads go on meanwhile: the search does not hold the interpreter.
+        # With `concurrent` the search releases the interpreter lock, so that other threads continue.
         for match in self._compiled.finditer(text, concurrent=True, timeout=LONGEST_SEARCH_S):
             found = match.span(self._compiled.groups)
             if time.monotonic() > deadline:
@@ -145,7 +145,7 @@ class Regex:
 
 
 def _compiled(pattern: str) -> "regex.Pattern[str]":
-    """The pattern, ready for use; it must be one that Python's own module understands as well."""
+    """The pattern, ready for use; Python's own `re` must accept it as well."""
     import regex
 
     counts = (int(count[:9]) for pair in _REPETITION.findall(pattern) for count in pair if count.strip("0"))

@@ -1,4 +1,4 @@
-"""Names of search algorithms: built-ins, and plug-ins that join through the entry point group `luthier.optimizers`."""
+"""Names of search algorithms: built-in ones, and plug-ins from the entry point group `luthier.optimizers`."""
 
 import inspect
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def optimizer_names() -> list[str]:
 def make_optimizer(
     name: str, space: "Space", *, seed: int, budget: int | None = None, **options: Value | None
 ) -> Optimizer:
-    """Make the optimizer called `name`; `budget` is the number of runs it may count on, if that is known.
+    """Make the optimizer called `name`; `budget` is the number of runs that it has, if that is known.
 
     `options` are the keyword arguments of its constructor; an unknown one is an error, as is a space it cannot search.
     """

@@ -9,8 +9,8 @@ from functools import partial
 
 from luthier.plugins import Registry
 from luthier.policies.base import Progress, Prune, Resample, Stop
-from luthier.policies.prune import beyond_chance, beyond_default, beyond_mean, beyond_quantile
-from luthier.policies.resample import auto, evadyr, once, sedr
+from luthier.policies.prune import BeyondChance, BeyondDefault, beyond_mean, beyond_quantile
+from luthier.policies.resample import Auto, Evadyr, Once, Sedr
 
 STOPS: Registry[Callable[..., Stop]] = Registry("stop", {})
 """When a search is over, by name: plug-ins only, as the built-in rules are written in words (`spec/rules.py`)."""
@@ -18,16 +18,16 @@ STOPS: Registry[Callable[..., Stop]] = Registry("stop", {})
 PRUNES: Registry[Callable[..., Prune]] = Registry(
     "prune",
     {
-        "default": beyond_default,
+        "default": BeyondDefault,
         "median": partial(beyond_quantile, 0.5),
         "mean": beyond_mean,
-        "chance": beyond_chance,
+        "chance": BeyondChance,
     },
 )
 """Which runs are not worth finishing, by name."""
 
 RESAMPLES: Registry[Callable[..., Resample]] = Registry(
-    "resample", {"auto": auto, "once": once, "sedr": sedr, "evadyr": evadyr}
+    "resample", {"auto": Auto, "once": Once, "sedr": Sedr, "evadyr": Evadyr}
 )
 """How often a configuration runs, by name."""
 

@@ -33,7 +33,7 @@ class BeyondSeconds:
 
     def __post_init__(self) -> None:
         if not self.seconds > 0.0:
-            raise InvalidInputError(f"beyond_seconds: {self.seconds} is not above 0; give a number of seconds")
+            raise InvalidInputError(f"{self.seconds} s is not above 0; give a number of seconds")
 
     def __call__(self, trial: int, elapsed_s: float, progress: Progress) -> str | None:  # noqa: ARG002 - the protocol's
         """Return the reason to stop the run, or None to let it go on."""
@@ -109,8 +109,8 @@ class BeyondChance:
     repeats so far. So with few repeats a run is stopped late; without any, nothing is known of the noise and every run
     finishes. Initial draws always finish.
 
-    The noise is taken to be at least `margin`, a share of the value: how good the configurations around the best one
-    are is what a search lives on, and a bound tells it less than a value.
+    The noise is taken to be at least `margin`, a share of the value: a search learns from
+    the configurations around the best one, and more from a value than from a bound.
     """
 
     least: float = 0.025
@@ -118,9 +118,11 @@ class BeyondChance:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.least < 0.5:
-            raise InvalidInputError(f"chance: least={self.least:g} is no small chance; give more than 0, below 0.5")
+            raise InvalidInputError(
+                f"chance: least={self.least:g} is not a small chance; give more than 0 and less than 0.5"
+            )
         if not 0.0 <= self.margin < math.inf:
-            raise InvalidInputError(f"chance: margin={self.margin:g} is no share; give 0 or more")
+            raise InvalidInputError(f"chance: margin={self.margin:g} is not a share; give 0 or more")
 
     def __call__(self, trial: int, elapsed_s: float, progress: Progress) -> str | None:
         """Return the reason to stop the run, or None to let it go on."""
@@ -142,16 +144,10 @@ class BeyondChance:
 def beyond_quantile(share: float) -> BeyondPast:
     """Stop a run that takes longer than a share of all past ones did."""
     if not 0.0 < share < 1.0:
-        raise InvalidInputError(f"beyond_quantile: {share} is not between 0 and 1; 0.75 is the upper quartile")
+        raise InvalidInputError(f"quantile {share} is not between 0 and 1; 0.75 is the upper quartile")
     return BeyondPast("median" if share == 0.5 else f"{100.0 * share:g} % quantile", partial(_quantile, share))
 
 
 def beyond_mean() -> BeyondPast:
     """Stop a run that takes longer than past ones did on average."""
     return BeyondPast("mean", _mean)
-
-
-never = Never
-beyond_seconds = BeyondSeconds
-beyond_default = BeyondDefault
-beyond_chance = BeyondChance

@@ -90,7 +90,7 @@ class Evadyr:
             raise InvalidInputError(f"evadyr: least={self.least} is below 1; give the fewest runs of a configuration")
         for name in ("most", "decay", "narrowest", "strictest"):
             if not 0.0 < (share := getattr(self, name)) <= 1.0:
-                raise InvalidInputError(f"evadyr: {name}={share:g} is no share; give more than 0, and 1 at most")
+                raise InvalidInputError(f"evadyr: {name}={share:g} is not a share; give more than 0, and 1 at most")
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
@@ -121,17 +121,18 @@ class Evadyr:
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """Let the best configuration earn its place: run it again while it may lead by luck.
+    """Run the best configuration again while it may be the best by chance only.
 
     Only the best one is run again. A search has many configurations that are nearly as good, so it costs little to
-    drop one that was unlucky; to keep one that was lucky costs all. Run again, it falls behind, and the next one leads
-    and is asked about. Where its two runs contradict each other, one of them was an accident, and a third decides.
+    drop one whose run was slow by chance; to keep one whose run was fast by chance costs the whole gain. When that one
+    runs again it falls behind, and the next one is the best. Where two runs of it contradict each other, one of them
+    was an accident, and a third decides.
 
-    A search of fewer than 20 runs has none to spare. In others the first two repeats tell how noisy runs are; without
+    A search of fewer than 20 runs has none to spare. In others the first two repeats show how noisy runs are; without
     noise there are no more of them. With noise, the best one may run twice at first and `most` times the square root of
     the budget at the end of the search, but only while the chance that the second best is truly better is at least
-    `doubt`. In the second half of the search one that leads by a single run always runs again: what is too good to be
-    luck may still be an accident. Of a front there is no single best one, so nothing runs again.
+    `doubt`. In the second half of the search a best one with a single run always runs again: what is too good for
+    chance may still be an accident. With several objectives there is no single best one, so nothing runs again.
     """
 
     uses_spare_runs: ClassVar[bool] = True
@@ -141,9 +142,9 @@ class Auto:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.most < math.inf:
-            raise InvalidInputError(f"auto: most={self.most:g} is no factor; give more than 0")
+            raise InvalidInputError(f"auto: most={self.most:g} is not a factor; give more than 0")
         if not 0.0 < self.doubt < 1.0:
-            raise InvalidInputError(f"auto: doubt={self.doubt:g} is no chance; give more than 0 and less than 1")
+            raise InvalidInputError(f"auto: doubt={self.doubt:g} is not a chance; give more than 0 and less than 1")
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
@@ -195,13 +196,6 @@ def _chance_of_second(progress: Progress, best: int) -> float:
 
 
 def interval_width(values: Sequence[float]) -> float:
-    """How wide the 95 % interval of the mean is, with the unbiased deviation; without end for a single run."""
+    """How wide the 95 % interval of the mean is, with the unbiased deviation; infinite for a single run."""
     deviation = deviation_of(values)
     return math.inf if deviation is None else 2.0 * _Z * deviation / math.sqrt(len(values))
-
-
-auto = Auto
-evadyr = Evadyr
-once = Once
-sedr = Sedr
-static = Static

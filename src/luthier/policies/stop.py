@@ -34,7 +34,7 @@ class AfterRuns:
 
     def __post_init__(self) -> None:
         if self.count < 0:
-            raise InvalidInputError(f"after_runs: {self.count} is below 0; give the number of runs to make")
+            raise InvalidInputError(f"{self.count} runs is below 0; give the number of runs to make")
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""
@@ -49,7 +49,7 @@ class AfterSeconds:
 
     def __post_init__(self) -> None:
         if not self.seconds >= 0.0:
-            raise InvalidInputError(f"after_seconds: {self.seconds} is not a time; give a number of seconds, 0 or more")
+            raise InvalidInputError(f"{self.seconds} s is not a time; give a number of seconds, 0 or more")
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""
@@ -64,7 +64,7 @@ class AtTarget:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
-            raise InvalidInputError(f"at_target: {self.value} can never be reached; give a finite number")
+            raise InvalidInputError(f"target {self.value} can never be reached; give a finite number")
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""
@@ -83,7 +83,7 @@ class AtShareOfDefault:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.share < math.inf:
-            raise InvalidInputError(f"at_share_of_default: {self.share} is not above 0; half of the default is 0.5")
+            raise InvalidInputError(f"share {self.share} is not above 0; half of the default is 0.5")
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""
@@ -111,9 +111,9 @@ class NoImprovement:
 
     def __post_init__(self) -> None:
         if self.over < 1:
-            raise InvalidInputError(f"no_improvement: over = {self.over} is below 1; give a number of configurations")
+            raise InvalidInputError(f"over = {self.over} is below 1; give a number of configurations")
         if not 0.0 <= self.by < math.inf:
-            raise InvalidInputError(f"no_improvement: by = {self.by} is not a fraction of 0 or more; 5 % is 0.05")
+            raise InvalidInputError(f"by = {self.by} is not a fraction of 0 or more; 5 % is 0.05")
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""
@@ -142,7 +142,7 @@ class FewDistinct:
 
     def __post_init__(self) -> None:
         if not 1 < self.below <= self.over:
-            raise InvalidInputError(f"few_distinct: {self.below} of {self.over} runs; give 2 or more, and no more runs")
+            raise InvalidInputError(f"{self.below} of {self.over} runs; give 2 or more, and at least as many runs")
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""
@@ -167,7 +167,7 @@ class CloseTogether:
     def __post_init__(self) -> None:
         if self.over < 1 or not self.below > 0.0:
             raise InvalidInputError(
-                f"close_together: below {self.below} over {self.over} runs; give a distance above 0, and 1 or more runs"
+                f"below {self.below} over {self.over} runs; give a distance above 0, and 1 or more runs"
             )
 
     def __call__(self, progress: Progress) -> str | None:
@@ -197,7 +197,7 @@ class NotWorthIt:
 
     def __post_init__(self) -> None:
         if self.production_runs < 1:
-            raise InvalidInputError(f"not_worth_it: {self.production_runs} runs are planned; give 1 or more")
+            raise InvalidInputError(f"{self.production_runs} runs are planned; give 1 or more")
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""
@@ -248,13 +248,3 @@ def any_of(*rules: Stop) -> AnyOf:
 def all_of(*rules: Stop) -> AllOf:
     """Stop once all of `rules` say so."""
     return AllOf(rules)
-
-
-after_runs = AfterRuns
-after_seconds = AfterSeconds
-at_share_of_default = AtShareOfDefault
-at_target = AtTarget
-close_together = CloseTogether
-few_distinct = FewDistinct
-no_improvement = NoImprovement
-not_worth_it = NotWorthIt

@@ -1,4 +1,4 @@
-"""Checks that every runner makes alike."""
+"""Checks that all runners have in common."""
 
 import math
 import os
@@ -14,7 +14,7 @@ _KEY = re.compile(r"(?!\.\.?$)[A-Za-z0-9._-]{1,200}")
 def checked_slots(slots: int) -> int:
     """Return `slots` if it is a whole number of at least one."""
     if isinstance(slots, bool) or not isinstance(slots, int) or slots < 1:
-        raise InvalidInputError(f"slots: {slots!r} is no number of jobs at once; give 1 or more")
+        raise InvalidInputError(f"slots: {slots!r} is not a number of parallel jobs; give 1 or more")
     return slots
 
 
@@ -32,21 +32,21 @@ def checked_key(key: str) -> str:
 
 
 def not_adopted(where: str, whose: str = "another configuration") -> Lost:
-    """How a run ends whose key was used before for something else: nothing is started, and nothing adopted."""
+    """How a run ends whose key was used before for something else: nothing is started or adopted."""
     return Lost(f"not started: {where} holds a run of {whose}, which is left as it is")
 
 
 def checked_timeout(timeout_s: float | None) -> float | None:
     """Return `timeout_s` if it is a time limit, or None for no limit."""
     if timeout_s is not None and not 0 < timeout_s < math.inf:
-        raise InvalidInputError(f"timeout_s: {timeout_s} is no time limit; give seconds above 0, or None")
+        raise InvalidInputError(f"timeout_s: {timeout_s} is not a time limit; give seconds above 0, or None")
     return timeout_s
 
 
 def checked_wait(name: str, wait_s: float) -> float:
     """Return `wait_s` if one can wait so long; `name` is what it is called where it came from."""
     if not 0 <= wait_s < math.inf:
-        raise InvalidInputError(f"{name}: {wait_s} is no time to wait; give 0 or more seconds")
+        raise InvalidInputError(f"{name}: {wait_s} is not a waiting time; give 0 or more seconds")
     return wait_s
 
 
@@ -58,5 +58,7 @@ def verbatim(what: str, texts: Iterable[str]) -> list[bytes]:
         raise InvalidInputError(f"{what}: {error.object!r} cannot be passed to a program: {error.reason}") from error
     for text in encoded:
         if b"\0" in text:
-            raise InvalidInputError(f"{what}: {text!r} holds a NUL, which no program can be given; remove it")
+            raise InvalidInputError(
+                f"{what}: {text!r} holds a NUL character, which cannot be passed to a program; remove it"
+            )
     return encoded

@@ -24,6 +24,7 @@ from luthier.runners.checks import (
     verbatim,
 )
 from luthier.runners.job_folder import JobFolder, Process, identity_of
+from luthier.runners.supervisor import JobFile
 from luthier.trial import Config, Execution, Job, Lost
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,9 @@ class Command:
             raise InvalidInputError("command: it is empty; give a program and its arguments")
         for name in self.environment:
             if not name or "=" in name:
-                raise InvalidInputError(f"environment: {name!r} cannot name a variable; it is empty or holds a '='")
+                raise InvalidInputError(
+                    f"environment: {name!r} is not a valid name of a variable; remove the '=', or give a name"
+                )
 
 
 @dataclass(slots=True)
@@ -100,7 +103,7 @@ class CommandRunner:
         self._watched: dict[str, _Watched] = {}
 
     def submit(self, job: Job) -> None:
-        """Start the command, or adopt the run if its key was started before, by whomever.
+        """Start the command, or adopt the run if its key was started before, by any process.
 
         A full disk or a folder that cannot be written is an `UnavailableError`; a command that does not exist is
         reported by `poll` as failed.
@@ -112,7 +115,7 @@ class CommandRunner:
         watched = _Watched(JobFolder(self._folder / job.key))
         try:
             if not watched.folder.has_job():
-                watched.folder.prepare(self._job_file(job))
+                watched.folder.prepare(job_file(job, self._render(job.config), self._grace_s))
             watched.foreign = watched.folder.foreign(job.config)
             if watched.foreign is None and not watched.folder.is_claimed():
                 watched.child = _start_supervisor(watched.folder.path)
@@ -122,7 +125,7 @@ class CommandRunner:
         self._watched[job.key] = watched
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
-        """Return those of the named jobs that have ended; names not submitted here are passed over."""
+        """Return those of the named jobs that have ended; names that were not submitted here are ignored."""
         give_up_at = time.monotonic() + wait_s
         while True:
             watched = {key: self._watched[key] for key in many if key in self._watched}
@@ -150,22 +153,18 @@ class CommandRunner:
         job = self._watched.get(key)
         return None if job is None or job.foreign is not None else job.folder.started_at()
 
-    def _job_file(self, job: Job) -> supervisor.JobFile:
-        checked_timeout(job.timeout_s)
-        command = self._render(job.config)
-        pairs = [f"{name}={value}" for name, value in command.environment.items()]
-        cwd = str(Path(command.cwd or ".").absolute())
-        texts = verbatim("command", (cwd, *command.argv, *pairs))
-        argv_end = 1 + len(command.argv)
-        return supervisor.JobFile(
-            job.timeout_s,
-            self._grace_s,
-            texts[0],
-            texts[1:argv_end],
-            texts[argv_end:],
-            identity=identity_of(job.config),
-            is_marked=command.is_marked,
-        )
+
+def job_file(job: Job, command: Command, grace_s: float) -> JobFile:
+    """What the supervisor of a command needs to know."""
+    return JobFile(
+        checked_timeout(job.timeout_s),
+        grace_s,
+        verbatim("cwd", [str(Path(command.cwd or ".").absolute())])[0],
+        verbatim("command", command.argv),
+        verbatim("environment", [f"{name}={value}" for name, value in command.environment.items()]),
+        identity=identity_of(job.config),
+        is_marked=command.is_marked,
+    )
 
 
 def _start_supervisor(folder: Path) -> int:
@@ -229,7 +228,7 @@ def _supervisor_of(job: _Watched) -> Process | None:
 
 
 def _follow(job: _Watched) -> None:
-    """Get hold of the supervisor of an adopted job, and stop it if that was asked for."""
+    """Find the supervisor of an adopted job, and stop it if that was requested."""
     if job.pidfd is None:
         process = _supervisor_of(job)
         pidfd = _pidfd(process.pid) if process is not None else None

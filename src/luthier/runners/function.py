@@ -69,7 +69,7 @@ class FunctionRunner:
         threading.Thread(target=self._run, args=(call,), name=f"luthier-{job.key}", daemon=True).start()
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
-        """Return those of the named calls that have ended; names it does not know are passed over."""
+        """Return those of the named calls that have ended; unknown names are ignored."""
         give_up_at = time.monotonic() + wait_s
         with self._changed:
             while True:
@@ -136,7 +136,7 @@ def _timed_out(job: Job) -> TimedOut:
 def _numbers(result: object) -> tuple[float, ...] | Problem:
     """Accept a number, or a few in a sequence: finite real ones, numpy's too.
 
-    A bool is none: a comparison returned by mistake is no measurement.
+    A bool is refused: it is probably a comparison that was returned by mistake.
     """
     plain = result if isinstance(result, Real) else getattr(result, "tolist", lambda: result)()
     parts = list(plain) if isinstance(plain, list | tuple) and len(plain) > 1 else [plain]

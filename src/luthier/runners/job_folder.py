@@ -13,12 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
+from types import MappingProxyType
 
 from luthier.runners import supervisor
 from luthier.runners.checks import not_adopted
 from luthier.runners.supervisor import JobFile, decoded, start_of
 from luthier.trial import Config, Execution, Failed, Lost, Problem, Pruned, TimedOut, Value
 
+NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 _LONGEST_REASON = 200
 _STAGES = {
     supervisor.OPENING_OUTPUT: " (opening its output files)",
@@ -31,7 +33,7 @@ _METRICS = ("wall_s", "user_s", "system_s", "peak_memory_bytes", "exit_code")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process as noted in a file; `start` tells it from a later one with the same pid."""
+    """A process as noted in a file; `start` distinguishes it from a later one with the same pid."""
 
     pid: int
     start: str
@@ -42,7 +44,7 @@ class Process:
 
 
 def identity_of(config: Config) -> bytes:
-    """What tells a configuration from every other, whatever becomes of its command in later versions."""
+    """Identifies a configuration, independent of the command that a version of luthier makes of it."""
     plain = {name: _plain(value) for name, value in config.items()}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest().encode()
 
@@ -60,9 +62,12 @@ class JobFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def prepare(self, job: JobFile) -> None:
-        """Make the folder and put the job there, whole or not at all."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)  # output may be nobody else's business
+    def prepare(self, job: JobFile, files: Mapping[str, bytes] = NO_FILES) -> None:
+        """Make the folder and put `files` there, then the job, whole or not at all: it is valid once `job` exists."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)  # its output may be private
+        for name, content in files.items():
+            (self.path / name).write_bytes(content)
+            (self.path / name).chmod(0o700)  # some of them are scripts
         if job.is_marked:
             with suppress(FileExistsError):
                 os.mkfifo(self.path / supervisor.MARK, 0o600)
@@ -97,7 +102,7 @@ class JobFolder:
         return True
 
     def is_supervised(self) -> bool:
-        """Whether a supervisor lives: it holds the lock for as long as it does."""
+        """Whether a supervisor is running: it holds the lock until it ends."""
         try:
             descriptor = os.open(self.path / "lock", os.O_RDONLY)
         except FileNotFoundError:
@@ -133,8 +138,23 @@ class JobFolder:
             return None
 
     def request_cancel(self) -> None:
-        """Leave word that luthier wants this run stopped: a supervisor ended by others tells another story."""
-        (self.path / "cancel").touch()
+        """Note that luthier wants this run stopped, and not somebody else.
+
+        A job of a batch system that has not begun will then not begin.
+        """
+        with suppress(FileNotFoundError):
+            (self.path / "cancel").touch()
+
+    def is_cancelled(self) -> bool:
+        """Whether luthier wanted this run stopped."""
+        return (self.path / "cancel").exists()
+
+    def claimed_at(self) -> float | None:
+        """When a supervisor took this run on; None before that."""
+        try:
+            return (self.path / "claimed").stat().st_mtime
+        except FileNotFoundError:
+            return None
 
     def kill_orphan(self) -> None:
         """End the command whose supervisor died, before it disturbs the runs to come."""
@@ -183,9 +203,9 @@ class JobFolder:
 
     def _problem(self, numbers: Mapping[str, float]) -> Problem | None:
         if numbers["stopped"] == supervisor.CANCELLED:
-            if (self.path / "cancel").exists():
+            if self.is_cancelled():
                 return Pruned("cancelled")
-            return Lost("the supervisor of this run was told to stop, but not by luthier")
+            return Lost("the supervisor of this run was stopped, but not by luthier")
         job = self._job()
         if job is None:
             return Lost(f"the job file of this run is damaged: {self.path / 'job'}")
@@ -203,7 +223,7 @@ class JobFolder:
 
 
 def note_in(path: Path) -> str | None:
-    """The text of a small file, without its line end; None if there is none."""
+    """The text of a small file, without its line end; None if it does not exist."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except FileNotFoundError:

@@ -21,13 +21,10 @@ from luthier.runners.checks import (
     checked_timeout,
     checked_wait,
     require_free_slot,
-    verbatim,
 )
-from luthier.runners.command import Command
-from luthier.runners.job_folder import identity_of
+from luthier.runners.command import Command, job_file
+from luthier.runners.pace import Pace
 from luthier.runners.psij_folder import PsijFolder
-from luthier.runners.slurm_commands import Pace
-from luthier.runners.supervisor import JobFile
 from luthier.trial import Config, Execution, Job
 
 if TYPE_CHECKING:
@@ -54,10 +51,12 @@ class Allocation:
     def __post_init__(self) -> None:
         for name in ("queue", "account"):
             if not _PLAIN.fullmatch(text := getattr(self, name)):
-                raise InvalidInputError(f"{name}: {text!r} cannot stand in a batch script; use letters, digits, . _ -")
+                raise InvalidInputError(
+                    f"{name}: {text!r} is not allowed in a batch script; use letters, digits and . _ @ : / + -"
+                )
         for name in ("nodes", "processes_per_node"):
             if not getattr(self, name) >= 1:
-                raise InvalidInputError(f"{name}: {getattr(self, name)} is none; give 1 or more")
+                raise InvalidInputError(f"{name}: {getattr(self, name)} is below 1; give 1 or more")
         if self.walltime_s is not None and not 60 <= self.walltime_s < math.inf:
             raise InvalidInputError(f"walltime: {self.walltime_s:g} s is less than a minute; give a minute or more")
 
@@ -95,13 +94,13 @@ class PsijRunner:
     Each run has `folder/<key>/`, which the compute nodes must see under the same path. There the command runs under the
     same small supervisor as a local one: it takes the run on only once, so no key is ever executed twice, measures it
     without the time in the queue, and ends it `timeout_s` after its start. The record that it leaves decides. PSI/J
-    takes a job that it does not find for a completed one, so its word counts only where there is no record, and only
-    when it says so twice, at least `ask_every_s` seconds apart. Jobs outlive luthier and are adopted when their key is
-    submitted again, by their id; where that was never written down, the job is submitted again and one of the two goes
-    away.
+    reports a job that it does not find as completed, so its report counts only where there is no record, and only if it
+    is repeated at least `ask_every_s` seconds later. Jobs outlive luthier and are adopted when their key is
+    submitted again, by their id; where that was never written down, the job is submitted again and one of the two ends
+    at once.
 
     A first job that is refused is an `UnavailableError`. Once a job was accepted, others are tried until they are: all
-    ask for the same, so it must be the queue that is full or away.
+    ask for the same, so the queue must be full or not reachable.
     """
 
     def __init__(
@@ -131,17 +130,17 @@ class PsijRunner:
         self._is_accepted = False
 
     def submit(self, job: Job) -> None:
-        """Submit the job, or adopt it if its key was submitted before, by whomever."""
+        """Submit the job, or adopt it if its key was submitted before, by any process."""
         if checked_key(job.key) in self._watched:
             return
         require_free_slot(self._watched, self._slots)
         executor = self._opened()
         run = _Watched(PsijFolder(self._folder / job.key), checked_timeout(job.timeout_s))
         try:
-            if not run.folder.has_job():
+            if not run.folder.run.has_job():
                 self._allocation.limit_s(run.timeout_s)
-                run.folder.prepare(self._job_file(job), self._name)
-            run.foreign = run.folder.foreign(job.config)
+                run.folder.prepare(job_file(job, self._render(job.config), self._grace_s), self._name)
+            run.foreign = run.folder.run.foreign(job.config)
             if run.foreign is None and run.folder.ending() is None:
                 self._engage(run, executor)
         except OSError as error:
@@ -154,7 +153,7 @@ class PsijRunner:
         self._looking.hurry()
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
-        """Return those of the named jobs that have ended; names not submitted here are passed over."""
+        """Return those of the named jobs that have ended; names that were not submitted here are ignored."""
         give_up_at = time.monotonic() + wait_s
         while True:
             named = {key: self._watched[key] for key in many if key in self._watched}
@@ -175,10 +174,10 @@ class PsijRunner:
             time.sleep(min(left_s, max(0.0, self._looking.left_s(time.monotonic()))))
 
     def cancel(self, many: Sequence[str]) -> None:
-        """Call the named jobs off; `poll` tells PSI/J, until it has got through."""
+        """Cancel the named jobs; `poll` asks PSI/J to do so until it has worked."""
         for key in many:
             if key in self._watched and self._watched[key].foreign is None:
-                self._watched[key].folder.request_cancel()
+                self._watched[key].folder.run.request_cancel()
                 self._watched[key].again_at = 0.0
         self._looking.hurry()
 
@@ -188,7 +187,7 @@ class PsijRunner:
         return None if run is None or run.foreign is not None else run.folder.counted_from()
 
     def _look(self, run: _Watched, now: float) -> Execution | None:
-        """How the run ended, None while that is unknown; from time to time PSI/J is told or asked something."""
+        """How the run ended, None while that is unknown; from time to time PSI/J is asked."""
         if (execution := run.foreign or run.folder.ending()) is not None:
             return execution
         if now < run.again_at:
@@ -196,8 +195,8 @@ class PsijRunner:
         run.again_at = now + self._ask_every_s
         status = None if run.job is None else run.job.status
         is_there = status is not None and not status.state.final
-        is_off = run.folder.is_cancelled() and (run.cancel_sent or not is_there)
-        if (is_off or run.doubts >= _SURE_AFTER) and not run.folder.is_supervised():
+        is_off = run.folder.run.is_cancelled() and (run.cancel_sent or not is_there)
+        if (is_off or run.doubts >= _SURE_AFTER) and not run.folder.run.is_supervised():
             return run.folder.close(run.said)
         if status is None:
             self._try_again(run)
@@ -235,7 +234,7 @@ class PsijRunner:
 
     def _call_off(self, run: _Watched) -> None:
         """Have PSI/J cancel a job that luthier wants stopped."""
-        if run.cancel_sent or run.job is None or not run.folder.is_cancelled():
+        if run.cancel_sent or run.job is None or not run.folder.run.is_cancelled():
             return
         try:
             with _in_one_line(f"psij:{self._name}"):
@@ -253,7 +252,7 @@ class PsijRunner:
                 work_directory=self._folder / ".psij",
                 queue_polling_interval=self._ask_every_s,
                 initial_queue_polling_delay=self._ask_every_s,
-                queue_polling_error_threshold=sys.maxsize,  # an answer that cannot be read is no end of all jobs
+                queue_polling_error_threshold=sys.maxsize,  # by default an answer that cannot be read fails all jobs
             )
             with _in_one_line(f"psij:{self._name}"):
                 self._executor = JobExecutor.get_instance(self._name, config=config)
@@ -274,24 +273,9 @@ class PsijRunner:
         arguments = [str(run.folder.path / "batch")]
         return psij.JobSpec("/bin/sh", arguments, resources=resources, attributes=attributes)
 
-    def _job_file(self, job: Job) -> JobFile:
-        command = self._render(job.config)
-        pairs = [f"{name}={value}" for name, value in command.environment.items()]
-        cwd = str(Path(command.cwd or ".").absolute())
-        argv, environment = verbatim("command", command.argv), verbatim("environment", pairs)
-        return JobFile(
-            job.timeout_s,
-            self._grace_s,
-            verbatim("cwd", [cwd])[0],
-            argv,
-            environment,
-            identity=identity_of(job.config),
-            is_marked=command.is_marked,
-        )
-
 
 def _note_id(run: _Watched) -> None:
-    """Write down which job was submitted, once it is known: Flux tells it later than others."""
+    """Write down which job was submitted, once it is known: Flux reports it later than others."""
     if run.job is not None and run.job.native_id is not None and run.folder.native_id() is None:
         run.folder.note_id(run.job.native_id)
 

@@ -3,14 +3,13 @@
 import os
 import shlex
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from luthier.runners import supervisor
 from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
 from luthier.runners.supervisor import JobFile
-from luthier.trial import Config, Execution, Failed, Lost, Pruned, TimedOut
+from luthier.trial import Execution, Failed, Lost, Pruned, TimedOut
 
 _NUMBER_VARIABLES = {
     "cobalt": "COBALT_JOBID",
@@ -23,9 +22,9 @@ _NUMBER_VARIABLES = {
 
 
 def batch_script(folder: str, executor: str, python: str) -> str:
-    """What a job runs: the supervisor, unless the run was claimed before, called off or given up.
+    """What a job runs: the supervisor, unless the run was claimed before, cancelled or given up.
 
-    `told` is there before `ended` if the job was signalled: a shell obeys its trap when the supervisor has ended.
+    If the job got a signal, `told` is written before `ended`: a shell runs its trap when the supervisor has ended.
     """
     variable = _NUMBER_VARIABLES.get(executor)
     taken = f'echo "${variable}" >"$folder/taken"\n' if variable else ""
@@ -42,35 +41,21 @@ trap ': >"$folder/told"' TERM INT HUP
 
 
 class PsijFolder:
-    """One run's folder; nothing here waits or asks PSI/J.
+    """One run's folder; nothing here waits or asks PSI/J. `run` is what it has in common with a local run's.
 
-    Beside the files of a local run: `batch` (what the job runs), `batch.log` (what went wrong there), `id` (the job by
-    PSI/J's word), `taken` (by its own), `told` (it was signalled), `ended` (it has nothing more to write) and `closed`
-    (luthier reported it without a record, and why).
+    Beside the files of a local run: `batch` (what the job runs), `batch.log` (what went wrong there), `id` (the
+    job's id as PSI/J reports it), `taken` (as the job itself reports it), `told` (it got a signal), `ended` (it will
+    write nothing more) and `closed` (luthier reported it without a record, and why).
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._run = JobFolder(path)
+        self.run = JobFolder(path)
 
     def prepare(self, job: JobFile, executor: str) -> None:
         """Put everything that the job needs in its folder; valid once the file `job`, the last of all, is there."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self.path / "batch").write_bytes(os.fsencode(batch_script(str(self.path), executor, sys.executable)))
-        (self.path / "supervisor.py").write_bytes(Path(supervisor.__file__).read_bytes())
-        self._run.prepare(job)
-
-    def has_job(self) -> bool:
-        """Whether somebody prepared this run before."""
-        return self._run.has_job()
-
-    def foreign(self, config: Config) -> Execution | None:
-        """What is to be reported of this run if it must not be adopted for a configuration; None if it may."""
-        return self._run.foreign(config)
-
-    def is_supervised(self) -> bool:
-        """Whether the run goes on, whatever PSI/J thinks: its supervisor holds a lock."""
-        return self._run.is_supervised()
+        script = os.fsencode(batch_script(str(self.path), executor, sys.executable))
+        self.run.prepare(job, {"batch": script, "supervisor.py": Path(supervisor.__file__).read_bytes()})
 
     def native_id(self) -> str | None:
         """The job that took the run on, before that the one that luthier submitted; None if none is known."""
@@ -80,22 +65,9 @@ class PsijFolder:
         """Write down which job was submitted."""
         write_note(self.path / "id", native_id)
 
-    def request_cancel(self) -> None:
-        """Leave word that luthier wants this run stopped; a job that has not begun will not."""
-        with suppress(FileNotFoundError):
-            self._run.request_cancel()
-
-    def is_cancelled(self) -> bool:
-        """Whether luthier wanted this run stopped."""
-        return self._changed_at("cancel") is not None
-
-    def began_at(self) -> float | None:
-        """When the run began; None before that."""
-        return self._changed_at("claimed")
-
     def counted_from(self) -> float | None:
         """When the time that counts began; None while the job waits, or prepares its application."""
-        return None if self.began_at() is None else self._run.counted_from()
+        return None if self.run.claimed_at() is None else self.run.counted_from()
 
     def ending(self) -> Execution | None:
         """How the run ended; None as long as that is not written down for good."""
@@ -104,37 +76,31 @@ class PsijFolder:
         return self._by_record() if (self.path / "ended").exists() else None
 
     def close(self, said: str) -> Execution:
-        """How a run ended whose job is over by PSI/J's word; without a record, a job that still starts goes away."""
+        """How a run ended whose job is over according to PSI/J; without a record, a late job ends at once."""
         if (execution := self._by_record()) is not None:
             return execution
         write_note(self.path / "closed", said)
         return self._without_record(said)
 
     def _by_record(self) -> Execution | None:
-        """How the run ended by its supervisor's word, unless it was cut short and does not show it."""
+        """How the run ended according to its supervisor; None without a record."""
         if not (self.path / "result").exists():
             return None
-        execution = self._run.execution()
+        execution = self.run.execution()
         if not (self.path / "told").exists() or isinstance(execution.problem, TimedOut | Pruned | Lost):
             return execution
-        stopped = Pruned("cancelled") if self.is_cancelled() else Lost("it was told to stop, but not by luthier")
+        stopped = Pruned("cancelled") if self.run.is_cancelled() else Lost("it was stopped, but not by luthier")
         return replace(execution, problem=stopped)
 
     def _without_record(self, said: str) -> Execution:
-        """What can be said when the supervisor did not live to tell.
+        """What is known when the supervisor died before it wrote a record.
 
-        How long the run took is not known: the times of its files are no measurement, for clocks are set.
+        How long the run took is unknown: clocks may have been set, so the times of its files do not show it.
         """
-        execution, began_at = self._run.execution(), self.began_at()
-        if self.is_cancelled():
+        execution, began_at = self.run.execution(), self.run.claimed_at()
+        if self.run.is_cancelled():
             return replace(execution, duration_s=0.0, problem=Pruned("cancelled"), metrics={})
         complaint = last_line(self.path / "batch.log")
         if began_at is None and complaint:
             return replace(execution, problem=Failed(complaint))
         return replace(execution, problem=Lost(f"its job left no record; {said}")) if self.path.exists() else execution
-
-    def _changed_at(self, name: str) -> float | None:
-        try:
-            return (self.path / name).stat().st_mtime
-        except FileNotFoundError:
-            return None

@@ -17,7 +17,7 @@ RUNNERS: Registry[RunnerKind] = Registry(
 """A plug-in is a `RunnerKind`. A runner is written as its name, or as name, colon and argument: `psij:pbs`."""
 
 AUTO = "auto"
-"""What stands for the runner that `automatic` chooses."""
+"""The name for whichever runner `automatic` chooses."""
 
 
 def runner_kind(where: str) -> RunnerKind:

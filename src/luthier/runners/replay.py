@@ -13,7 +13,7 @@ from luthier.trial import Config, Execution, Failed, Job, Lost, Problem, Pruned,
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How long a run takes, and the value it returns or the problem it ends with; `math.inf` hangs for ever."""
+    """How long a run takes, and the value it returns or the problem it ends with; with `math.inf` it never ends."""
 
     duration_s: float
     result: float | Problem
@@ -49,7 +49,7 @@ class ReplayRunner:
     """Pretends to run jobs: `answers` says how each goes, and only `poll` lets the virtual time pass.
 
     `poll` moves the time to the first end among the named jobs or by `wait_s`, whichever comes first, so that an
-    engine that is given `runner.clock` as its clock lives through hours in no time, and always the same ones.
+    engine that is given `runner.clock` as its clock simulates hours in a moment, and in the same way every time.
     """
 
     def __init__(self, answers: Answers, slots: int = 1) -> None:
@@ -91,7 +91,7 @@ class ReplayRunner:
         return _Run(job.key, self._now, self._now + answer.duration_s, answer.result, job.config)
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
-        """Return those of the named jobs that have ended, in that order; names it does not know are passed over."""
+        """Return those of the named jobs that have ended, in that order; unknown names are ignored."""
         wanted = set(many)
         runs = [run for run in self._runs.values() if run.key in wanted]
         first_end = min((run.ends_at for run in runs), default=math.inf)
@@ -120,13 +120,13 @@ def answers_from(
 ) -> Answers:
     """Answer with the measured repeats of each configuration in order, over and over; NaN is a run that failed at once.
 
-    `duration` tells from a value how long its run took; without it the values are times in seconds.
+    `duration` returns how long the run of a value took; by default the values are times in seconds.
     """
 
     def answer(config: Config, repeat: int, now_s: float) -> Answer:  # noqa: ARG001  # a table does not change with time
         values = table.get(config)
         if not values:
-            raise NotFoundError(f"{config}: the table holds no measurement of this configuration")
+            raise NotFoundError(f"{config}: the table has no measurement of this configuration")
         value = values[repeat % len(values)]
         if math.isnan(value):
             return Answer(0.0, Failed("the table records a failed run"))

@@ -23,7 +23,8 @@ from luthier.runners.checks import (
     verbatim,
 )
 from luthier.runners.job_folder import identity_of
-from luthier.runners.slurm_commands import Pace, Question, call
+from luthier.runners.pace import Pace
+from luthier.runners.slurm_commands import Controller
 from luthier.runners.slurm_folder import SlurmFolder
 from luthier.runners.slurm_text import Listed
 from luthier.runners.supervisor import JobFile
@@ -32,7 +33,6 @@ from luthier.trial import Config, Execution, Job
 logger = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = (0.05, 1.0)
-_LONGEST_BETWEEN_QUESTIONS_S = 30.0
 _FORGOTTEN_AFTER = 3
 
 
@@ -55,7 +55,9 @@ class Batch:
             raise InvalidInputError("script: its first line names no interpreter; begin it with #!/bin/bash")
         for name in self.environment:
             if not name or "=" in name:
-                raise InvalidInputError(f"environment: {name!r} cannot name a variable; it is empty or holds a '='")
+                raise InvalidInputError(
+                    f"environment: {name!r} is not a valid name of a variable; remove the '=', or give a name"
+                )
         if (word := slurm_text.refused_option(self.script, self.options)) is not None:
             raise InvalidInputError(f"sbatch option {word}: a run is one job on this cluster; remove it")
 
@@ -113,15 +115,11 @@ class SlurmRunner:
         self._grace_s = checked_wait("grace_s", grace_s)
         self._settle_s = checked_wait("settle_s", settle_s)
         self._watched: dict[str, _Watched] = {}
-        self._question: Question | None = None
-        self._asking = Pace(checked_wait("ask_every_s", ask_every_s), max(ask_every_s, _LONGEST_BETWEEN_QUESTIONS_S))
+        self._controller = Controller(checked_wait("ask_every_s", ask_every_s))
         self._looking = Pace(*_LOOK_EVERY_S)
-        self._on_hold = False
-        self._complaint: str | None = None
-        self._has_accounting = True
 
     def submit(self, job: Job) -> None:
-        """Submit the job, or adopt it if its key was submitted before, by whomever."""
+        """Submit the job, or adopt it if its key was submitted before, by any process."""
         if checked_key(job.key) in self._watched:
             return
         require_free_slot(self._watched, self._slots)
@@ -129,14 +127,14 @@ class SlurmRunner:
             raise NotFoundError("sbatch: no such program; run luthier where Slurm's commands are, or run locally")
         folder = SlurmFolder(self._folder / job.key)
         try:
-            is_new = not folder.has_job()
+            is_new = not folder.run.has_job()
             if is_new:
                 _prepare(folder, job, self._render(job.config), self._grace_s)
             watched = _Watched(folder, folder.job_name(), folder.number(), time.monotonic())
-            watched.last, watched.foreign = folder.last_word(), folder.foreign(job.config)
+            watched.last, watched.foreign = folder.last_word(), folder.run.foreign(job.config)
             if watched.foreign is not None or watched.last is not None or folder.refusal() is not None:
                 watched.over_since = watched.since
-            elif is_new and not self._on_hold:
+            elif is_new and not self._controller.is_away:
                 self._send(watched, others_queued=True)
         except OSError as error:
             raise UnavailableError(f"{folder.path}: cannot submit the run: {error.strerror}") from error
@@ -144,7 +142,7 @@ class SlurmRunner:
         self._hurry()
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
-        """Return those of the named jobs that have ended; names not submitted here are passed over."""
+        """Return those of the named jobs that have ended; names that were not submitted here are ignored."""
         give_up_at = time.monotonic() + wait_s
         while True:
             named = {key: self._watched[key] for key in many if key in self._watched}
@@ -160,36 +158,31 @@ class SlurmRunner:
             now = time.monotonic()
             if ended or not named or now >= give_up_at:
                 return ended
-            self._wait(min(give_up_at - now, max(0.0, self._looking.left_s(now))))
+            self._controller.wait(min(give_up_at - now, max(0.0, self._looking.left_s(now))))
 
     def cancel(self, many: Sequence[str]) -> None:
-        """Call the named jobs off; `poll` ends those that run as soon as Slurm has told which they are now.
+        """Cancel the named jobs; `poll` ends those that run as soon as Slurm has listed them.
 
         A controller that lost its memory gives the same numbers to other jobs.
         """
         for key in many:
             if key in self._watched and self._watched[key].foreign is None:
-                self._watched[key].folder.request_cancel()
+                self._watched[key].folder.run.request_cancel()
         self._hurry()
 
     def started_at(self, key: str) -> float | None:
         """When the time of a run began to count, in seconds since the epoch; None while its job waits or prepares."""
         job = self._watched.get(key)
-        return None if job is None or job.foreign is not None or job.began_at is None else job.folder.counted_from()
+        return None if job is None or job.foreign is not None or job.began_at is None else job.folder.run.counted_from()
 
     def _send(self, job: _Watched, *, others_queued: bool) -> None:
-        """Submit a job to Slurm; what comes of it is told by the job's fields, or by a later answer of Slurm's."""
-        cwd, *command = job.folder.sbatch_words()
-        try:
-            job.number = slurm_text.parse_submitted(call(command, cwd=cwd))
-        except UnavailableError as error:
-            if slurm_text.is_refusal(str(error), others_queued=others_queued):
-                self._refuse(job, str(error))
-            else:
-                self._complain(str(error))
-                self._on_hold = True
-        if job.number is not None:
-            job.folder.note_number(job.number)
+        """Submit a job to Slurm and note in its fields what Slurm answered."""
+        answer = self._controller.submit(job.folder.sbatch_words(), others_queued=others_queued)
+        if isinstance(answer, str):
+            self._refuse(job, answer)
+        elif answer is not None:
+            job.number = answer
+            job.folder.note_number(answer)
         job.since = time.monotonic()
 
     def _refuse(self, job: _Watched, reason: str) -> None:
@@ -197,32 +190,12 @@ class SlurmRunner:
         job.over_since = time.monotonic()
 
     def _converse(self) -> None:
-        """Take Slurm's answer, if there is one, and ask again when it is time."""
-        question = self._question
-        if question is not None and question.is_answered():
-            self._question = None
-            self._asking.done(time.monotonic())
-            try:
-                listed = slurm_text.parse_squeue(question.answer())
-            except (UnavailableError, OSError) as error:
-                self._complain(str(error))
-                self._on_hold = True
-            else:
-                self._on_hold = False
-                self._hear(listed, question.asked_at)
-                if not self._on_hold:
-                    self._complain(None)
-        waited_for = any(job.over_since is None for job in self._watched.values())
-        if self._question is None and waited_for and self._asking.left_s(time.monotonic()) <= 0:
-            self._question = Question(slurm_text.squeue_command(os.geteuid()))
-
-    def _complain(self, complaint: str | None) -> None:
-        """Warn when Slurm begins to give trouble, say so when it is over."""
-        if complaint is not None and self._complaint is None:
-            logger.warning("Slurm: %s; trying again until it works", complaint)
-        elif complaint is None and self._complaint is not None:
-            logger.info("Slurm answers again")
-        self._complaint = complaint
+        """Process Slurm's answer, if there is one, and ask again when it is time."""
+        if (answer := self._controller.answer()) is not None:
+            self._hear(*answer)
+            self._controller.note_reached()
+        if any(job.over_since is None for job in self._watched.values()):
+            self._controller.ask()
 
     def _hear(self, listed: Sequence[Listed], asked_at: float) -> None:
         """Bring what is known of every job up to date with an answer of Slurm's."""
@@ -238,13 +211,13 @@ class SlurmRunner:
             entries = by_name[job.name]
             if entries:
                 unwanted += self._hear_of(job, entries, asked_at)
-            elif job.number is not None or job.folder.began_at() is not None or job.folder.is_cancelled():
+            elif job.number is not None or job.folder.run.claimed_at() is not None or job.folder.run.is_cancelled():
                 job.missed += 1
                 if job.has_result or job.missed >= _FORGOTTEN_AFTER:
                     forgotten.append(job)
-            elif not self._on_hold:
+            elif not self._controller.is_away:
                 self._send(job, others_queued=others_queued)
-        self._scancel(unwanted)
+        self._controller.cancel(unwanted)
         if forgotten:
             self._remember(forgotten)
 
@@ -266,10 +239,10 @@ class SlurmRunner:
             self._note_over(job, Listed(own.number, "REQUEUED"))
         elif own.is_hopeless:
             self._refuse(job, f"Slurm will never start it: {own.reason}")
-        elif not job.folder.is_cancelled():
+        elif not job.folder.run.is_cancelled():
             return []
         if alive:
-            job.folder.request_cancel()
+            job.folder.run.request_cancel()
         return alive
 
     def _note_over(self, job: _Watched, last: Listed | None) -> None:
@@ -280,32 +253,10 @@ class SlurmRunner:
 
     def _remember(self, jobs: Sequence[_Watched]) -> None:
         """Look for jobs that the controller has forgotten in the accounting, where there is one."""
-        listed = self._accounted([job.number for job in jobs if job.number is not None])
+        listed = self._controller.accounted([job.number for job in jobs if job.number is not None])
         ended = {entry.name: entry for entry in listed if entry.is_over}
         for job in jobs:
             self._note_over(job, ended.get(job.name))
-
-    def _accounted(self, numbers: Sequence[int]) -> Sequence[Listed]:
-        """What the accounting has about these jobs: nothing if it is away, with one warning until it answers again."""
-        if not numbers:
-            return []
-        try:
-            listed = slurm_text.parse_sacct(call(slurm_text.sacct_command(numbers)))
-        except (UnavailableError, FileNotFoundError) as error:
-            if self._has_accounting:
-                logger.warning("Slurm has forgotten jobs: %s; how they ended is known from their records alone", error)
-            self._has_accounting = False
-            return []
-        self._has_accounting = True
-        return listed
-
-    def _scancel(self, numbers: Sequence[int]) -> None:
-        if not numbers or self._on_hold:
-            return
-        try:
-            call(slurm_text.scancel_command(numbers))
-        except UnavailableError as error:
-            logger.info("scancel: %s", error)  # whatever still lives is cancelled again after the next answer
 
     def _look(self) -> None:
         """See which runs have begun or left a result, as often as that is likely."""
@@ -315,7 +266,7 @@ class SlurmRunner:
         self._looking.done(now)
         for job in self._watched.values():
             if job.began_at is None:
-                job.began_at = job.folder.began_at()
+                job.began_at = job.folder.run.claimed_at()
                 job.seen_running = None if job.began_at is None else time.monotonic()
             if job.began_at is not None and not job.has_result and job.folder.has_result():
                 job.has_result = True
@@ -328,14 +279,8 @@ class SlurmRunner:
         return job.folder.ending(job.last, settled=settled)
 
     def _hurry(self) -> None:
-        self._asking.hurry()
+        self._controller.hurry()
         self._looking.hurry()
-
-    def _wait(self, left_s: float) -> None:
-        if self._question is not None:
-            self._question.is_answered(left_s)
-        else:
-            time.sleep(left_s)
 
 
 def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> None:
@@ -344,7 +289,7 @@ def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> Non
     environment = verbatim("environment", (f"{name}={value}" for name, value in batch.environment.items()))
     limit_s = None if timeout_s is None else timeout_s + grace_s
     text = slurm_text.batch_script(batch.script, str(folder.path), sys.executable, limit_s)
-    name = f"luthier-{job.key}-{secrets.token_hex(4)}"  # the same key may stand for another run elsewhere
+    name = f"luthier-{job.key}-{secrets.token_hex(4)}"  # another luthier may use the same key
     log = str(folder.path / "slurm.log")
     command = slurm_text.sbatch_command(str(folder.path / "batch"), name, log, batch.options)
     script, cwd = os.fsencode(folder.path / "script"), os.fsencode(folder.path / "cwd")

@@ -1,5 +1,6 @@
-"""How Slurm's own commands are run: out of reach of a Ctrl-C, and never waited for without end."""
+"""How Slurm's commands are run: protected from Ctrl-C, and with a time limit."""
 
+import logging
 import os
 import subprocess
 import threading
@@ -7,11 +8,15 @@ import time
 from collections.abc import Sequence
 
 from luthier.errors import UnavailableError
-from luthier.runners.slurm_text import environment_for_slurm
+from luthier.runners import slurm_text
+from luthier.runners.pace import Pace
+from luthier.runners.slurm_text import Listed
+
+logger = logging.getLogger(__name__)
 
 _PATIENCE_S = 15.0
 _PATIENCE_WITH_QUESTIONS_S = 60.0
-_SLOWER = 1.5
+_LONGEST_BETWEEN_QUESTIONS_S = 30.0
 
 
 def call(argv: Sequence[str | bytes], *, cwd: bytes | None = None, patience_s: float = _PATIENCE_S) -> str:
@@ -24,7 +29,7 @@ def call(argv: Sequence[str | bytes], *, cwd: bytes | None = None, patience_s: f
         done = subprocess.run(
             argv,
             cwd=cwd,
-            env=environment_for_slurm(os.environ),
+            env=slurm_text.environment_for_slurm(os.environ),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=patience_s,
@@ -41,7 +46,7 @@ def call(argv: Sequence[str | bytes], *, cwd: bytes | None = None, patience_s: f
 
 
 class Question:
-    """A command that runs beside everything else: a busy or dead controller can keep it waiting for long."""
+    """A command that runs in the background: a busy or dead controller may take long to answer."""
 
     def __init__(self, argv: Sequence[str]) -> None:
         self.asked_at = time.monotonic()
@@ -67,24 +72,96 @@ class Question:
             self._answer = error
 
 
-class Pace:
-    """When to do something again: soon at first, then less and less often, until something happens."""
+class Controller:
+    """Slurm's controller, as far as its commands tell; it may be away for a while.
 
-    def __init__(self, shortest_s: float, longest_s: float) -> None:
-        self._shortest_s = shortest_s
-        self._longest_s = longest_s
-        self._step_s = shortest_s
-        self._last = -longest_s
+    `is_away` is true from a command without a useful answer to the next answer: until then nothing new is tried.
+    Questions are asked at most every `ask_every_s` seconds, and less often while nothing happens.
+    """
 
-    def left_s(self, now: float) -> float:
-        """How long to wait for the next time; 0 or less when it has come."""
-        return self._last + self._step_s - now
+    def __init__(self, ask_every_s: float) -> None:
+        self.is_away = False
+        self._question: Question | None = None
+        self._asking = Pace(ask_every_s, max(ask_every_s, _LONGEST_BETWEEN_QUESTIONS_S))
+        self._complaint: str | None = None
+        self._has_accounting = True
 
-    def done(self, now: float) -> None:
-        """Note that it was done."""
-        self._last = now
-        self._step_s = min(self._step_s * _SLOWER, self._longest_s)
+    def submit(self, words: Sequence[bytes], *, others_queued: bool) -> int | str | None:
+        """Submit a job by a folder and the command line of sbatch to run there.
+
+        Returns its number, or why Slurm will never take it; None if it may take it later, or has taken it unheard.
+        """
+        cwd, *command = words
+        try:
+            return slurm_text.parse_submitted(call(command, cwd=cwd))
+        except UnavailableError as error:
+            if slurm_text.is_refusal(str(error), others_queued=others_queued):
+                return str(error)
+            self._note_away(str(error))
+            return None
+
+    def answer(self) -> tuple[Sequence[Listed], float] | None:
+        """What squeue lists, and when it was asked, if there is a new answer."""
+        question = self._question
+        if question is None or not question.is_answered():
+            return None
+        self._question = None
+        self._asking.done(time.monotonic())
+        try:
+            listed = slurm_text.parse_squeue(question.answer())
+        except (UnavailableError, OSError) as error:
+            self._note_away(str(error))
+            return None
+        self.is_away = False
+        return listed, question.asked_at
+
+    def ask(self) -> None:
+        """Ask squeue about all jobs, if it is time and no question is open."""
+        if self._question is None and self._asking.left_s(time.monotonic()) <= 0:
+            self._question = Question(slurm_text.squeue_command(os.geteuid()))
+
+    def accounted(self, numbers: Sequence[int]) -> Sequence[Listed]:
+        """What the accounting has about these jobs: nothing if it is away, with one warning until it answers again."""
+        if not numbers:
+            return []
+        try:
+            listed = slurm_text.parse_sacct(call(slurm_text.sacct_command(numbers)))
+        except (UnavailableError, FileNotFoundError) as error:
+            if self._has_accounting:
+                logger.warning("Slurm has forgotten jobs: %s; how they ended is known from their records alone", error)
+            self._has_accounting = False
+            return []
+        self._has_accounting = True
+        return listed
+
+    def cancel(self, numbers: Sequence[int]) -> None:
+        """Cancel jobs; one that is not reached is listed again, and cancelled then."""
+        if not numbers or self.is_away:
+            return
+        try:
+            call(slurm_text.scancel_command(numbers))
+        except UnavailableError as error:
+            logger.info("scancel: %s", error)
 
     def hurry(self) -> None:
-        """Note that something happened."""
-        self._step_s = self._shortest_s
+        """Ask soon: something happened."""
+        self._asking.hurry()
+
+    def wait(self, wait_s: float) -> None:
+        """Wait for an answer, or for the time if nothing was asked."""
+        if self._question is not None:
+            self._question.is_answered(wait_s)
+        else:
+            time.sleep(wait_s)
+
+    def note_reached(self) -> None:
+        """Log that the controller answers again, after it was away."""
+        if not self.is_away and self._complaint is not None:
+            logger.info("Slurm answers again")
+            self._complaint = None
+
+    def _note_away(self, complaint: str) -> None:
+        if self._complaint is None:
+            logger.warning("Slurm: %s; trying again until it works", complaint)
+        self._complaint = complaint
+        self.is_away = True

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,45 +9,31 @@ from luthier.runners import supervisor
 from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
 from luthier.runners.slurm_text import Listed, problem_of
 from luthier.runners.supervisor import JobFile
-from luthier.trial import Config, Execution, Failed, Lost, Problem, Pruned
+from luthier.trial import Execution, Failed, Lost, Problem, Pruned
 
 _LONGEST_LOG_BYTES = 64 * 1024
 
 
 class SlurmFolder:
-    """One run's folder; nothing here waits or asks Slurm.
+    """One run's folder; nothing here waits or asks Slurm. `run` is what it has in common with a local run's.
 
     Beside the files of a local run: `script` (the user's), `batch` (what is submitted), `sbatch` (how), `name` and `id`
-    (the job's name and number), `taken` (its number by its own word), `cwd` (a link to where it ran), `told` (it was
-    signalled), `slurm.log` (Slurm's own messages), `refused` (why Slurm will not have it) and `state` (Slurm's last
-    word).
+    (the job's name and number), `taken` (its number as the job itself reports it), `cwd` (a link to where it ran),
+    `told` (it got a signal), `slurm.log` (Slurm's own messages), `refused` (why Slurm will not run it) and `state` (the
+    last state that Slurm reported).
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._run = JobFolder(path)
+        self.run = JobFolder(path)
 
     def prepare(self, job: JobFile, *, name: str, script: bytes, batch: bytes, sbatch: Sequence[bytes]) -> None:
         """Put everything that the job needs in its folder; valid once the file `job`, the last of all, is there."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_note(self.path / "name", name)
-        (self.path / "script").write_bytes(script)
-        (self.path / "script").chmod(0o700)
-        (self.path / "batch").write_bytes(batch)
-        (self.path / "sbatch").write_bytes(b"\0".join(sbatch))
-        (self.path / "supervisor.py").write_bytes(Path(supervisor.__file__).read_bytes())
-        self._run.prepare(job)
-
-    def has_job(self) -> bool:
-        """Whether somebody prepared this run before."""
-        return self._run.has_job()
-
-    def foreign(self, config: Config) -> Execution | None:
-        """What is to be reported of this run if it must not be adopted for a configuration; None if it may."""
-        return self._run.foreign(config)
+        files = {"name": name.encode(), "script": script, "batch": batch, "sbatch": b"\0".join(sbatch)}
+        self.run.prepare(job, {**files, "supervisor.py": Path(supervisor.__file__).read_bytes()})
 
     def job_name(self) -> str:
-        """The name of the job, by which it is found when nobody could write its number down."""
+        """The name of the job, by which it is found if its number could not be written down."""
         return note_in(self.path / "name") or ""
 
     def sbatch_words(self) -> list[bytes]:
@@ -73,48 +58,28 @@ class SlurmFolder:
         write_note(self.path / "refused", reason)
 
     def last_word(self) -> Listed | None:
-        """What Slurm said when it had done with the job, if it was heard."""
+        """The last state of the job that Slurm reported, if it is over."""
         state = note_in(self.path / "state")
         return None if state is None else Listed(self.number() or 0, state)
 
     def note_last_word(self, last: Listed) -> None:
-        """Write down what Slurm said; it forgets jobs after a while."""
+        """Write down the last state; Slurm forgets jobs after a while."""
         write_note(self.path / "state", last.state)
-
-    def request_cancel(self) -> None:
-        """Leave word that luthier wants this run stopped; a job that has not begun will not."""
-        with suppress(FileNotFoundError):
-            self._run.request_cancel()
-
-    def is_cancelled(self) -> bool:
-        """Whether luthier wanted this run stopped."""
-        return (self.path / "cancel").exists()
-
-    def began_at(self) -> float | None:
-        """When the run began; None before that."""
-        try:
-            return (self.path / "claimed").stat().st_mtime
-        except FileNotFoundError:
-            return None
-
-    def counted_from(self) -> float | None:
-        """When the time that counts began of a run that has begun; None while a script prepares its application."""
-        return self._run.counted_from()
 
     def has_result(self) -> bool:
         """Whether the supervisor has written down how the run ended."""
         return (self.path / "result").exists()
 
     def ending(self, last: Listed | None, *, settled: bool) -> Execution | None:
-        """How the run ended, when Slurm's last word is `last` (None: it knows nothing of the job).
+        """How the run ended, when Slurm reported `last` (None: it does not know the job).
 
-        None if a result may still show: `settled` tells that time enough has passed.
+        None while a result may still appear on a shared file system; with `settled` enough time has passed.
         """
-        execution = self._run.execution()
+        execution = self.run.execution()
         if (refusal := self.refusal()) is not None:
             return replace(execution, duration_s=0.0, problem=Failed(refusal), metrics={})
         if not self.has_result():
-            never_began = last is not None and last.state == "CANCELLED" and self.began_at() is None
+            never_began = last is not None and last.state == "CANCELLED" and self.run.claimed_at() is None
             if not settled and not never_began:
                 return None
             execution = self._without_result(execution, last)
@@ -122,15 +87,15 @@ class SlurmFolder:
             None if last is None else last.state,
             execution.problem,
             by_itself=self.has_result() and not (self.path / "told").exists(),
-            cancelled=self.is_cancelled(),
+            cancelled=self.run.is_cancelled(),
             log=self._log(),
         )
         return replace(execution, problem=problem)
 
     def _without_result(self, execution: Execution, last: Listed | None) -> Execution:
-        """What can be said when the supervisor did not live to tell.
+        """What is known when the supervisor died before it wrote a result.
 
-        Slurm's times are those of the job; from them nothing follows for an application that begins later.
+        Slurm's times are those of the whole job; they do not tell when its application began.
         """
         duration_s = 0.0
         if last is not None and last.started_at is not None and last.ended_at is not None:
@@ -140,12 +105,12 @@ class SlurmFolder:
         return replace(execution, duration_s=duration_s, problem=problem, metrics=metrics)
 
     def _unexplained(self, last: Listed | None) -> Problem:
-        if self.is_cancelled() and (last is None or self.began_at() is None):
-            return Pruned("cancelled")  # a job that is started nevertheless sees that it was called off, and completes
+        if self.run.is_cancelled() and (last is None or self.run.claimed_at() is None):
+            return Pruned("cancelled")  # a job that starts nevertheless sees that it was cancelled, and ends
         if last is None:
             return Lost(f"Slurm no longer knows job {self.number()}, and it left no record")
         said = last_line(self.path / "slurm.log")
-        if last.state == "FAILED" and said and self.began_at() is None:
+        if last.state == "FAILED" and said and self.run.claimed_at() is None:
             return Failed(said)
         return Lost(f"job {last.number} left no record; Slurm says {last.state}")
 

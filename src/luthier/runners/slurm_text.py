@@ -123,7 +123,7 @@ def _words(line: str) -> list[str]:
 def batch_script(script: str, folder: str, python: str, limit_s: float | None) -> str:
     """The script that is submitted: it has the options of the user's script, and runs that under the supervisor.
 
-    Nothing happens if the run was claimed before (a requeued job, or one submitted twice) or called off. The time limit
+    Nothing happens if the run was claimed before (a requeued job, or one submitted twice) or cancelled. The time limit
     goes first, so that a limit of the user's own wins; it is a safety net, the supervisor is exact.
     """
     limit = "" if limit_s is None else f"#SBATCH --time={math.ceil(limit_s / 60) + 1}\n"
@@ -153,7 +153,7 @@ def sbatch_command(batch: str, name: str, log: str, options: Sequence[str]) -> l
 def squeue_command(user: int) -> list[str]:
     """The command that lists every job of a user that Slurm still has in mind, also those that ended of late.
 
-    To name single jobs is no use: a number that Slurm has forgotten is an error.
+    Single jobs are not named: a number that Slurm has forgotten would be an error.
     """
     return ["squeue", "--noheader", "--states=all", f"--user={user}", "--format=%A|%T|%S|%e|%r|%j"]
 
@@ -180,7 +180,7 @@ def parse_submitted(text: str) -> int | None:
 
 
 def parse_squeue(text: str) -> list[Listed]:
-    """The jobs in the answer to `squeue_command`; lines that are no job are passed over."""
+    """The jobs in the answer to `squeue_command`; other lines are ignored."""
     return [job for line in text.split("\n") if (job := _listed(line.split("|", 5)))]
 
 
@@ -231,5 +231,5 @@ def problem_of(
     if state in _LOST_STATES:
         return Lost(_LOST_STATES[state])
     if state is None and seen is None:
-        return Lost("it was told to stop, and Slurm has forgotten why")
+        return Lost("it was stopped, and Slurm has forgotten why")
     return seen

@@ -1,6 +1,6 @@
 """Runs one command to its end, whatever becomes of luthier: `python -I -S supervisor.py FOLDER`.
 
-A script of its own with few and light imports, because one is started for every run. Everything it needs stands in the
+A script of its own with few and light imports, because one is started for every run. Everything it needs is in the
 file `job` of the folder, everything it learns goes to `claimed`, `stdout`, `stderr` and, last, `result`. While it lives
 it holds an exclusive lock on `lock`; so a folder that is claimed, without lock and without result had its supervisor
 killed. The first process to create `claimed` runs the command; any other goes away.
@@ -45,7 +45,7 @@ _LONGEST_SLEEP_S = 3600.0
 
 
 class JobFile:
-    """What stands in `job`: everything needed to run the command, as bytes the system takes verbatim.
+    """What is in `job`: everything needed to run the command, as bytes the system takes verbatim.
 
     `identity` tells which configuration it is for, `is_marked` whether its time counts from a mark of the script's own.
     No dataclass: to import that module takes longer than everything else here.
@@ -106,7 +106,7 @@ def inherited(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def start_of(pid: int) -> str:
-    """When a process started, in the kernel's own ticks, or "" if there is no telling: tells reused pids apart."""
+    """When a process started, in the kernel's own ticks, or "" if unknown; it tells reused pids apart."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[19].decode()
@@ -287,7 +287,7 @@ def _run(job: JobFile, wake: int) -> dict[str, float]:
     _let_go(go)
     said = os.read(report, 128)
     if b"\n" in said:
-        began = float(said.partition(b"\n")[0])  # by the child's own word, right before it became the command
+        began = float(said.partition(b"\n")[0])  # as the child reports it, right before it becomes the command
     stopped, marked = _watch(pid, wake, mark, job, began)
     ended = time.monotonic()
     if stopped:
@@ -337,7 +337,7 @@ def _let_go(go: int) -> None:
 
 
 def _note_command(pid: int) -> None:
-    """Let whoever finds this supervisor dead know which command it left behind."""
+    """Note which command is running, for the case that this supervisor dies."""
     try:
         claimed = os.open("claimed", os.O_WRONLY | os.O_APPEND)
         os.write(claimed, f"{pid} {start_of(pid)}\n".encode())
@@ -357,7 +357,7 @@ def _write_result(numbers: dict[str, float]) -> None:
 
 
 def _close_inherited() -> None:
-    """Let go of files luthier itself was started with: whoever waits for their end must not wait for the command."""
+    """Close the files that luthier itself was started with: a reader of theirs must not wait for the command."""
     try:
         highest = max(map(int, os.listdir("/proc/self/fd")))
     except OSError:
@@ -366,7 +366,7 @@ def _close_inherited() -> None:
 
 
 def main(folder: str) -> None:
-    """Run the job that stands in `folder`, unless somebody else does or did."""
+    """Run the job in `folder`, unless another supervisor does or did."""
     _close_inherited()
     os.chdir(folder)
     with open("job", "rb") as file:
@@ -379,4 +379,4 @@ if __name__ == "__main__":
     try:
         main(sys.argv[1])
     finally:
-        os._exit(0)  # nothing is left to tidy up, and whoever waits for the result waits for this
+        os._exit(0)  # nothing is left to clean up, and others wait for this process to end

@@ -127,7 +127,7 @@ class LimitedHttp(H11Protocol):
             self.transport.abort()  # an answer may already be partly sent
 
     def _refuse(self, status: bytes, text: bytes) -> None:
-        """SafeJsonResponse without reading the request, and close the connection."""
+        """Answer without reading the request, and close the connection."""
         head = b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
         self.transport.write(head % (status, len(text)) + text)
         self.transport.close()

@@ -37,7 +37,7 @@ class SafeHeaders:
         self._headers = {**_HEADERS, **({"Strict-Transport-Security": _ONLY_HTTPS} if is_https else {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """SafeJsonResponse one request."""
+        """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -61,7 +61,7 @@ class LimitedBody:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """SafeJsonResponse one request, unless it is too long."""
+        """Answer one request, unless it is too long."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -100,7 +100,7 @@ class Timed:
         self._report = report
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """SafeJsonResponse one request and report its duration."""
+        """Answer one request and report its duration."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -50,7 +50,7 @@ def server_of(app: FastAPI, limits: Limits | None = None) -> LuthierServer:
 
 
 def serve(app: FastAPI, listening: socket.socket, limits: Limits | None = None) -> None:
-    """SafeJsonResponse requests until SIGINT or SIGTERM; a second SIGINT stops at once."""
+    """Answer requests until SIGINT or SIGTERM; a second SIGINT stops at once."""
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     server_of(app, limits).run(sockets=[listening])

@@ -9,8 +9,8 @@ from luthier.errors import InvalidInputError
 from luthier.plugins import Registry
 from luthier.policies import PRUNES, RESAMPLES, STOPS, stop
 from luthier.policies.base import Prune, Resample, Stop
-from luthier.policies.prune import beyond_quantile, beyond_seconds, never
-from luthier.policies.resample import sedr, static
+from luthier.policies.prune import BeyondSeconds, Never, beyond_quantile
+from luthier.policies.resample import Sedr, Static
 from luthier.space import Space
 from luthier.spec.durations import parse_duration
 from luthier.texts import NUMBER, check_length, shown
@@ -40,8 +40,8 @@ def _counted(text: str) -> Resample | None:
     relative = number.endswith("%")
     try:
         if name == "static":
-            return static(int(number))
-        return sedr(float(number.removesuffix("%")) / (100.0 if relative else 1.0), relative=relative)
+            return Static(int(number))
+        return Sedr(float(number.removesuffix("%")) / (100.0 if relative else 1.0), relative=relative)
     except ValueError:
         return None
 
@@ -52,9 +52,9 @@ def prune_from(what: str | float | None) -> Prune:
     The constants of a rule can be named: `default:factor=1.5`, `chance:least=1%`. A plug-in is written in the same way.
     """
     if what is None:
-        return never()
+        return Never()
     if not isinstance(what, str):
-        return beyond_seconds(float(what))
+        return BeyondSeconds(float(what))
     check_length(what, "prune")
     if re.fullmatch(r"q[0-9]{1,2}", what) and int(what[1:]):
         return beyond_quantile(int(what[1:]) / 100.0)
@@ -137,7 +137,7 @@ def _one_blank(text: str) -> str:
 
 
 def _target(match: re.Match[str], _: Space, maximize: bool) -> Stop:
-    return stop.at_target(-float(match[1]) if maximize else float(match[1]))
+    return stop.AtTarget(-float(match[1]) if maximize else float(match[1]))
 
 
 def _share_of_default(match: re.Match[str], _: Space, maximize: bool) -> Stop:
@@ -145,12 +145,12 @@ def _share_of_default(match: re.Match[str], _: Space, maximize: bool) -> Stop:
     if (share <= 1.0) if maximize else (share >= 1.0):
         better = "more" if maximize else "less"
         raise InvalidInputError(f"{match[1]} % of the default is not better than the default; give {better} than 100")
-    return stop.at_share_of_default(share)
+    return stop.AtShareOfDefault(share)
 
 
 def _improvement(match: re.Match[str], _: Space, __: bool) -> Stop:
     level = cast("stop.Level", (match[1] or "best").lower())
-    return stop.no_improvement(int(match[3]), float(match[2]) / 100.0, level)
+    return stop.NoImprovement(int(match[3]), float(match[2]) / 100.0, level)
 
 
 _Make: TypeAlias = Callable[[re.Match[str], Space, bool], Stop]
@@ -161,7 +161,7 @@ _CRITERIA: Mapping[str, tuple[str, _Make]] = {
     "target PERCENT% of default": (rf"target ({NUMBER}) % of default", _share_of_default),
     "no improvement over COUNT": (
         r"no improvement over ([0-9]+)",
-        lambda match, _, __: stop.no_improvement(int(match[1])),
+        lambda match, _, __: stop.NoImprovement(int(match[1])),
     ),
     "[best|mean|median] improvement < PERCENT% over COUNT": (
         rf"(?:(best|mean|median) )?improvement < ({NUMBER}) % over ([0-9]+)",
@@ -169,17 +169,17 @@ _CRITERIA: Mapping[str, tuple[str, _Make]] = {
     ),
     "distinct < COUNT over RUNS": (
         r"distinct < ([0-9]+) over ([0-9]+)",
-        lambda match, _, __: stop.few_distinct(int(match[1]), int(match[2])),
+        lambda match, _, __: stop.FewDistinct(int(match[1]), int(match[2])),
     ),
     "distance < NUMBER over RUNS": (
         rf"distance < ({NUMBER}) over ([0-9]+)",
-        lambda match, space, _: stop.close_together(space, float(match[1]), int(match[2])),
+        lambda match, space, _: stop.CloseTogether(space, float(match[1]), int(match[2])),
     ),
     "gain < cost for RUNS runs": (
         r"gain < cost for ([0-9]+) runs",
-        lambda match, _, __: stop.not_worth_it(int(match[1])),
+        lambda match, _, __: stop.NotWorthIt(int(match[1])),
     ),
-    "after RUNS runs": (r"after ([0-9]+) runs", lambda match, _, __: stop.after_runs(int(match[1]))),
-    "after TIME": (r"after (.+)", lambda match, _, __: stop.after_seconds(parse_duration(match[1]))),
+    "after RUNS runs": (r"after ([0-9]+) runs", lambda match, _, __: stop.AfterRuns(int(match[1]))),
+    "after TIME": (r"after (.+)", lambda match, _, __: stop.AfterSeconds(parse_duration(match[1]))),
 }
 """Every criterion: how it is written, what it looks like (a blank may be left out), what it makes."""

@@ -30,7 +30,7 @@ _MARK = (
 ).replace("PIPE", MARK_VARIABLE)
 """Tells the supervisor that the application begins, and waits until it has looked at its clock.
 
-It waits by turns, a few seconds at most: the supervisor may be dead. To open a pipe for both directions never blocks.
+It waits a few seconds at most: the supervisor may be dead. Opening a pipe for reading and writing never blocks.
 """
 _LARGEST_ARGUMENT = 128 * 1024  # MAX_ARG_STRLEN of Linux
 
@@ -176,7 +176,7 @@ class JobScript:
             lines.append(f'export LD_PRELOAD="{component.ld_preload}${{LD_PRELOAD:+:$LD_PRELOAD}}"')
         script = "\n".join([*lines, *body, ""])
         if "\0" in script:
-            raise InvalidInputError(f"{self.name}: holds a NUL character, which no shell can be given; remove it")
+            raise InvalidInputError(f"{self.name}: holds a NUL character, which cannot be passed to a shell; remove it")
         if "\r\n" in script and (program := runner_kind(self.where).program):
             raise InvalidInputError(f"{self.name}: holds DOS line ends, which {program} refuses; remove the \\r")
         return script
@@ -224,7 +224,7 @@ def _is_comment(text: str) -> bool:
 def _directive(line: str) -> str:
     """A comment that another program reads, such as #SBATCH: there is no way to quote the end of a line."""
     if "\n" in line or "\r" in line:
-        raise InvalidInputError(f"{line[:60]!r}: a value with a line break cannot stand in a comment; take it out")
+        raise InvalidInputError(f"{line[:60]!r}: a value with a line break is not allowed in a comment; remove it")
     return line
 
 

@@ -37,7 +37,7 @@ _REQUESTED = _RECORDS.where(
 )
 _RUNS = select(runs).where(runs.c.experiment_id == bindparam("experiment"))
 _NUMBERS = select(runs.c.number).where(runs.c.experiment_id == bindparam("experiment"))
-# Each half looks into an index of its own; for an "or", SQLite would read every run.
+# Each half uses its own index; with an "or", SQLite would read every run.
 _RUNS_SINCE = _RUNS.where(
     runs.c.number.in_(
         union(*(_NUMBERS.where(order >= bindparam("since")) for order in (runs.c.submit_order, runs.c.finish_order)))

@@ -180,7 +180,7 @@ def create_token(server: Server, who: Viewer, given: NewToken) -> IssuedToken:
     """A program that sends it as `Authorization: Bearer TOKEN` has the same rights as you."""
     lifetime_s = None if given.days is None else given.days * _DAY_S
     secret, kept = server.authenticator.issue_token(who.name, given.label, lifetime_s)
-    note(server, who, "make token", f"token {kept.id}", given.label)
+    note(server, who, "create token", f"token {kept.id}", given.label)
     return IssuedToken(token=secret, **_token(kept).model_dump())
 
 
@@ -193,7 +193,7 @@ def delete_token(
     if token_id not in mine:
         raise NotFoundError(f"you have no token {token_id}")
     server.store.accounts.revoke(token_id)
-    note(server, who, "forget token", f"token {token_id}")
+    note(server, who, "delete token", f"token {token_id}")
 
 
 @router.put("/me/password", summary="Change your password", status_code=204, responses=_TOO_MANY)

@@ -51,7 +51,7 @@ export function debounced(act, pause_ms) {
   };
 }
 
-/** A function that calls `act` at once, but at most once per pause; calls in between are combined into one at its end. */
+/** A function that calls `act` immediately, but at most once per pause; calls in between lead to one call at its end. */
 export function throttled(act, pause_ms) {
   let last = -Infinity;
   let timer = null;

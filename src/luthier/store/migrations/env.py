@@ -1,4 +1,4 @@
-"""Alembic's way in: migrates over the connection, and in the transaction, that luthier hands over."""
+"""Entry point of Alembic: migrates with the connection and in the transaction that luthier provides."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""Let a server ask for experiments, and keep its users, their passes and the audit log."""
+"""Tables and columns for servers: queued experiments, users, credentials and the audit log."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -63,9 +63,9 @@ def _extend_experiments() -> None:
 
 
 def _remake_experiments() -> None:
-    """Fill a new table of the same name: SQLite cannot change how an old one gives numbers.
+    """Copy the experiments to a new table: SQLite cannot change how an existing table numbers its rows.
 
-    Runs refer to experiments by the name of the table. Whether they do so rightly is looked at when all is done.
+    Runs refer to experiments by the name of the table; the foreign keys are checked at the end of the transaction.
     """
     op.execute("PRAGMA defer_foreign_keys = ON")
     op.execute("CREATE TABLE old_experiments AS SELECT * FROM experiments")

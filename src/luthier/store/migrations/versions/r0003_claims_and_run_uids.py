@@ -1,4 +1,4 @@
-"""Give every claim and every run an identity of its own, and let experiments be asked to kill what is running."""
+"""Add identifiers of claims and runs, and requests to kill the active runs of an experiment."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -22,9 +22,9 @@ def upgrade() -> None:
 
 
 def _remake_experiments() -> None:
-    """Fill a new table of the same name: SQLite adds columns only behind the long texts, which it would have to read.
+    """Copy the experiments to a new table: SQLite adds columns only after the long texts, which it would have to read.
 
-    The largest number given so far is kept, so that the number of a deleted experiment is not given again.
+    The largest number so far is kept, so that the number of a deleted experiment is not used again.
     """
     op.execute("PRAGMA defer_foreign_keys = ON")
     op.execute("CREATE TABLE old_experiments AS SELECT * FROM experiments")

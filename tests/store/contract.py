@@ -15,12 +15,12 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.store.run_contract import RunContract
+from tests.store.samples import ME, OTHER, a_run, ended
+from tests.store.strategies import examples, jsons, short_texts, texts
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
 from luthier.store.base import Origin, Owner, StopRequest, Store
-from luthier.store.run_contract import RunContract
-from luthier.store.samples import ME, OTHER, a_run, ended
-from luthier.store.strategies import examples, jsons, short_texts, texts
 from luthier.trial import Completed, Json, Lost, Run, TimedOut
 
 Reopen = Callable[[], Store]

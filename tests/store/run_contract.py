@@ -1,4 +1,4 @@
-"""Tests about runs that every store must pass; part of `luthier.store.contract`."""
+"""Tests about runs that every store must pass; part of `tests.store.contract`."""
 
 import math
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from tests.store.samples import NASTY, a_run, ended, submitted
+from tests.store.strategies import ended_runs, examples
 
 from luthier.errors import StoreError
 from luthier.store.base import Store
-from luthier.store.samples import NASTY, a_run, ended, submitted
-from luthier.store.strategies import ended_runs, examples
 from luthier.trial import Completed, Config, Failed, Lost, Pruned, Run, Value
 
 
