@@ -51,7 +51,7 @@ def test_json_stays_what_it_is(value: object) -> None:
 @pytest.mark.parametrize("bad", ["\ud800", "a\udcff", "\0"])
 def test_texts_that_no_file_or_program_takes(bad: str) -> None:
     for check in (check_text, check_name):
-        with pytest.raises(InvalidInputError, match=r"^name: holds") as caught:
+        with pytest.raises(InvalidInputError, match=r"^name: contains") as caught:
             check(bad, "name")
         assert str(caught.value).isprintable()
 

@@ -103,7 +103,7 @@ def test_a_configuration_becomes_a_rule() -> None:
         (list, "at least one"),
         (lambda: [Rule("bcast", 1, 0, 1)], "1 ranks; give 2"),
         (lambda: [Rule("bcast", 4, 8, 1), Rule("bcast", 4, 8, 2)], "two rules for 4 ranks and 8 bytes"),
-        (lambda: [Rule("gather", 4, 0, 4)], "no algorithm 4; give 0 to 3"),
+        (lambda: [Rule("gather", 4, 0, 4)], "unknown algorithm 4; give 0 to 3"),
         (lambda: [Rule("gather", 4, 0, -1)], "algorithm is -1"),
         (lambda: [Rule("gather", 4, 2**31, 1)], "size_bytes is 2147483648"),
     ],

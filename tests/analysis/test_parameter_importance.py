@@ -125,7 +125,9 @@ def test_a_curve_over_choices_and_over_a_log_scale() -> None:
     assert partial_dependence(result, "block").values == tuple(4096 << i for i in range(9))
 
 
-@pytest.mark.parametrize(("parameter", "points", "told"), [("thread", 9, "there is no"), ("threads", 1, "points")])
+@pytest.mark.parametrize(
+    ("parameter", "points", "told"), [("thread", 9, "unknown parameter"), ("threads", 1, "points")]
+)
 def test_bad_arguments(parameter: str, points: int, told: str) -> None:
     with pytest.raises(InvalidInputError, match=told):
         partial_dependence(result_of(timed, 9), parameter, points)

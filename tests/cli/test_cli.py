@@ -111,7 +111,7 @@ def test_two_measures_give_a_front(shell: Shell) -> None:
     assert result["recommended"] == {"x": 5, "y": 0}
     assert result["verdict"].startswith("9 configurations on the Pareto front, 0 of them better")
     text = shell("show", "1").stdout
-    assert "no worse than the default in anything" in text
+    assert "no worse than the default in any objective" in text
     assert "parameter importance for regex:rate" in text
     rows = list(csv.DictReader(io.StringIO(shell("export", "1").stdout)))
     assert {row["value.regex:cost (.+)"] for row in rows[:1]} == {"29.0"}
@@ -127,7 +127,7 @@ def test_a_later_experiment_begins_with_what_earlier_ones_found(shell: Shell) ->
     assert answer.returncode == 0, answer.stderr
     first = list(dict.fromkeys((max(config["x"], 3), config["mode"]) for config in best))
     word = "configuration" if len(first) == 1 else "configurations"
-    assert answer.stderr.splitlines()[0].endswith(f"; tried right after it: {len(first)} {word}")
+    assert answer.stderr.splitlines()[0].endswith(f"; {len(first)} {word} to try right after it")
     runs = json.loads(shell("export", "2", "-f", "json").stdout)
     assert [run["purpose"] for run in runs[: len(first) + 1]] == ["default", *["search"] * len(first)]
     tried = [run["config"] for run in runs[1 : len(first) + 1]]
@@ -152,7 +152,7 @@ def test_nothing_is_begun_where_nothing_can_be_carried_over(shell: Shell) -> Non
     assert foreign.returncode == 2
     assert foreign.stderr == (
         "luthier: after: none of the best configurations of experiment 1 is valid here, except the default; "
-        "look at them with: luthier show 1\n"
+        "see: luthier show 1\n"
     )
     assert len(json.loads(shell("list", "--json").stdout)) == 1
 

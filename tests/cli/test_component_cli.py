@@ -68,7 +68,7 @@ def test_components_are_added_listed_shown_and_removed(user: User) -> None:
     assert json.loads(user("component", "show", "other", "--json")) == {
         "parameters": {"A": {"type": "int", "default": 0, "env_var": True}}
     }
-    assert "registered already; use --replace" in user("component", "add", file, code=2)
+    assert "already registered; use --replace" in user("component", "add", file, code=2)
     user("component", "add", "--replace", file)
     user("component", "remove", "counter")
     assert json.loads(user("component", "list", "--json")) == ["other"]

@@ -128,7 +128,7 @@ def test_a_whole_number_is_a_fine_text() -> None:
         ("header: 3\nparameters: {a: {env_var: true, type: int}}", "components.one.header: 3 is not a text"),
         ("header: x", "2: components.one.parameters: is missing"),
         ("parameters: [a]", "components.one.parameters: ['a'] is invalid; expected settings by name"),
-        ("files: [{path: f}]\nparameters: {}", "3: components.one.files.0: give its text or a base"),
+        ("files: [{path: f}]\nparameters: {}", "3: components.one.files.0: give either text or base"),
         ("files: [{path: f, text: 'x={y}'}]\nparameters: {}", "components.one.files: unknown parameter 'y'"),
         ("files: [{path: f, base: none.ini}]\nparameters: {}", "files.0.base: 'none.ini': No such file"),
         ("files: [{path: '$(id)', text: a}]\nparameters: {}", "'$(id)' is not a plain path"),

@@ -212,7 +212,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("components: {known: {bs: [1, 1]}}", "1 and 1 are the same value; remove one"),
         ("components: {known: {bs: [1, a]}}", "'a' is not of type int"),
         ("components: {known: {mode: [1.0]}}", "1.0 is not of type str"),
-        ("components: {known: {mode: {min: 1, max: 2}}}", "a range is for numbers"),
+        ("components: {known: {mode: {min: 1, max: 2}}}", "a range needs numbers"),
         ("components: {known: {mode: {}}}", "components.known.mode: has no values to try"),
         ("components: {known: {sb: [1]}}", "components.known.sb: the component has no such parameter; it has bs, mode"),
         ("components: {known: {share: {min: 1, max: 2}}}", "the default 0.5 is not one of its values"),
@@ -241,7 +241,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
             "runner: unknown runner 'pbs'; known: local, slurm, psij",
         ),
         ("experiment:\n  application: no.sh\ncomponents: {known: {}}", "application: 'no.sh': No such file"),
-        ("experiment: {application: a, script: b}\ncomponents: {known: {}}", "script: there is an application as well"),
+        ("experiment: {application: a, script: b}\ncomponents: {known: {}}", "script: application is also given"),
         ("definitions: no.yaml\ncomponents: {known: {}}", "definitions: no.yaml: no such file"),
         (
             "definitions: {a: {parameters: {}}}\ncomponents: {known: {}}",
@@ -253,7 +253,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ),
         (
             "definitions:\n  known:\n    parameters: {a: {type: int}}\ncomponents: {known: {}}",
-            "e.yaml:3: definitions.known.parameters.a: is passed",
+            "e.yaml:3: definitions.known.parameters.a: is not passed",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def _encodable(text: str) -> str:
 def _line(given: object) -> object:
     text = _text(given)
     if not isinstance(text, str) or not text.isprintable():
-        raise ValueError(f"{shown(text)} contains a line end or another unprintable character; remove it")
+        raise ValueError(f"{shown(text)} contains a line end or another character that is not printable; remove it")
     return text
 
 
