@@ -244,8 +244,8 @@ def test_without_slurm_nothing_starts(tmp_path: Path, monkeypatch: pytest.Monkey
     ("script", "environment", "options", "message"),
     [
         ("echo 1", {}, (), "names no interpreter"),
-        ("#!/bin/sh", {"": "x"}, (), "cannot name a variable"),
-        ("#!/bin/sh", {"a=b": "x"}, (), "cannot name a variable"),
+        ("#!/bin/sh", {"": "x"}, (), "is not a valid name of a variable"),
+        ("#!/bin/sh", {"a=b": "x"}, (), "is not a valid name of a variable"),
         ("#!/bin/sh", {}, ("--array=1-3",), "one job"),
         ("#!/bin/sh\n#SBATCH -W\n", {}, (), "one job"),
     ],
