@@ -308,7 +308,7 @@ def test_ctrl_c_twice_kills(shell: Shell) -> None:
     wait_for(shell.home / "log", process, 1)
     assert process.stderr is not None
     process.send_signal(signal.SIGINT)
-    while "Ctrl-C again kills it" not in process.stderr.readline():
+    while "Ctrl-C again to kill" not in process.stderr.readline():
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
