@@ -53,20 +53,6 @@ class Setting:
 class Settings:
     """How an experiment measures, searches and stops."""
 
-    objectives: Annotated[
-        tuple[Objective, ...],
-        Setting(
-            Objectives(),
-            "What to measure: wall (default), user, system, cpu, memory (peak of the largest process), regex:PATTERN, "
-            "json:PATH, or the name of a plug-in; prefix with max: to maximize. Two or three give a Pareto front.",
-            "Measure",
-            "Objective",
-            name="measure",
-            flags=("-m", "--measure"),
-            metavar="[max:]MEASURE",
-            is_common=True,
-        ),
-    ] = (Objective("wall"),)
     budget: Annotated[
         int,
         Setting(
@@ -90,6 +76,20 @@ class Settings:
             is_common=True,
         ),
     ] = 1
+    objectives: Annotated[
+        tuple[Objective, ...],
+        Setting(
+            Objectives(),
+            "What to measure: wall (default), user, system, cpu, memory (peak of the largest process), regex:PATTERN, "
+            "json:PATH, or the name of a plug-in; prefix with max: to maximize. Two or three give a Pareto front.",
+            "Measure",
+            "Objective",
+            name="measure",
+            flags=("-m", "--measure"),
+            metavar="[max:]MEASURE",
+            is_common=True,
+        ),
+    ] = (Objective("wall"),)
     optimizer: Annotated[
         str,
         Setting(Text(), "The search algorithm.", "Optimizer", "Search", flags=("-o", "--optimizer")),
