@@ -21,7 +21,7 @@ def _texts(setting: Setting, result: Result) -> list[str]:
     experiment = result.experiment
     value = getattr(experiment, setting.field)
     if setting.field == "verify_pairs":
-        return [f"{experiment.reserved_pairs} at most"]
+        return [f"at most {experiment.reserved_pairs}" if experiment.reserved_pairs else "none"]
     if setting.unset and value == setting.default:
         return [setting.unset]
     if setting.field == "estimator" and value != result.estimator:
