@@ -222,6 +222,8 @@ def test_what_is_typed_in_the_text_is_kept_with_its_remarks(visit: Visit) -> Non
     assert text_of_area(page) == TEXT
     page.get_by_role("tab", name="Form").click()
     page.get_by_label("Budget", exact=True).fill("13")
+    page.get_by_text("Search, noise, pruning, stopping").click()
+    page.get_by_label("After experiment").fill("3")
     page.get_by_role("tab", name="YAML").click()
     expect(area).to_have_value(TEXT_AFTER_THE_FORM)
 
@@ -233,6 +235,8 @@ experiment:
   script: echo $LEVEL
   first:
   - LEVEL: 3
+  after:
+  - 3
 definitions:
   knob:
     parameters:

@@ -146,7 +146,7 @@ def test_the_wrong_number_of_values_is_a_failure() -> None:
     assert "returned 2 numbers, expected 1" in one.verdict
     two = lt.tune(lambda config: 1.0, SPACE, budget=2, goals=("minimize", "minimize"))
     assert "returned 1 numbers, expected 2" in two.verdict
-    with pytest.raises(InvalidInputError, match="one goal, or goals"):
+    with pytest.raises(InvalidInputError, match="one goal, or a list of goals"):
         lt.tune(lambda config: 1.0, SPACE, goal="maximize", goals=("minimize", "minimize"))
     with pytest.raises(InvalidInputError, match="neither"):
         lt.tune(lambda config: 1.0, SPACE, goals=("minimize", "most"))  # type: ignore[arg-type]  # wrong on purpose

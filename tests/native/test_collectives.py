@@ -203,7 +203,7 @@ def test_what_the_check_says_of_rules_files_is_so(mpi: Mpi, tmp_path: Path) -> N
     assert "must be 0" in warnings({SWITCH: 1, RULES_FILE: wrong})[0]
     wrong.write_text("1\n2\n1\n4\n1\n0 17 0 0\n")
     assert mpi.run("allreduce", settings={SWITCH: 1, RULES_FILE: wrong}).returncode != 0
-    assert "no algorithm 17" in warnings({SWITCH: 1, RULES_FILE: wrong})[0]
+    assert "unknown algorithm 17" in warnings({SWITCH: 1, RULES_FILE: wrong})[0]
 
 
 def test_the_sweep_writes_rules_that_are_read(mpi: Mpi, tmp_path: Path) -> None:

@@ -100,6 +100,19 @@ def test_an_experiment_as_json_is_the_same_as_its_yaml(server: Running) -> None:
     assert server.ask("POST", f"{API}/experiments", {}).status == 422
 
 
+def test_an_experiment_tries_first_what_was_best_in_an_earlier_one(server: Running) -> None:
+    earlier = server.launch()
+    server.play(earlier, [Completed(50.0 - place) for place in range(9)], "finished")
+    follower = EXPERIMENT.replace("budget: 40", f"budget: 40, after: {earlier}")
+    number = told(server.ask("POST", f"{API}/experiments", {"yaml": follower}))["id"]
+    settings = cast("dict[str, object]", told(server.ask("GET", f"{API}/experiments/{number}"))["settings"])
+    assert settings["after"] == [earlier]
+    assert settings["first"]
+    absent = server.ask("POST", f"{API}/experiments", {"yaml": follower.replace(f"after: {earlier}", "after: [99]")})
+    assert absent.status == 404
+    assert b"there is no experiment 99" in absent.body
+
+
 def test_two_creates_with_one_key_make_one_experiment(server: Running) -> None:
     replies: list[Reply] = []
     body = {"yaml": EXPERIMENT}

@@ -34,7 +34,8 @@ def test_every_result_is_what_it_was(store: SqlStore) -> None:
         result = conclude(Experiment.from_json(record.settings), store.runs(record.id))
         assert result.winner is not None
         assert record.result is not None
-        assert record.result["verdict"] == result.verdict
+        assert record.result["improved"] == result.improved
+        assert record.result["best"] == dict(result.winner.config)
         found[record.id] = (record.status, len(result.runs), dict(result.winner.config))
     assert found == {
         1: ("finished", 8, {"x": 1, "mode": "a"}),

@@ -259,7 +259,11 @@ def test_full_disk(tmp_path: Path, opening: Opener) -> None:
 def test_file_that_may_not_grow(tmp_path: Path) -> None:
     """A quota, in effect; the limit holds for a whole process, so one of its own must bear it."""
     child = subprocess.run(
-        [sys.executable, __file__, str(tmp_path / "x.db")], check=False, capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-m", "tests.store.test_sqlite_store", str(tmp_path / "x.db")],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
     )
     assert child.returncode == 0, child.stderr
     assert "x.db: the" in child.stdout

@@ -9,12 +9,13 @@ const REAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
 /** The value of a text; undefined if it is empty. */
 export function valueOf(text, kind) {
   const plain = text.trim();
-  if (kind === "list") {
+  if (kind === "list" || kind === "numbers") {
     const lines = text
       .split("\n")
       .map((line) => line.trim())
       .filter(Boolean);
-    return lines.length === 0 ? undefined : lines;
+    if (lines.length === 0) return undefined;
+    return kind === "numbers" ? lines.map((line) => valueOf(line, "int")) : lines;
   }
   if (kind === "script") return text === "" ? undefined : text;
   if (plain === "") return undefined;
@@ -73,7 +74,7 @@ export function field(label, control, { hint = "", wide = false } = {}) {
 /** An input, or a field of several lines for a list. */
 export function input(path, kind, { placeholder = "", suggestions = [], rows = 1 } = {}) {
   const shared = { placeholder, spellcheck: "false", autocomplete: "off", dataset: { path, kind } };
-  if (kind === "list" || kind === "script") return h("textarea", { ...shared, rows });
+  if (["list", "numbers", "script"].includes(kind)) return h("textarea", { ...shared, rows });
   const numeric = kind === "int" ? { inputmode: "numeric" } : {};
   if (suggestions.length === 0) return h("input", { ...shared, ...numeric });
   const id = `list-${path.replaceAll(".", "-")}`;
