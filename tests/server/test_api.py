@@ -110,7 +110,7 @@ def test_an_experiment_tries_first_what_was_best_in_an_earlier_one(server: Runni
     assert settings["first"]
     absent = server.ask("POST", f"{API}/experiments", {"yaml": follower.replace(f"after: {earlier}", "after: [99]")})
     assert absent.status == 404
-    assert b"there is no experiment 99" in absent.body
+    assert b"experiment 99 does not exist" in absent.body
 
 
 def test_two_creates_with_one_key_make_one_experiment(server: Running) -> None:
