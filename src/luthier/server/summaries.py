@@ -1,8 +1,8 @@
 """One experiment in a list, as one user sees it."""
 
+from luthier.analysis.serial import record_json
 from luthier.server.authentication import Principal
 from luthier.store.base import Record
-from luthier.store.ownership import status_text
 from luthier.store.server_store import shown_author
 from luthier.trial import Json
 
@@ -11,16 +11,12 @@ _RESULT_FIELDS = ("verdict", "improved", "speedup", "low", "high", "value", "kin
 
 def summary_of(record: Record, who: Principal) -> dict[str, Json]:
     """The fields that lists show; no run is read for it."""
-    result = record.result or {}
+    listed, result = record_json(record), record.result or {}
     return {
-        "id": record.id,
-        "name": record.name,
-        "status": status_text(record),
+        "id": listed.pop("number"),
+        **listed,
         "author": shown_author(record.author),
         "shared": record.shared,
-        "created_at": record.created_at,
-        "runs": record.runs,
-        "budget": record.settings.get("budget"),
         **{name: result.get(name) for name in _RESULT_FIELDS},
         "mine": record.author == who.name,
         "may_change": who.may_change(record),
