@@ -28,21 +28,24 @@ def carry_on(
     runner: Runner,
     *,
     watch: Watcher = lambda *_: None,
+    interrupts: Interrupts | None = None,
     virtual_clock: Callable[[], float] | None = None,
 ) -> tuple[Record, Result]:
     """Work on a stored experiment, from wherever its history ends, until it is done or interrupted.
 
-    A runner that only simulates runs has a `virtual_clock`, which is then used for everything.
+    `interrupts` counts the interrupts for the caller. A runner that only simulates runs has a `virtual_clock`, which is
+    then used for everything.
     """
     owner = claim(store, record)
     plan = plan_of(experiment)
-    with Interrupts() as interrupts, Ledger(store, record, owner, gave_up=lambda: interrupts.count > 0) as ledger:
+    counted = interrupts or Interrupts()
+    with counted, Ledger(store, record, owner, gave_up=lambda: counted.count > 0) as ledger:
         try:
             plan.replay(ledger.runs())
             measure = measures_from([objective.measure for objective in experiment.objectives])
             clock, timer = virtual_clock or time.time, virtual_clock or time.monotonic
             machinery = Machinery(runner, measure, experiment.prune_rule, clock, timer)
-            finished = Loop(plan, machinery, ledger, watch=watch).run(interrupts)
+            finished = Loop(plan, machinery, ledger, watch=watch).run(counted)
         except InUseError:
             raise  # another process works on it now
         except BaseException as error:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, Unpack
 
 from luthier.analysis.result import Result
+from luthier.engine.interrupts import Interrupts
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.start import with_earlier_best
@@ -15,6 +16,7 @@ from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
 from luthier.spec.settings import GivenSettings
 from luthier.store import open_store
+from luthier.store.base import Record, Store
 from luthier.texts import check_name, closest, shown
 from luthier.trial import Config
 
@@ -39,7 +41,7 @@ def tune(  # keywords, as for an experiment
     With `goals`, two or three of them, the function returns a number for each, and what is found is a Pareto front,
     `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. With several `slots` the
     function is called from as many threads. With `store` (a file or a database URL) everything measured survives this
-    process, and `resume` continues it. The settings are those that `luthier tune --help` explains.
+    process, and `resume` continues it, also after a `KeyboardInterrupt`. `luthier tune --help` explains the settings.
 
     By default the function is called in this process. A `runner` is used instead: an object with the methods of
     `luthier.runners.base.Runner`, or a function that makes one for a number of slots, such as
@@ -60,7 +62,7 @@ def tune(  # keywords, as for an experiment
     history = open_store(store)
     experiment = with_earlier_best(experiment, history, history.experiment)
     record = history.create(name, experiment.to_json(), time.time())
-    return carry_on(history, record, experiment, used)[1]
+    return _work(history, record, experiment, used)
 
 
 def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | None = None) -> Result:
@@ -73,7 +75,16 @@ def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | No
     experiment = resumable(record)
     if experiment.command is not None:
         raise InvalidInputError(f"experiment {number} tunes a command; continue it with: luthier resume {number}")
-    return carry_on(history, record, experiment, _runner_of(measure, experiment, runner))[1]
+    return _work(history, record, experiment, _runner_of(measure, experiment, runner))
+
+
+def _work(history: Store, record: Record, experiment: Experiment, runner: Runner) -> Result:
+    """Work on the experiment to its end; a `KeyboardInterrupt` if it was interrupted before."""
+    interrupts = Interrupts()
+    finished, result = carry_on(history, record, experiment, runner, interrupts=interrupts)
+    if interrupts.count and finished.status != "finished":
+        raise KeyboardInterrupt(f"experiment {record.id} was interrupted; luthier.resume continues it")
+    return result
 
 
 def _runner_of(measure: Measured, experiment: Experiment, runner: AnyRunner | None) -> Runner:

@@ -36,7 +36,8 @@ class FunctionRunner:
 
     A thread cannot be killed. A call that is cancelled or out of time is reported at once and its slot is free again,
     but the function goes on in the background until it returns; that late result is ignored. A function that must be
-    stopped for real belongs in a command. Nothing survives the end of this process.
+    stopped for real belongs in a command. Nothing survives the end of this process. A `KeyboardInterrupt` that the
+    function raises is raised by `poll`, and its call is not reported.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class FunctionRunner:
         self._calls: dict[str, _Call] = {}
         self._ended: dict[str, Execution] = {}
         self._reported: dict[str, tuple[Config, Execution]] = {}
+        self._interrupt: KeyboardInterrupt | None = None
 
     def submit(self, job: Job) -> None:
         """Start the call; a key that was called before is reported again, not called again.
@@ -73,6 +75,8 @@ class FunctionRunner:
         give_up_at = time.monotonic() + wait_s
         with self._changed:
             while True:
+                if self._interrupt is not None:
+                    raise self._interrupt
                 calls = [self._calls[key] for key in many if key in self._calls]
                 for call in calls:
                     if call.left_s() <= 0:
@@ -99,6 +103,11 @@ class FunctionRunner:
         result: tuple[float, ...] | Problem
         try:
             result = _numbers(self._function(Config(call.job.config)))
+        except KeyboardInterrupt as interrupt:
+            with self._changed:
+                self._interrupt = interrupt
+                self._changed.notify_all()
+            return
         except BaseException as error:  # whatever the user's function raises, also SystemExit, is its failure
             logger.debug("run %s raised", call.job.key, exc_info=True)
             result = Failed(f"{type(error).__name__}: {error}")

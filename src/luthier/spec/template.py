@@ -2,11 +2,12 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from luthier.errors import InvalidInputError
-from luthier.space import Space
+from luthier.space import Choice, Space
+from luthier.spec.shell_text import Context, contexts, is_plain, quoted
 from luthier.texts import closest, is_argument, shown
 from luthier.trial import Config
 
@@ -19,7 +20,7 @@ class Template:
     the text `{name}`.
 
     Other braces are unchanged, so `awk '{print $1}'` works as it is. With `shell` the command is one text for `sh -c`,
-    in which values are quoted.
+    in which values are quoted as their place requires, also within quotes.
     """
 
     argv: tuple[str, ...]
@@ -58,13 +59,38 @@ class Template:
                     f"parameter {name} is not used in the command; write {{{name}}} in place of its value"
                 )
 
+        if self.shell:
+            self._check_shell(space)
+
     def render(self, space: Space, config: Config) -> tuple[tuple[str, ...], dict[str, str]]:
         """The arguments and the added environment variables for one configuration."""
         texts = {parameter.name: parameter.format(config[parameter.name]) for parameter in space.parameters}
         environment = {name: fill(text, texts) for name, text in self.environment.items()}
         if self.shell:
-            return ("/bin/sh", "-c", fill(" ".join(self.argv), texts, shlex.quote)), environment
+            return ("/bin/sh", "-c", self._shell_text(texts)), environment
         return tuple(fill(text, texts) for text in self.argv), environment
+
+    def _shell_text(self, values: Mapping[str, str]) -> str:
+        text, parts, end = " ".join(self.argv), [], 0
+        for match, context in _placed(text):
+            value = f"{{{match['literal']}}}" if match["literal"] else quoted(values[match["name"]], context)
+            parts += [text[end : match.start()], value]
+            end = match.end()
+        return "".join([*parts, text[end:]])
+
+    def _check_shell(self, space: Space) -> None:
+        """Raise if a value would be read as shell code where no quoting can prevent it."""
+        choices = {one.name: one for one in space.parameters if isinstance(one, Choice)}
+        for match, context in _placed(" ".join(self.argv)):
+            parameter = choices.get(match["name"] or "")
+            if context != "unquotable" or parameter is None:
+                continue
+            for value in map(parameter.format, parameter.values):
+                if not is_plain(value):
+                    raise InvalidInputError(
+                        f"--shell: {{{parameter.name}}} cannot be {shown(value)} inside `...`, ${{...}}, $((...)) or a "
+                        f"here-document, where it cannot be quoted; pass it with -e VARIABLE={{{parameter.name}}}"
+                    )
 
     def line(self, space: Space, config: Config) -> str:
         """The command line a person can paste into a shell."""
@@ -79,15 +105,22 @@ class Template:
         return {"argv": list(self.argv), "environment": dict(self.environment), "shell": self.shell}
 
 
+def _placed(text: str) -> list[tuple[re.Match[str], Context]]:
+    """The placeholders of a shell's text, each with the context that it stands in."""
+    found = list(_PLACEHOLDER.finditer(text))
+    places = contexts(_PLACEHOLDER.sub(lambda match: "_" * len(match[0]), text), {match.start() for match in found})
+    return [(match, places[match.start()]) for match in found]
+
+
 def placeholders(text: str) -> frozenset[str]:
     """The names of the parameters that a text has placeholders for."""
     return frozenset(match["name"] for match in _PLACEHOLDER.finditer(text) if match["name"])
 
 
-def fill(text: str, values: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
-    """The text with the quoted values in place of its placeholders."""
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """The text with the values in place of its placeholders."""
 
     def replacement(match: re.Match[str]) -> str:
-        return f"{{{match['literal']}}}" if match["literal"] else quote(values[match["name"]])
+        return f"{{{match['literal']}}}" if match["literal"] else values[match["name"]]
 
     return _PLACEHOLDER.sub(replacement, text)
