@@ -17,7 +17,7 @@ from luthier.statistics.drift import Drift
 from luthier.statistics.estimate import estimate
 from luthier.statistics.noise import Noise, noise_of
 from luthier.statistics.outliers import Outlier
-from luthier.trial import Completed, Config, Estimate, Run, Trial
+from luthier.trial import Completed, Config, Estimate, Outcome, Run, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +201,9 @@ def _verdict(
         return "nothing has been measured yet"
     if best is None:
         return _all_failed(runs)
-    if runs[0].outcome is not None and not isinstance(runs[0].outcome, Completed):
-        return f"the default gave no number ({runs[0].outcome.reason}), so the best one cannot be compared with it"
+    defaults = [run.outcome for run in runs if run.trial == 0 and run.outcome is not None]
+    if defaults and not any(isinstance(outcome, Completed) for outcome in defaults):
+        return f"the default gave no number ({_reason(defaults)}); the best configuration works instead"
     if best == 0:
         return "no improvement found: the default is the best of all configurations tried"
     if duel is not None and duel.winner_failures:
@@ -217,8 +218,11 @@ def _verdict(
 
 
 def _all_failed(runs: Sequence[Run]) -> str:
-    reasons = Counter(
-        run.outcome.reason for run in runs if run.outcome is not None and not isinstance(run.outcome, Completed)
-    )
-    reason, _ = reasons.most_common(1)[0]
-    return f"none of {len(runs)} runs gave a number; most often: {reason}"
+    outcomes = [run.outcome for run in runs if run.outcome is not None]
+    return f"none of {len(runs)} runs gave a number; most often: {_reason(outcomes)}"
+
+
+def _reason(outcomes: Sequence[Outcome]) -> str:
+    """The most common reason of runs that gave no number."""
+    reasons = Counter(outcome.reason for outcome in outcomes if not isinstance(outcome, Completed))
+    return reasons.most_common(1)[0][0]

@@ -34,7 +34,8 @@ def result_view(record: Record, result: Result) -> RenderableType:
     if command is not None and "\n" in command:
         command = f"luthier apply {record.id} > tuned.sh"
     if command is not None:
-        use = "command to use:" if result.improved else "command to use (the default):"
+        is_default = result.default is not None and result.recommended == result.default.config
+        use = "command to use (the default):" if is_default else "command to use:"
         if several:
             use = _choice_text(result)
         parts += [cell(use, style="dim"), _one_line(f"  {command}")]
