@@ -157,6 +157,36 @@ def test_nothing_is_begun_where_nothing_can_be_carried_over(shell: Shell) -> Non
     assert len(json.loads(shell("list", "--json").stdout)) == 1
 
 
+@pytest.mark.parametrize("words", [(), ("component",), ("user",), ("shaman",)])
+def test_a_command_without_its_subcommand_prints_its_help(shell: Shell, words: tuple[str, ...]) -> None:
+    answer = shell(*words)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout == shell(*words, "--help").stdout
+    assert len(answer.stdout.splitlines()) > 5
+
+
+def test_why_the_search_ended(shell: Shell) -> None:
+    answer = shell("tune", "-q", "-n", "20", "-p", "x=1..3", "--", "true", "{x}")
+    assert "the search ended: " in answer.stdout
+    ending = json.loads(shell("show", "1", "--json").stdout)["ending"]
+    assert f"the search ended: {ending}\n" in shell("show", "1").stdout
+    failing = shell("tune", "-q", "-n", "20", "-p", "x=1..9", "--", "false", "{x}")
+    assert "the search ended: every configuration has been tried\n" in failing.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_error(shell: Shell, closed: str) -> None:
+    shell("tune", "-q", "-n", "1", "-p", "x=1,2", "--", "true", "{x}")
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$0" -m luthier list {closed}', sys.executable],
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_plain_lines_without_a_terminal_and_results_on_stdout(shell: Shell) -> None:
     answer = shell("tune", *KNOBS, "-n", "3", "--", *WORK)
     assert answer.returncode == 0
@@ -292,7 +322,7 @@ def test_ctrl_c_once_finishes_what_runs_and_resume_goes_on(shell: Shell) -> None
     wait_for(shell.home / "log", process, 3)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    assert process.returncode == 130, err
     assert "luthier resume 1" in out
     runs = json.loads(shell("export", "1", "-f", "json").stdout)
     assert all(run["outcome"] == "completed" for run in runs)
@@ -312,7 +342,7 @@ def test_ctrl_c_twice_kills(shell: Shell) -> None:
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    assert process.returncode == 130, err
     runs = json.loads(shell("export", "1", "-f", "json").stdout)
     assert [run["outcome"] for run in runs] == ["lost"]
 

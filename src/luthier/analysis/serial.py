@@ -23,6 +23,12 @@ def record_json(record: Record) -> dict[str, Json]:
     }
 
 
+def ending_of(record: Record) -> str | None:
+    """Why the search of an experiment ended; None while it has not."""
+    ending = (record.result or {}).get("ending")
+    return None if ending is None else str(ending)
+
+
 def importance_json(importances: Sequence[Importance]) -> list[Json]:
     """The importance of each parameter."""
     return [asdict(one) for one in importances]
@@ -33,6 +39,7 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
     comparison = result.comparison
     return {
         **record_json(record),
+        "ending": ending_of(record),
         "verdict": result.verdict,
         "improved": result.improved,
         "speedup": None

@@ -13,7 +13,7 @@ from luthier.cli import components, reporting
 from luthier.cli.options import AsJson, Number, Quiet, StoreUrl
 from luthier.cli.running import read_result, show_result, work_on
 from luthier.cli.settings import Given, read_settings, with_settings
-from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, warn
+from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.store.url import without_password
 from luthier.texts import LONGEST_NAME, check_name, visible
@@ -36,6 +36,9 @@ def main() -> None:
     except LuthierError as error:
         _fail(str(error))
     except TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # Typer does not export its class
+            say_lines(error.format_message())
+            sys.exit(0)
         _fail(_usage(error))
     except KeyboardInterrupt:
         warn("interrupted")
@@ -105,8 +108,7 @@ def tune(
     )
     note = arguments.default_note(parameters or [], experiment.space)
     name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
-    record, result = work_on(start.create(experiment, name, store), note=note, quiet=quiet)
-    return show_result(record, result, as_json=as_json)
+    return show_result(*work_on(start.create(experiment, name, store), note=note, quiet=quiet), as_json=as_json)
 
 
 @app.command()

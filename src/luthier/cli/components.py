@@ -241,9 +241,9 @@ def _run(
     for note in found.notes:
         warn(note)
     note = f"default: {config_text(space.default, space)}"
-    record, result = work_on(start.create(found.experiment, found.name, store), note=note, quiet=quiet)
+    record, result, interrupted = work_on(start.create(found.experiment, found.name, store), note=note, quiet=quiet)
     _keep(record, result, script_folder, result_file)
-    return show_result(record, result, as_json=as_json)
+    return show_result(record, result, interrupted, as_json=as_json)
 
 
 def _keep(record: "Record", result: "Result", script_folder: Path | None, result_file: Path | None) -> None:

@@ -11,21 +11,24 @@ if TYPE_CHECKING:
     from luthier.store.base import Record
 
 
-def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, Result]":
-    """Run an experiment to its end and show its progress, after a note about its default."""
+def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, Result, bool]":
+    """Run an experiment and show its progress; the last value tells if it was interrupted."""
     from luthier.cli.progress import progress_view
+    from luthier.engine.interrupts import Interrupts
 
     if note and not quiet:
         count = len(launch.experiment.first)
         more = f"; {count} configuration{'' if count == 1 else 's'} to try right after it" if count else ""
         say(note + more, sys.stderr)
     title = f"experiment {launch.record.id}: {launch.record.name}"
+    interrupts = Interrupts()
     with progress_view(title, launch.experiment, quiet=quiet) as view:
-        return launch.work(view)
+        record, result = launch.work(view, interrupts)
+    return record, result, interrupts.count > 0 and record.status != "finished"
 
 
-def show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
-    """Print the result; the exit code is 1 when no run gave a number."""
+def show_result(record: "Record", result: "Result", interrupted: bool, *, as_json: bool) -> int:
+    """Print the result; the exit code is 1 when no run gave a number, and 130 after an interrupt."""
     from luthier.analysis.serial import result_json
     from luthier.cli.summary import result_view
 
@@ -33,6 +36,8 @@ def show_result(record: "Record", result: "Result", *, as_json: bool) -> int:
         print_json(result_json(record, result))
     else:
         print_view(result_view(record, result))
+    if interrupted:
+        return 130
     return 0 if result.winner is not None or record.status != "finished" else 1
 
 

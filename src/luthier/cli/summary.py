@@ -8,6 +8,7 @@ from rich.table import Table
 from luthier.analysis.importance import Importance
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line, noise_text, trouble_lines
+from luthier.analysis.serial import ending_of
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
 from luthier.cli.terminal import cell
@@ -27,6 +28,8 @@ def result_view(record: Record, result: Result) -> RenderableType:
     parts: list[RenderableType] = [table, cell(result.verdict, style="bold")]
     runs = len(result.runs)
     parts.append(cell(f"{runs} of {result.experiment.budget} runs, {duration_text(result.cost_s)} of run time"))
+    if (ending := ending_of(record)) is not None:
+        parts.append(cell(f"the search ended: {ending}"))
     if noise := noise_text(result):
         parts.append(cell(noise))
     parts += [cell(line) for line in trouble_lines(result)]

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from luthier.texts import is_argument, visible, visible_json, visible_lines
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 def say(line: str, stream: TextIO | None = None) -> None:
     """Print one line, to standard output unless a stream is given."""
     print(visible(line), file=stream or sys.stdout, flush=True)
+
+
+def say_lines(text: str) -> None:
+    """Print several lines to standard output."""
+    print(visible_lines(text), flush=True)
 
 
 def warn(line: str) -> None:
@@ -56,7 +62,12 @@ def print_json(value: object, indent: int | None = 1) -> None:
 
 
 def prepare_streams() -> None:
-    """Escape what the terminal cannot encode, so that no text can make a command fail; set up logging."""
+    """Escape what the terminal cannot encode, so that no text can make a command fail; set up logging.
+
+    A stream that the caller has closed becomes one that ignores everything.
+    """
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 open until the end
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 the same
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

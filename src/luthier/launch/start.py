@@ -8,6 +8,7 @@ from pathlib import Path
 
 from luthier.analysis.result import Result, conclude
 from luthier.analysis.transfer import best_configs, carried_over
+from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
@@ -27,9 +28,10 @@ class Launch:
     record: Record
     experiment: Experiment
 
-    def work(self, watch: Watcher) -> tuple[Record, Result]:
-        """Run it until it is finished or interrupted."""
-        return carry_on(self.store, self.record, self.experiment, runner_of(self.experiment), watch=watch)
+    def work(self, watch: Watcher, interrupts: Interrupts) -> tuple[Record, Result]:
+        """Run it until it is finished or interrupted; `interrupts` counts the interrupts."""
+        runner = runner_of(self.experiment)
+        return carry_on(self.store, self.record, self.experiment, runner, watch=watch, interrupts=interrupts)
 
 
 def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:

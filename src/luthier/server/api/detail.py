@@ -5,7 +5,7 @@ from pydantic import JsonValue
 
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
-from luthier.analysis.serial import record_json, result_json
+from luthier.analysis.serial import ending_of, record_json, result_json
 from luthier.analysis.settings import settings_texts
 from luthier.figures import FIGURES
 from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, exact_size, example
@@ -81,7 +81,7 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
                 **known,
                 **summary_of(record, who),
                 **{name: concluded[name] for name in ("verdict", "improved", "cost_s")},
-                "result": {**concluded, **record_json(record)},
+                "result": {**concluded, **record_json(record), "ending": ending_of(record)},
                 "events": events,
                 "has_source": record.source is not None,
                 "stop_requested": record.stop_requested is not None,

@@ -18,6 +18,7 @@ export function showVerdict(element, detail) {
         "div",
         { class: "stack" },
         h("div", {}, h("p", { class: "sentence" }, result.verdict), beforeAndAfter(detail)),
+        result.ending ? h("p", { class: "small muted" }, `The search ended: ${result.ending}.`) : null,
         detail.trouble.map((text) => h("p", { class: "small muted" }, text)),
       ),
     ),
