@@ -28,7 +28,7 @@ class Launch:
     record: Record
     experiment: Experiment
 
-    def work(self, watch: Watcher, interrupts: Interrupts) -> tuple[Record, Result]:
+    def work(self, watch: Watcher, interrupts: Interrupts | None = None) -> tuple[Record, Result]:
         """Run it until it is finished or interrupted; `interrupts` counts the interrupts."""
         runner = runner_of(self.experiment)
         return carry_on(self.store, self.record, self.experiment, runner, watch=watch, interrupts=interrupts)
