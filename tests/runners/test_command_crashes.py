@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +103,14 @@ def go(parent: "subprocess.Popen[str]") -> None:
     assert parent.stdin is not None
     parent.stdin.write("go\n")
     parent.stdin.flush()
+
+
+def wait_ended(pid: int) -> None:
+    """Wait until a process has ended; its parent need not have noticed it."""
+    give_up_at = time.monotonic() + 60
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < give_up_at
+        select.select([], [], [], 0.01)
 
 
 def wait_gone(pid: int) -> None:
@@ -265,6 +274,18 @@ def test_a_supervisor_stopped_by_others_is_a_lost_run(scene: Scene) -> None:
     problem = collect(runner, ["k"])["k"].problem
     assert isinstance(problem, Lost)
     assert "not by luthier" in problem.reason
+
+
+def test_a_command_that_ends_first_when_both_are_stopped_is_a_lost_run(scene: Scene) -> None:
+    """A batch system signals the supervisor and the command at once, and the command may be faster."""
+    command = scene.orphan()
+    runner = scene.adopter("k")
+    os.kill(scene.supervisor_pid(), signal.SIGSTOP)
+    os.kill(scene.supervisor_pid(), signal.SIGTERM)
+    os.write(scene.pipes["gate"], b"go\n")
+    wait_ended(command)
+    os.kill(scene.supervisor_pid(), signal.SIGCONT)
+    assert collect(runner, ["k"])["k"].problem == Lost("the supervisor of this run was stopped, but not by luthier")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"started_at": "x", "stopped": 0}', b"\xff", b"null"])

@@ -39,6 +39,7 @@ MARK_VARIABLE = "LUTHIER_BEGAN"
 
 _OWN_PREFIX = "LUTHIER_"
 _POSTGRESQL_SECRETS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE")
+_SIGNALS_APART_S = 0.05
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _RETRY_S = 0.002
 _LONGEST_SLEEP_S = 3600.0
@@ -247,6 +248,17 @@ def _watch(pid: int, wake: int, mark: int | None, job: JobFile, began: float) ->
     return stopped, marked
 
 
+def _stopped_as_well(wake: int) -> bool:
+    """Whether a stop signal follows the end of the command: Slurm signals both, and the command may be faster."""
+    give_up_at = time.monotonic() + (_SIGNALS_APART_S if "SLURM_JOB_ID" in os.environ else 0.0)
+    while not _stop_requested(wake):
+        left_s = give_up_at - time.monotonic()
+        if left_s <= 0:
+            return False
+        select.select([wake], [], [], left_s)
+    return True
+
+
 def _note_mark() -> float:
     """Let a script go on that waits for its application to be timed; return when that was.
 
@@ -290,6 +302,8 @@ def _run(job: JobFile, wake: int) -> dict[str, float]:
         began = float(said.partition(b"\n")[0])  # as the child reports it, right before it becomes the command
     stopped, marked = _watch(pid, wake, mark, job, began)
     ended = time.monotonic()
+    if not stopped and _stopped_as_well(wake):
+        stopped = CANCELLED
     if stopped:
         _send(pid, signal.SIGKILL)  # what the command started and left behind
     if mark is not None and marked is None:
