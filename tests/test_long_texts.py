@@ -23,6 +23,7 @@ from luthier.spec.config_files import FORMATS, Format, edited
 from luthier.spec.durations import parse_duration
 from luthier.spec.notation import parse_parameter
 from luthier.spec.rules import compares_times, prune_from, resample_from, stop_from
+from luthier.spec.shaman import measure_of
 from luthier.spec.template import Template, fill, placeholders
 from luthier.spec.values import parse_value
 from luthier.spec.yaml_lines import parse_document, parse_plain
@@ -72,6 +73,8 @@ PARSERS: dict[str, Parser] = {
     "last line": quote_last_line,
     "json document": last_document,
     "osu output": measured("osu"),
+    "time output": measured("time"),
+    "time of a script": lambda text: measure_of("", text),
     "regex output": measured("regex:time: ([0-9.]+)"),
     "template": lambda text: (placeholders(text), fill(text, {"a": "b"})),
     "command": lambda text: Template((text,), {text: text}).check(SPACE),
@@ -94,7 +97,7 @@ PATTERNS = [
     "#", ";", ".", "..", "..,", "{a", "{{a}}", "<a", "<a>", "</a>", "<a b='1'>", "a=1 ", "a: ", "a: [", "- ", "[1 \n",
     "[x\n", '{"a": 1}\n', '{"a": \n', "[\n", "1 2\n", "\n1", "time: 1\n", "and ", "x < 1 and ", "@", "a@", "\\,", "é",
     "\x1b[", "&a ", "*a ", "a=1\n", "[a]\n", "%", "e", "1e", "0x", "'a", "?", "|", ">\n ", "!", "!!int 1\n", "\r",
-    "\r\n", "\x85",
+    "\r\n", "\x85", "real 0", "real 0\n", "; ", "( ", "time",
 ]  # fmt: skip
 ENDS = ["", "x"]
 SHORT, FACTOR, SLOW_S = 2_000, 4, 0.02

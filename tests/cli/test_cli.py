@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -76,7 +77,7 @@ def test_tune_finds_verifies_and_says_what_to_type(shell: Shell) -> None:
     assert "parameter importance:" in text
     bars = [line.split() for line in text.splitlines() if "█" in line or "▏" in line]
     assert [bar[0] for bar in bars] == ["x", "mode"]
-    importance = json.loads(shell("show", "1", "--json").stdout)["importance"]
+    importance = json.loads(shell("show", "1", "--json").stdout)["importance"]["parameters"]
     assert [f"{one['share']:.0%}" for one in importance] == [f"{bar[2]}%" for bar in bars]
     assert importance[0]["share"] > 0.9
 
@@ -84,7 +85,7 @@ def test_tune_finds_verifies_and_says_what_to_type(shell: Shell) -> None:
 def test_what_matters_is_left_out_where_nothing_can_be_told(shell: Shell) -> None:
     assert shell("tune", *KNOBS, "-n", "3", "--", *WORK).returncode == 0
     assert "parameter importance" not in shell("show", "1").stdout
-    assert json.loads(shell("show", "1", "--json").stdout)["importance"] == []
+    assert json.loads(shell("show", "1", "--json").stdout)["importance"]["parameters"] == []
 
 
 def test_two_measures_give_a_front(shell: Shell) -> None:
@@ -103,7 +104,7 @@ def test_two_measures_give_a_front(shell: Shell) -> None:
     ]
     answer = shell("tune", *options, "--json", "--", "sh", "-c", script)
     assert answer.returncode == 0, answer.stderr
-    assert "run   1/30  default  5, 29  x=5 y=-2  [best: 1 on the Pareto front]" in answer.stderr
+    assert "run   0  (1/30)  default  5, 29  x=5 y=-2  [best: 1 on the Pareto front]" in answer.stderr
     result = json.loads(answer.stdout)
     assert result["runs"] == 30
     front = [(trial["config"]["x"], trial["others"][0]["value"]) for trial in result["front"]]
@@ -193,7 +194,11 @@ def test_plain_lines_without_a_terminal_and_results_on_stdout(shell: Shell) -> N
     lines = answer.stderr.splitlines()
     assert lines[0] == "default: x=5 mode=slow (the first value of mode; choose another one with @)"
     assert lines[1] == "experiment 1: sh, up to 3 runs"
-    assert [line.split()[:2] for line in lines[2:]] == [["run", "1/3"], ["run", "2/3"], ["run", "3/3"]]
+    assert [line.split()[:3] for line in lines[2:]] == [
+        ["run", "0", "(1/3)"],
+        ["run", "1", "(2/3)"],
+        ["run", "2", "(3/3)"],
+    ]
     assert "default" in answer.stdout
     assert "\x1b" not in answer.stdout + answer.stderr
 
@@ -293,6 +298,26 @@ def test_nothing_measured_is_exit_code_1(shell: Shell) -> None:
     answer = shell("tune", "-p", "x=1,2,3", "-n", "3", "--", "sh", "-c", "exit {x}")
     assert answer.returncode == 1
     assert "none of 3 runs gave a number" in answer.stdout
+
+
+def test_an_experiment_in_which_every_run_fails_says_why(shell: Shell, tmp_path: Path) -> None:
+    broken = 'echo about {x}; echo "no input-{x}\033[31m" >&2; exit 7'
+    tune = ("tune", "-p", "x=1..3", "-n", "3", "--", "sh", "-c", broken)
+    answer = shell(*tune)
+    assert answer.returncode == 1
+    for text in (answer.stdout, shell("show", "1").stdout):
+        assert re.search(r"\b3  failed: exit code 7: no input-1\S*  \[first: run 0\]", text), text
+        assert "stderr of run 0 (x=1):\n  no input-1\\x1b[31m\n" in text
+        assert "stdout of run 0 (x=1):\n  about 1\n" in text
+        assert "it cannot be resumed: correct the cause" in text
+    listed = shell("list").stdout
+    assert "no result" in listed
+    assert "exit code 7: no input-1" in " ".join(listed.split())
+    assert shell("resume", "1").stderr.strip() == (
+        "luthier: experiment 1 has no result; look at it with: luthier show 1"
+    )
+    assert shell("report", "1", "-o", str(tmp_path / "r.html")).returncode == 0
+    assert "no input-1\\x1b[31m" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
 def test_resume_of_a_finished_experiment(shell: Shell) -> None:

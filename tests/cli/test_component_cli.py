@@ -1,6 +1,7 @@
 """Declared components from the command line: real files, real runs, a store of its own."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -276,6 +277,26 @@ def test_shamans_commands(user: User) -> None:
     assert "Missing option" in user("shaman", "optimize", "--component-name", "x", code=2)
 
 
+@pytest.mark.parametrize("script", [APPLICATION, APPLICATION.replace("#SBATCH", "#")])
+def test_shamans_command_never_runs_a_script_here_unasked(
+    user: User, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/nowhere")
+    user("shaman", "install", user.write("c.yaml", COMPONENT))
+    user.write("app.sbatch", script)
+    user.write(
+        "s.yaml", "experiment: {default_first: True}\ncomponents: {counter: {level: {min: 1, max: 9, step: 4}}}\n"
+    )
+    words = ["shaman", "optimize", "--component-name", "counter", "--nbr-iteration", "2", "--sbatch-file", "app.sbatch"]
+    words += ["--experiment-name", "x", "--configuration-file", "s.yaml"]
+    refused = user(*words, code=2)
+    assert "sbatch is not installed here" in refused
+    assert "--runner local" in refused
+    assert len(refused.splitlines()) == 1
+    monkeypatch.setenv("PATH", os.defpath)
+    assert "2 of 2 runs" in user(*words, "--runner", "local")
+
+
 def test_the_examples_are_valid(user: User) -> None:
     files = sorted(str(path) for path in EXAMPLES.rglob("*.yaml"))
     assert len(user("validate", *files).splitlines()) == len(files) >= 5
@@ -290,6 +311,25 @@ def test_the_files_of_the_documentation_are_valid(user: User) -> None:
     assert "an experiment, 'allreduce on 2 nodes', over 72 configurations" in user(
         "validate", user.write("e.yaml", experiment)
     )
+
+
+SEVERAL = """\
+bbo: {heuristic: random_search}
+components:
+  counter: {level: {min: 1, max: 9, step: 4}}
+  other: {level: {min: 1, max: 9, step: 4}}
+"""
+
+
+def test_every_component_of_a_file_is_checked(user: User) -> None:
+    user("component", "add", user.write("c.yaml", COMPONENT))
+    file = user.write("e.yaml", SEVERAL)
+    said = user("validate", file)
+    assert "an experiment, 'counter', over 3 configurations" in said
+    assert "'other' cannot be tuned: e.yaml:4: components.other: " in said
+    assert "--set component=NAME" in user("run", file, code=2)
+    user("component", "remove", "counter")
+    assert "components.counter: " in user("validate", file, code=2)
 
 
 COMMANDS = ["run", "validate", "render", "shaman install", "shaman optimize"]

@@ -39,15 +39,20 @@ components:
 """
 
 
+def at_home(home: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> None:
+    """Work in a folder with these files and a store of its own."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    monkeypatch.delenv("LUTHIER_STORE", raising=False)
+    monkeypatch.chdir(home)
+    for name, text in files.items():
+        Path(name).write_text(text)
+
+
 def test_shamans_files_on_slurm(
     slurm: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Zero is passed, a failed job is only that, and neither the queue nor the header is timed."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.delenv("LUTHIER_STORE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    for name, text in {"c.yaml": COMPONENT, "app.sbatch": APPLICATION, "e.yaml": EXPERIMENT}.items():
-        Path(name).write_text(text)
+    at_home(tmp_path, monkeypatch, {"c.yaml": COMPONENT, "app.sbatch": APPLICATION, "e.yaml": EXPERIMENT})
     commands = [
         ["shaman", "install", "c.yaml"],
         ["run", "e.yaml", "--set", "application=app.sbatch", "--set", "budget=3", "--set", "slots=2", "--json"],
@@ -66,3 +71,53 @@ def test_shamans_files_on_slurm(
             assert run["value"] < run["duration_s"] - 0.29
             printed = (Path(run["logs"]) / "stdout").read_text()
             assert printed == f"a,b $(id) 'c'|1|libm.so.6|level={run['config']['LEVEL']}\n"
+
+
+TIMED = "#!/bin/bash\n#SBATCH --ntasks=1\nsleep 0.3\ntime (\nsleep 0.05\n)\n"
+UNTIMED = "#!/bin/bash\n#SBATCH --ntasks=1\nsleep 0.05\n"
+SLEEPER = """\
+components:
+  sleeper:
+    command: sleep 0.3; echo
+    parameters:
+      LEVEL: {env_var: True, type: str, default: /home/}
+      depth: {cmd_var: True, type: int, default: 1}
+"""
+SLEEPS = """\
+experiment: {default_first: False}
+bbo: {heuristic: exhaustive_search}
+components:
+  sleeper:
+    LEVEL: {min: 1, max: 2, step: 1}
+"""
+
+
+@pytest.mark.parametrize(("script", "note"), [(TIMED, "script's own time"), (UNTIMED, "command is not timed")])
+def test_scripts_are_timed_as_shaman_times_them(
+    slurm: Cluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    script: str,
+    note: str,
+) -> None:
+    """Neither the component's command nor what the script does before its own `time` is measured."""
+    at_home(tmp_path, monkeypatch, {"c.yaml": SLEEPER, "e.yaml": SLEEPS, "app.sbatch": script})
+    files = ["--sbatch-file", "app.sbatch", "--configuration-file", "e.yaml"]
+    names = ["--component-name", "sleeper", "--experiment-name", "sleeps", "--nbr-iteration", "3"]
+    for words in (["shaman", "install", "c.yaml"], ["shaman", "optimize", *files, *names]):
+        monkeypatch.setattr(sys, "argv", ["luthier", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0
+    said = capsys.readouterr().err
+    assert note in said
+    assert "default_first: false is ignored" in said
+    monkeypatch.setattr(sys, "argv", ["luthier", "export", "1", "--format", "json"])
+    with pytest.raises(SystemExit):
+        main()
+    runs = json.loads(capsys.readouterr().out)
+    assert {run["config"]["LEVEL"] for run in runs} == {"/home/", "1", "2"}
+    for run in runs:
+        assert run["outcome"] == "completed"
+        assert 0.05 <= run["value"] < run["duration_s"] - 0.29

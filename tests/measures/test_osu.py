@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from luthier.errors import InvalidInputError
 from luthier.measures.registry import measure_from
 from luthier.trial import Completed, Execution, Failed, Lost, Outcome
 
@@ -48,3 +49,17 @@ def test_exponents_count_and_other_lines_do_not(tmp_path: Path) -> None:
 def test_problems_stay_what_they_are() -> None:
     assert measure_from("osu")(Execution("k", 0.0, 1.0, Lost("gone"))) == Lost("gone")
     assert isinstance(measure_from("osu")(Execution("k", 0.0, 1.0)), Failed)
+
+
+@pytest.mark.parametrize(("size", "value"), [("8", 2.5), ("1024", 4.0)])
+def test_the_latency_of_one_size(tmp_path: Path, size: str, value: float) -> None:
+    (tmp_path / "stdout").write_text(TABLE.format("8   2.5\n1024  4.0\n1024 9.0"))
+    assert measure_from(f"osu:{size}")(Execution("k", 0.0, 1.0, logs=str(tmp_path))) == Completed(value)
+
+
+def test_a_size_that_is_missing_is_a_failed_run(tmp_path: Path) -> None:
+    (tmp_path / "stdout").write_text(TABLE.format("8 2.5"))
+    outcome = measure_from("osu:16")(Execution("k", 0.0, 1.0, logs=str(tmp_path)))
+    assert outcome == Failed("the table in its output has no message size 16")
+    with pytest.raises(InvalidInputError, match="osu:1k: is not a message size"):
+        measure_from("osu:1k")

@@ -180,7 +180,8 @@ def test_what_was_found_out(played: Running) -> None:
     assert detail["utilisation"] == pytest.approx(119 * 0.5 / 118.5)
     assert cast("list[str]", detail["figures"])[:2] == ["trajectory", "trials"]
     assert cast("dict[str, object]", detail["settings"])["budget"] == 200
-    assert [one["parameter"] for one in listed(played.ask("GET", f"{path}/importance"))] == ["LEVEL"]
+    found = cast("list[dict[str, object]]", told(played.ask("GET", f"{path}/importance"))["parameters"])
+    assert [one["parameter"] for one in found] == ["LEVEL"]
     curve = told(played.ask("GET", f"{path}/dependence/LEVEL"))
     mean = cast("list[float]", curve["mean"])
     assert mean.index(min(mean)) not in (0, len(mean) - 1)
@@ -203,7 +204,7 @@ def test_nothing_to_apply_is_not_now(server: Running) -> None:
     number = server.launch()
     assert server.ask("GET", f"{API}/experiments/{number}/apply").status == 409
     assert server.ask("GET", f"{API}/experiments/{number}/dependence/LEVEL").status == 409
-    assert listed(server.ask("GET", f"{API}/experiments/{number}/importance")) == []
+    assert told(server.ask("GET", f"{API}/experiments/{number}/importance"))["parameters"] == []
 
 
 @pytest.mark.parametrize(("form", "begin"), [("csv", b"run,trial,"), ("json", b"[\n {"), ("parquet", b"PAR1")])

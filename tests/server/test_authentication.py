@@ -22,10 +22,11 @@ from luthier.server.authentication import (
     SESSION_S,
     AccessError,
     Authenticator,
+    ForbiddenError,
 )
 from luthier.server.login_limits import FREE_PER_ADDRESS, TooManyError
 from luthier.store import open_server_store
-from luthier.store.server_store import Accounts
+from luthier.store.server_store import Accounts, CredentialKind
 from luthier.store.sql import SqlStore
 
 FOR_EVERYBODY = {"get_health", "log_in", "accept_invitation"}
@@ -206,7 +207,7 @@ def test_a_new_password_ends_sessions_and_keeps_tokens(authenticator: Authentica
     token, _ = authenticator.issue_token("ada", "x", 10.0)
     who = authenticator.recognise(mine, "session")
     assert who is not None
-    with pytest.raises(AccessError):
+    with pytest.raises(ForbiddenError, match="the old password is wrong"):
         authenticator.change_password(who, "wrong", "another long one", "here")
     with pytest.raises(InvalidInputError, match="10 to 1000 characters"):
         authenticator.change_password(who, PASSWORD, "short", "here")
@@ -217,6 +218,33 @@ def test_a_new_password_ends_sessions_and_keeps_tokens(authenticator: Authentica
     authenticator.add_user("ada", "admin", PASSWORD)
     assert authenticator.recognise(mine, "session") is None
     assert authenticator.recognise(token, "token") is not None
+
+
+def test_who_was_invited_sets_a_password_without_an_old_one_for_a_day(
+    authenticator: Authenticator, clock: Clock
+) -> None:
+    authenticator.add_user("root", "admin", PASSWORD)
+    authenticator.add_user("bob", "user", None)
+    session = authenticator.enter(authenticator.invite("bob"))
+    who = authenticator.recognise(session or "", "session")
+    assert who is not None
+    assert not authenticator.needs_old_password(who)
+    authenticator.change_password(who, "", "the first password", "here")
+    assert log_in(authenticator, "bob", "the first password", "here")
+    clock.now += 25 * 3600.0
+    with pytest.raises(ForbiddenError, match="the old password is wrong"):
+        authenticator.change_password(who, "", "the second password", "here")
+
+
+def test_only_an_invitation_sets_a_password_without_an_old_one(authenticator: Authenticator) -> None:
+    authenticator.add_user("root", "admin", PASSWORD)
+    authenticator.add_user("bob", "user", None)
+    token, _ = authenticator.issue_token("bob", "invitation", None)
+    for secret, kind in ((authenticator.open_session("bob"), "session"), (token, "token")):
+        who = authenticator.recognise(secret, cast("CredentialKind", kind))
+        assert who is not None
+        with pytest.raises(ForbiddenError, match="luthier user invite"):
+            authenticator.change_password(who, "", "the first password", "here")
 
 
 def test_secrets_cannot_be_read_from_the_store(authenticator: Authenticator, tmp_path: Path) -> None:
@@ -431,6 +459,7 @@ def test_own_password(server: Running) -> None:
     assert server.ask("PUT", f"{API}/me/password", {"old": PASSWORD, "new": PASSWORD}).status == 422
     token = server.add_user("ada", "admin")
     changed = {"old": PASSWORD, "new": "another long one"}
-    assert server.ask("PUT", f"{API}/me/password", {**changed, "old": "no"}, token=token).status == 401
+    assert server.ask("PUT", f"{API}/me/password", {**changed, "old": "no"}, token=token).status == 403
+    assert server.ask("PUT", f"{API}/me/password", {"new": "another long one"}, token=token).status == 403
     assert server.ask("PUT", f"{API}/me/password", changed, token=token).status == 204
     assert log_in(server.context.authenticator, "ada", "another long one", "here")

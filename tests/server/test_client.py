@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from luthier.launch.start import reopen
 from luthier.server.api import models
 from luthier.trial import Completed, Failed
 
-DOCS = Path(__file__).parents[2] / "docs" / "api.md"
+DOCS = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -124,24 +125,49 @@ def test_events_in_lines() -> None:
     assert [(event.kind, event.data, event.id) for event in events_in(lines)] == [("runs", [1], 3), ("gone", {}, None)]
 
 
-def test_the_examples_of_the_documentation(server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def documented(server: Running, tmp_path: Path) -> dict[str, str]:
+    """The environment of the examples, after those for a terminal have run: they make one experiment, and stop it."""
     if shutil.which("curl") is None:
         missing("curl is not installed; as root: sh tests/services.sh")
-    text = DOCS.read_text(encoding="utf-8")
-    consoles = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
-    programs = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    assert (len(consoles), len(programs)) == (3, 1)
-    environment = {**os.environ, "URL": server.url, "TOKEN": server.token}
+    environment = {**os.environ, "URL": server.url, "TOKEN": server.token, "LUTHIER_STORE": server.store_url}
+    consoles = re.findall(r"```console\n(.*?)```", DOCS, re.DOTALL)
+    assert len(consoles) == 3
     for console in consoles:
         script = re.sub(r"^\$ ", "", console, flags=re.MULTILINE)
         done = subprocess.run(["bash", "-e"], input=script, cwd=tmp_path, env=environment, text=True, check=False)
         assert done.returncode == 0, script
     assert server.store.history.experiment(1).status == "stopped"
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("URL", server.url)
-    monkeypatch.setenv("TOKEN", server.token)
-    exec(compile(programs[0], "api.md", "exec"), {})
-    assert server.store.history.experiment(2).name == "first try"
+    return environment
+
+
+def test_the_documented_program_follows_an_experiment_to_its_end(
+    documented: dict[str, str], server: Running, tmp_path: Path
+) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", DOCS, re.DOTALL)
+    with subprocess.Popen([sys.executable, "-m", "luthier", "worker"], env=documented) as worker:
+        try:
+            said = _run_program(program, documented, tmp_path)
+        finally:
+            worker.send_signal(signal.SIGINT)
+    record = server.store.history.experiment(2)
+    assert (record.name, record.status) == ("first try", "finished")
+    assert {line.split()[1] for line in said if line.startswith("run ")} == {str(run) for run in range(record.runs)}
+    assert said[-2] == f"finished {(record.result or {})['verdict']}"
+    assert said[-1].startswith("values to use: {'LEVEL': ")
+    # Once more, when the experiment has ended: every run is still told before the end is.
+    again = _run_program(program, documented, tmp_path)
+    assert sum(line.startswith("run ") for line in again) == record.runs
+    assert again[-2:] == said[-2:]
+
+
+def _run_program(program: str, environment: dict[str, str], folder: Path) -> list[str]:
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def test_the_client_needs_no_other_package() -> None:

@@ -94,18 +94,17 @@ def test_whoever_comes_back_gets_what_was_missed(server: Running, monkeypatch: p
     server.play(number, [Completed(float(i)) for i in range(10)], "stopped")
     path = f"/experiments/{number}/events"
     everything = Watching(server, f"{path}?since=0")
-    everything.next("status")
     parts = [everything.next("runs") for _ in range(4)]
     assert [part.id for part in parts] == [0, 0, 0, 20]
+    assert everything.next("status").data == {"status": "stopped", "stop_requested": False}
     everything.close()
     back = Watching(server, path, last=16)
-    back.next("status")
     assert back.runs(until=20) == [8, 9]
+    back.next("status")
     server.play(number, [Completed(1.0)])
     assert set(back.runs(until=22)) == {10}
     back.close()
     from_the_future = Watching(server, path, last=1000)
-    from_the_future.next("status")
     assert from_the_future.runs(until=22) == list(range(11))
     from_the_future.close()
 

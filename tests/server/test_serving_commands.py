@@ -2,14 +2,18 @@
 
 import io
 import json
+import socket
 import sys
 from pathlib import Path
 
 import pytest
+from tests.server.test_server_kill import Served, kill, site_over
 
 from luthier.__main__ import main
 from luthier.server.authentication import Authenticator
+from luthier.server.server_record import STARTED, public_url, running_url
 from luthier.store import open_server_store
+from luthier.store.server_store import Entry
 
 
 class Terminal:
@@ -87,3 +91,50 @@ def test_a_store_in_memory_cannot_be_served(terminal: Terminal) -> None:
     code, _, complaint = terminal("serve")
     assert code == 2
     assert "a server needs a file or a database" in complaint
+
+
+def test_an_invitation_names_the_port_in_use(terminal: Terminal, tmp_path: Path) -> None:
+    code, said, complaint = terminal("user", "invite", "local")
+    assert (code, said) == (2, "")
+    assert complaint.startswith("luthier: no server is running with this store; start it with: luthier serve, or give")
+    with site_over(terminal.store, tmp_path) as site:
+        first, second = Served(site, "--no-worker"), Served(site, "--no-worker")
+        assert _invited(terminal).startswith(f"http://{second.netloc}/enter?token=")
+        kill(second.process)  # its record stays, and must not mislead
+        link = _invited(terminal)
+        assert link.startswith(f"http://{first.netloc}/enter?token=")
+        token = link.partition("=")[2]
+        assert first.request("POST", "/api/v1/session/invitation", {"token": token})[0] == 200
+        kill(first.process)
+        assert terminal("user", "invite", "local")[0] == 2
+
+
+def _invited(terminal: Terminal) -> str:
+    code, said, complaint = terminal("user", "invite", "local")
+    assert code == 0, complaint
+    return said.strip()
+
+
+@pytest.mark.parametrize(
+    ("host", "names", "is_https", "url"),
+    [
+        ("127.0.0.1", [], False, "http://127.0.0.1:81/"),
+        ("::1", [], False, "http://[::1]:81/"),
+        ("0.0.0.0", [], False, "http://127.0.0.1:81/"),
+        ("0.0.0.0", ["box"], False, "http://box:81/"),
+        ("10.0.0.5", ["tune.example.org"], True, "https://tune.example.org/"),
+        ("10.0.0.5", [], True, None),
+    ],
+)
+def test_the_address_for_browsers(host: str, names: list[str], is_https: bool, url: str | None) -> None:
+    assert public_url(host, 81, names, is_https=is_https) == url
+
+
+def test_a_server_elsewhere_is_named_only_if_it_answers(terminal: Terminal) -> None:
+    accounts = open_server_store(terminal.store).accounts
+    with socket.create_server(("127.0.0.2", 0)) as listening:
+        there = f"http://127.0.0.2:{listening.getsockname()[1]}/"
+        for url in (there, "http://127.0.0.1:1/", "http://127.0.0.2:1/"):
+            accounts.note(Entry(0, 1.0, "luthier serve", STARTED, url, "process 1 (start 2) on elsewhere"))
+        assert running_url(accounts) == there
+    assert running_url(accounts) is None

@@ -144,7 +144,9 @@ def test_definitions_inline_and_by_path(tmp_path: Path) -> None:
 def test_slurm_where_the_script_asks_for_it_and_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = "experiment: {script: '#!/bin/sh\n\n#SBATCH -N 1\n\ntrue'}\ncomponents: {known: {bs: [1, 4]}}"
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert job_of(read(text)).where == "local"
+    with pytest.raises(InvalidInputError, match=r"#SBATCH lines, and sbatch is not installed here; .*--runner local"):
+        read(text)
+    assert job_of(read(text.replace("{script", "{runner: local, script"))).where == "local"
     (tmp_path / "sbatch").write_text("#!/bin/sh\n")
     (tmp_path / "sbatch").chmod(0o755)
     assert job_of(read(text)).where == "slurm"
@@ -212,7 +214,7 @@ def test_the_last_value_of_a_range_is_there() -> None:
         ("components: {known: {bs: [1, 1]}}", "1 and 1 are the same value; remove one"),
         ("components: {known: {bs: [1, a]}}", "'a' is not of type int"),
         ("components: {known: {mode: [1.0]}}", "1.0 is not of type str"),
-        ("components: {known: {mode: {min: 1, max: 2}}}", "a range needs numbers"),
+        ("components: {known: {mode: {min: 4, max: 3}}}", "low 4 is above high 3"),
         ("components: {known: {mode: {}}}", "components.known.mode: has no values to try"),
         ("components: {known: {sb: [1]}}", "components.known.sb: the component has no such parameter; it has bs, mode"),
         ("components: {known: {share: {min: 1, max: 2}}}", "the default 0.5 is not one of its values"),

@@ -117,3 +117,13 @@ def test_two_runs_have_no_outlier_and_configurations_are_not_mixed() -> None:
 @settings(deadline=None)
 def test_any_runs_can_be_looked_at(runs: list[Timed]) -> None:
     assert all(isinstance(found, Outlier) and found.factor > 0.0 for found in outliers_of(runs, STEADY))
+
+
+def test_a_slope_stays_within_the_readings() -> None:
+    """A few readings early, many close together at the end, as a verification makes them."""
+    early = [(0.0, 3.6), (200.0, 3.3), (400.0, 3.0)]
+    late = [(600.0 + 0.05 * step, 1.6 - 0.03 * step) for step in range(10)]
+    drift = drift_of([Reading(at_s, value) for at_s, value in early + late])
+    values = [value for _, value in early + late]
+    for at_s in (0.0, 300.0, 600.0, 601.0, 2000.0):
+        assert min(values) / max(values) <= drift.factor(at_s) <= max(values) / min(values)

@@ -41,6 +41,15 @@ def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | No
     return recommended(space, trials) or best_of(trials)
 
 
+def challenger_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | None:
+    """The trial to compare with the default: the winner or, if the default leads, the best of the others.
+
+    The default may lead because of one lucky run, or because the other had an unlucky one. 0 or None if there is no
+    other to compare.
+    """
+    return winner_of(space, trials, estimator) or min(_lowest_first(trials)[:2], key=lambda at: at == 0, default=None)
+
+
 def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
     """The position of the trial with the lowest expected value among those that never failed; None if there is none.
 
@@ -54,7 +63,7 @@ def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
     if all(len(values) == 1 or min(values) == max(values) for values in measured):
         return known[0] if known else None
     runs = [np.array(values) for values in measured]
-    known, scale = known[:_MOST], _scale(np.concatenate(runs))
+    known, scale = known[:_MOST], log_scale(np.concatenate(runs))
     x = space.to_unit(space.codes([trials[at].config for at in known]))
     groups = [scale(values) for values in runs]
     ordered = np.asarray(space.ordered, dtype=np.bool_)
@@ -93,7 +102,7 @@ def _value(trial: Trial) -> float:
     return float("inf") if trial.estimate is None else trial.estimate.value
 
 
-def _scale(values: FloatArray) -> Callable[[FloatArray], FloatArray]:
+def log_scale(values: FloatArray) -> Callable[[FloatArray], FloatArray]:
     """A monotonic scale: logarithmic if all values have the same sign, because disturbances multiply a run's time."""
     if values.min() > 0.0 or values.max() < 0.0:
         return lambda some: np.sign(some) * np.log(np.abs(some))

@@ -1,12 +1,12 @@
 """The result of an experiment, computed from its stored runs."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from luthier.analysis.machine_drift import Level, level_of, outliers_among, search_level
 from luthier.analysis.recommendation import is_reliable, winner_of
 from luthier.analysis.trials import estimated, estimator_of, trials_of, turned
+from luthier.analysis.verdict import front_verdict, method_text, verdict_of
 from luthier.analysis.verification import Duel, duel_of
 from luthier.errors import LuthierError
 from luthier.optimizers.front import front_of, values_of
@@ -17,16 +17,18 @@ from luthier.statistics.drift import Drift
 from luthier.statistics.estimate import estimate
 from luthier.statistics.noise import Noise, noise_of
 from luthier.statistics.outliers import Outlier
-from luthier.trial import Completed, Config, Estimate, Outcome, Run, Trial
+from luthier.trial import Completed, Config, Estimate, Lost, Run, Trial
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result, in the unit of the measure.
 
-    If there was a verification, the estimates of `default` and `winner` are from its runs only: in the search, the
-    winner's estimate is too good, because the best of many noisy values was selected. `comparison` is None if nothing
-    could be verified. `estimator` is the one used for all estimates.
+    `challenger` is the configuration that is compared with the default: the best of the others, or the default itself
+    if no other gave a number. `winner` is the challenger, or the default if the comparison shows that the challenger
+    is no better. If there was a verification, the estimates of these are from its complete pairs only: in the search,
+    the estimate of the best is too good, because the best of many noisy values was selected. `comparison` is the one
+    of these estimates, and None if nothing could be verified. `estimator` is the one used for all estimates.
 
     `front` holds the Pareto-optimal trials, sorted by the first objective; with a single objective it is the best trial
     of the search. With several objectives, `winner` is the trial of the front that is best in the first objective among
@@ -37,6 +39,7 @@ class Result:
     runs: tuple[Run, ...]
     trials: tuple[Trial, ...]
     default: Trial | None
+    challenger: Trial | None
     winner: Trial | None
     comparison: Comparison | None
     verdict: str
@@ -59,6 +62,23 @@ class Result:
     def improved(self) -> bool:
         """Whether the best configuration is proven to be better than the default."""
         return self.comparison is not None and self.comparison.improved
+
+    @property
+    def method(self) -> str:
+        """How the numbers of the verification were computed; empty if there was none."""
+        return method_text(self.comparison, self.estimator)
+
+    @property
+    def shown_trials(self) -> tuple[Trial, ...]:
+        """The trials as they are shown: the two that were verified have the estimates of the verification."""
+        verified = [trial for trial in (self.default, self.challenger) if trial is not None and self.comparison]
+        shown = {trial.config: trial for trial in verified}
+        return tuple(shown.get(trial.config, trial) for trial in self.trials) if shown else self.trials
+
+    @property
+    def lost(self) -> int:
+        """How many runs were lost or interrupted; they do not use up the budget."""
+        return sum(isinstance(run.outcome, Lost) for run in self.runs)
 
     @property
     def recommended(self) -> Config | None:
@@ -111,43 +131,59 @@ def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
     tried = trials_of(experiment, runs, search_level(runs) if experiment.sentinels else Level())
     estimator = estimator_of(experiment, [values for trial in tried if len(values := completed_values(trial)) > 1])
     inner = [estimated(trial, estimator) for trial in tried]
-    default = inner[0] if inner else None
     reliable = [number for number, trial in enumerate(inner) if is_reliable(trial)]
     front = [reliable[position] for position in front_of([inner[number] for number in reliable])]
-    best = _compromise(inner, front) if experiment.has_front else _winner(experiment, runs, inner, estimator)
-    duel, comparison = None, None
-    shown_default, shown_winner = default, None if best is None else inner[best]
-    if best and default is not None and not experiment.has_front:
-        duel = duel_of(runs, default.config, inner[best].config)
-        if not duel.default_failures and not duel.winner_failures:
-            comparison = duel.compare(experiment.objective.goal)
-        sign = experiment.objective.sign
-        shown_default = _verified(default, [sign * value for value in duel.default_values], estimator)
-        shown_winner = _verified(inner[best], [sign * value for value in duel.winner_values], estimator)
+    if experiment.has_front:
+        best = _compromise(inner, front)
+        verified = Verified(inner[0] if inner else None, None if best is None else inner[best])
+    else:
+        verified = _verified(experiment, runs, inner, estimator)
+    default, challenger, duel = verified.default, verified.challenger, verified.duel
+    comparison = None if duel is None or duel.has_failures else duel.compare(experiment.objective.goal)
+    is_worse = comparison is not None and not comparison.looks_better
     return Result(
         experiment=experiment,
         runs=tuple(runs),
         trials=tuple(_outward(trial, experiment) for trial in inner),
-        default=None if shown_default is None else _outward(shown_default, experiment),
-        winner=None if shown_winner is None else _outward(shown_winner, experiment),
+        default=None if default is None else _outward(default, experiment),
+        challenger=None if challenger is None else _outward(challenger, experiment),
+        winner=None if challenger is None else _outward(default if default and is_worse else challenger, experiment),
         comparison=comparison,
-        verdict=_verdict(experiment, runs, best, duel, comparison)
-        if best is None or not experiment.has_front
-        else _front_verdict(inner, front),
+        verdict=front_verdict(inner, front)
+        if experiment.has_front and challenger is not None
+        else verdict_of(experiment, runs, challenger, duel, comparison),
         estimator=estimator,
         front=tuple(_outward(inner[number], experiment) for number in front),
     )
 
 
-def _winner(experiment: Experiment, runs: Sequence[Run], trials: Sequence[Trial], estimator: str) -> int | None:
-    """The trial that was verified or, before the verification, the one that would be."""
-    verified = next((run.trial for run in runs if run.purpose == "verify" and run.trial), None)
-    return winner_of(experiment.space, trials, estimator) if verified is None else verified
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The default and the best other configuration, as far as there are any, and the runs that compare them."""
+
+    default: Trial | None
+    challenger: Trial | None
+    duel: Duel | None = None
 
 
-def _verified(trial: Trial, values: Sequence[float], estimator: str) -> Trial:
-    """The trial with an estimate from the verification's runs, if there were any."""
-    return replace(trial, estimate=estimate(values, estimator)) if values else trial
+def _verified(experiment: Experiment, runs: Sequence[Run], trials: Sequence[Trial], estimator: str) -> Verified:
+    """The default and the configuration that was compared with it or, before the verification, would be."""
+    best = next((run.trial for run in runs if run.purpose == "verify" and run.trial), None)
+    if best is None:
+        best = winner_of(experiment.space, trials, estimator)
+    default = trials[0] if trials else None
+    if not best or default is None:
+        return Verified(default, None if best is None else default)
+    duel = duel_of(runs, default.config, trials[best].config, estimator)
+    sign = experiment.objective.sign
+    sides = ((default, duel.default_values), (trials[best], duel.winner_values))
+    shown = [
+        replace(trial, estimate=estimate([sign * value for value in values[: duel.pairs]], estimator))
+        if duel.pairs
+        else trial
+        for trial, values in sides
+    ]
+    return Verified(shown[0], shown[1], duel)
 
 
 def _outward(trial: Trial, experiment: Experiment) -> Trial:
@@ -166,7 +202,7 @@ def _outward(trial: Trial, experiment: Experiment) -> Trial:
 
 def _turned_estimate(guess: Estimate) -> Estimate:
     return Estimate(
-        -guess.value,
+        0.0 - guess.value,  # no negative zero
         guess.count,
         guess.deviation,
         low=None if guess.high is None else -guess.high,
@@ -182,47 +218,3 @@ def _compromise(trials: Sequence[Trial], front: Sequence[int]) -> int | None:
         if default is None or (values is not None and all(a <= b for a, b in zip(values, default, strict=True))):
             return number
     return None
-
-
-def _front_verdict(trials: Sequence[Trial], front: Sequence[int]) -> str:
-    count = f"{len(front)} configuration{'' if len(front) == 1 else 's'} on the Pareto front"
-    default = values_of(trials[0]) if is_reliable(trials[0]) else None
-    if default is None:
-        return f"{count}; the default gave no number, so they cannot be compared with it"
-    vectors = [values for number in front if (values := values_of(trials[number])) is not None]
-    better = sum(all(a < b for a, b in zip(values, default, strict=True)) for values in vectors)
-    return f"{count}, {better} of them better than the default in every objective (not verified)"
-
-
-def _verdict(
-    experiment: Experiment, runs: Sequence[Run], best: int | None, duel: Duel | None, comparison: Comparison | None
-) -> str:
-    if not any(run.outcome is not None for run in runs):
-        return "nothing has been measured yet"
-    if best is None:
-        return _all_failed(runs)
-    defaults = [run.outcome for run in runs if run.trial == 0 and run.outcome is not None]
-    if defaults and not any(isinstance(outcome, Completed) for outcome in defaults):
-        return f"the default gave no number ({_reason(defaults)}); the best configuration works instead"
-    if best == 0:
-        return "no improvement found: the default is the best of all configurations tried"
-    if duel is not None and duel.winner_failures:
-        return "no improvement found: the best configuration failed when it was run again"
-    if comparison is None:
-        return "not verified: the best value may be due to chance"
-    better = "faster than" if experiment.objective.is_time else "better than"
-    said = comparison.sentence(f"{better} the default")
-    if comparison.low is None or comparison.high is None:
-        return f"not verified: {said}, but {comparison.pairs} pairs of runs are too few for a confidence interval"
-    return said if comparison.improved else f"no improvement found: the best configuration is {said}"
-
-
-def _all_failed(runs: Sequence[Run]) -> str:
-    outcomes = [run.outcome for run in runs if run.outcome is not None]
-    return f"none of {len(runs)} runs gave a number; most often: {_reason(outcomes)}"
-
-
-def _reason(outcomes: Sequence[Outcome]) -> str:
-    """The most common reason of runs that gave no number."""
-    reasons = Counter(outcome.reason for outcome in outcomes if not isinstance(outcome, Completed))
-    return reasons.most_common(1)[0][0]

@@ -5,6 +5,19 @@ import math
 from luthier.analysis.result import Result
 from luthier.analysis.text import value_text
 
+VERIFIED_TRIALS = (
+    "The estimates of the default and of the configuration compared with it are from the verification, the others from "
+    "the search, where the best of many noisy values looks better than it is."
+)
+
+
+def runs_text(result: Result) -> str:
+    """How many runs used up the budget, and how many were lost in addition."""
+    lost = result.lost
+    return f"{len(result.runs) - lost} of {result.experiment.budget} runs" + (
+        f" ({lost} more were lost)" if lost else ""
+    )
+
 
 def noise_text(result: Result) -> str:
     """How much runs of one configuration differ, and how many were repeats; empty if none ran twice."""

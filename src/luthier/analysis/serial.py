@@ -1,9 +1,8 @@
 """Experiments, results, trials and runs as JSON values: the only form in which programs get them."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 
-from luthier.analysis.importance import Importance
+from luthier.analysis.importance import Importances
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line
 from luthier.store.base import Record
@@ -29,9 +28,13 @@ def ending_of(record: Record) -> str | None:
     return None if ending is None else str(ending)
 
 
-def importance_json(importances: Sequence[Importance]) -> list[Json]:
-    """The importance of each parameter."""
-    return [asdict(one) for one in importances]
+def importance_json(importances: Importances) -> dict[str, Json]:
+    """The importance of each parameter, or why it is unknown."""
+    return {
+        "parameters": [asdict(one) for one in importances.parameters],
+        "unexplained": importances.unexplained,
+        "note": importances.note,
+    }
 
 
 def result_json(record: Record, result: Result) -> dict[str, Json]:
@@ -53,6 +56,8 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         },
         "default": None if result.default is None else trial_json(result.default),
         "best": None if result.winner is None else trial_json(result.winner),
+        "compared": None if result.challenger is None else trial_json(result.challenger),
+        "method": result.method or None,
         "front": [trial_json(trial) for trial in result.front],
         "recommended": None if result.recommended is None else dict(result.recommended),
         "command": command_line(result),
@@ -61,6 +66,7 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         if result.noise.freedom
         else None,
         "repeats": result.repeats,
+        "lost": result.lost,
         "machine": {"kind": result.drift.kind, "sentence": result.drift.sentence()},
         "outliers": [asdict(outlier) for outlier in result.outliers],
         "estimator": result.estimator,

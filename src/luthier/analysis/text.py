@@ -7,7 +7,7 @@ from luthier.spec.experiment import Experiment
 from luthier.trial import Completed, Config, Estimate, Outcome, Trial, outcome_name
 
 _BARS = "▁▂▃▄▅▆▇█"
-_SECONDS = ("wall", "user", "system", "cpu")
+_SECONDS = ("wall", "user", "system", "cpu", "time")
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 

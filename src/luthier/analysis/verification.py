@@ -23,13 +23,15 @@ MOST_PAIRS = 15
 class Duel:
     """The completed pairs of runs of the default and the winner, and how many runs of each did not complete.
 
-    `repeatable` tells whether all runs of each configuration, including the search, gave exactly the same value.
+    `estimator` is the one for the values of each side. `repeatable` tells whether all runs of each configuration,
+    including the search, gave exactly the same value.
     """
 
     default_values: tuple[float, ...]
     winner_values: tuple[float, ...]
     default_failures: int
     winner_failures: int
+    estimator: str
     repeatable: bool
 
     @property
@@ -37,15 +39,27 @@ class Duel:
         """How many pairs are complete."""
         return min(len(self.default_values), len(self.winner_values))
 
+    @property
+    def has_failures(self) -> bool:
+        """Whether a run of either configuration failed."""
+        return bool(self.default_failures or self.winner_failures)
+
     def compare(self, goal: Goal, confidence: float = CONFIDENCE) -> Comparison | None:
         """The speed-up over all complete pairs; None before the first."""
         if self.pairs == 0:
             return None
         default, winner = self.default_values[: self.pairs], self.winner_values[: self.pairs]
-        return compare(default, winner, confidence=confidence, goal=goal, repeatable=self.repeatable)
+        return compare(
+            default,
+            winner,
+            estimator=self.estimator,
+            confidence=confidence,
+            goal=goal,
+            repeatable=self.repeatable,
+        )
 
 
-def duel_of(runs: Sequence[Run], default: Config, winner: Config) -> Duel:
+def duel_of(runs: Sequence[Run], default: Config, winner: Config, estimator: str) -> Duel:
     """The verification runs of these two configurations so far."""
     sides = [[run for run in runs if run.config == config] for config in (default, winner)]
     of_default, of_winner = ([run for run in side if run.purpose == "verify"] for side in sides)
@@ -54,6 +68,7 @@ def duel_of(runs: Sequence[Run], default: Config, winner: Config) -> Duel:
         winner_values=_values(of_winner),
         default_failures=_failures(of_default),
         winner_failures=_failures(of_winner),
+        estimator=estimator,
         repeatable=all(len(set(_values(side))) <= 1 for side in sides),
     )
 
@@ -68,7 +83,7 @@ def _failures(runs: Sequence[Run]) -> int:
 
 def is_settled(duel: Duel, goal: Goal, most_pairs: int) -> bool:
     """Whether no more pairs are needed: the speed-up is known well enough, or a configuration failed."""
-    if duel.default_failures or duel.winner_failures:
+    if duel.has_failures:
         return True
     if len(duel.default_values) != len(duel.winner_values):
         return False
@@ -78,7 +93,9 @@ def is_settled(duel: Duel, goal: Goal, most_pairs: int) -> bool:
     if duel.pairs < FEWEST_PAIRS or usual is None or usual.low is None or usual.high is None:
         return False
     farthest = max(usual.high - usual.speedup, usual.speedup - usual.low)
-    return farthest <= PRECISE_ENOUGH * max(1.0, abs(usual.speedup)) or (strict is not None and strict.decided)
+    values = (*duel.default_values, *duel.winner_values)
+    unit = max(1.0, usual.speedup) if usual.kind == "ratio" else max(map(abs, values))
+    return farthest <= PRECISE_ENOUGH * unit or (strict is not None and strict.decided)
 
 
 def goes_first(seed: int, pair: int) -> str:

@@ -161,15 +161,15 @@ def show(
     importance = importances(result)
     if as_json:
         trials = [serial.trial_json(trial) for trial in result.trials]
-        listed = serial.importance_json(importance)
-        print_json({**serial.result_json(record, result), "importance": listed, "trials": trials})
+        explained = serial.importance_json(importance)
+        print_json({**serial.result_json(record, result), "importance": explained, "trials": trials})
         return
     say(f"experiment {record.id}: {record.name}, {status_text(record)}")
     say("")
     print_view(summary.result_view(record, result))
     say("")
     print_view(summary.trials_view(result, everything=everything))
-    if importance:
+    if importance.unexplained is not None:
         say("")
         print_view(summary.importance_view(importance, result.experiment))
 
@@ -199,7 +199,9 @@ def stop(
 @app.command()
 def export(
     number: Number,
-    form: Annotated[str, typer.Option("--format", "-f", help="The format: csv, json or parquet.")] = "csv",
+    form: Annotated[
+        str, typer.Option("--format", "-f", help="The format: csv, json or, with pyarrow, parquet.")
+    ] = "csv",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write; the terminal by default.")
     ] = None,

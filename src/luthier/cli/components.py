@@ -38,6 +38,11 @@ After = Annotated[
     ),
 ]
 
+RunnerName = Annotated[
+    str | None,
+    typer.Option("--runner", help="Where to run: local (this machine), slurm, psij:pbs and so on.", metavar="NAME"),
+]
+
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
@@ -117,6 +122,7 @@ def run(
     file: File,
     settings: Settings = None,
     after: After = None,
+    runner: RunnerName = None,
     store: StoreUrl = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -127,7 +133,7 @@ def run(
     """
     from luthier.launch.declared import declared_in
 
-    changes = [*(settings or ()), *([f"after={after}"] if after else ())]
+    changes = [*(settings or ()), *([f"after={after}"] if after else ()), *_runner_setting(runner)]
     return _run(declared_in(file, changes), store, quiet=quiet, as_json=as_json)
 
 
@@ -200,15 +206,16 @@ def optimize(
     sbatch_dir: Annotated[Path | None, typer.Option(help="Folder for the script of the best configuration.")] = None,
     slurm_dir: Annotated[Path | None, typer.Option(help="Ignored: the output is stored with each run.")] = None,
     result_file: Annotated[Path | None, typer.Option(help="File for the result, as JSON.")] = None,
+    runner: RunnerName = None,
     store: StoreUrl = None,
     quiet: Quiet = False,
 ) -> int:
-    """Run an experiment like shaman-optimize does.
+    """Run an experiment like shaman-optimize does, as Slurm jobs unless --runner or the file says otherwise.
 
     Example: luthier shaman optimize --component-name dd --nbr-iteration 50 --sbatch-file app.sbatch \
     --experiment-name first --configuration-file experiment.yaml
     """
-    from luthier.launch.declared import declared_in
+    from luthier.launch.declared import declared_in, submitted_in
 
     if slurm_dir is not None:
         warn("--slurm-dir is ignored: the output is stored with each run; see luthier export")
@@ -218,10 +225,14 @@ def optimize(
         "application": str(sbatch_file.absolute()),
         "name": experiment_name,
     }
-    found = declared_in(
-        configuration_file, [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
-    )
+    changes = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
+    read = submitted_in if runner is None else declared_in
+    found = read(configuration_file, [*changes, *_runner_setting(runner)])
     return _run(found, store, quiet=quiet, as_json=False, script_folder=sbatch_dir, result_file=result_file)
+
+
+def _runner_setting(runner: str | None) -> list[str]:
+    return [] if runner is None else [f"runner={json.dumps(runner)}"]
 
 
 def _run(

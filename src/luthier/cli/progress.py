@@ -13,7 +13,7 @@ from luthier.engine.loop import Watcher
 from luthier.engine.plan import Plan
 from luthier.optimizers.front import front_of
 from luthier.spec.experiment import Experiment
-from luthier.trial import Completed
+from luthier.trial import Completed, Lost
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -60,19 +60,19 @@ class PlainLines:
             if run.outcome is not None:
                 self._running.remove(number)
                 what = f"{run.purpose:7}  {outcome_text(run.outcome, *self._measures)}"
-                self._ended += 1
-                count = f"run {self._ended:>3}/{self._experiment.budget}"
+                self._ended += not isinstance(run.outcome, Lost)
+                count = f"run {number:>3}  ({self._ended}/{self._experiment.budget})"
                 line = f"{count}  {what}  {config_text(run.config, self._experiment.space)}"
                 say(f"{line}  [best: {best_text(plan)}]", self._stream)
         self._running.update(run.number for run in plan.running)
-        self._ended = len(plan.runs) - len(plan.running)
+        self._ended = counted_runs(plan)
         if ending and plan.running and not self._said_ending:
             self._said_ending = True
             say(ENDING, self._stream)
 
 
 class LivePanel:
-    """A panel that is redrawn in place: progress bar, best value and gain so far, time left, latest values."""
+    """A panel that is redrawn in place: progress bar, best value so far, time left, latest values."""
 
     def __init__(self, title: str, experiment: Experiment, live: "Live") -> None:
         self._experiment = experiment
@@ -87,7 +87,7 @@ class LivePanel:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
-        ended = len(plan.runs) - len(plan.running)
+        ended = counted_runs(plan)
         if self._before is None:
             self._before = ended
         budget = self._experiment.budget
@@ -115,8 +115,16 @@ class LivePanel:
         return f"{duration_text(spent)}, at most {duration_text(left)} left"
 
 
+def counted_runs(plan: Plan) -> int:
+    """How many runs have ended; lost ones do not count."""
+    return plan.counted - sum(run.outcome is None for run in plan.running)
+
+
 def best_text(plan: Plan) -> str:
-    """The best value so far and its gain over the default, or the size of the Pareto front."""
+    """The best value so far and that of the default, or the size of the Pareto front.
+
+    A ratio of the two is not shown: both may be single runs, and the very first run of a program is often slow.
+    """
     if plan.best is None:
         return "none yet"
     if plan.experiment.has_front:
@@ -126,7 +134,7 @@ def best_text(plan: Plan) -> str:
     if best is None:
         return "none yet"
     text = value_text(sign * best.value, plan.experiment.objective.measure)
-    if default is None or plan.best == 0 or best.value * default.value <= 0:
+    if default is None or plan.best == 0:
         return text
-    gain = default.value / best.value if sign > 0 else best.value / default.value
-    return f"{text}, {gain:.2f}x {'faster' if plan.experiment.objective.measure == 'wall' and sign > 0 else 'better'}"
+    before = value_text(sign * default.value, plan.experiment.objective.measure)
+    return f"{text}, default {before}"

@@ -15,6 +15,7 @@ def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, 
     """Run an experiment and show its progress; the last value tells if it was interrupted."""
     from luthier.cli.progress import progress_view
     from luthier.engine.interrupts import Interrupts
+    from luthier.store.base import ENDED
 
     if note and not quiet:
         count = len(launch.experiment.first)
@@ -24,11 +25,11 @@ def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, 
     interrupts = Interrupts()
     with progress_view(title, launch.experiment, quiet=quiet) as view:
         record, result = launch.work(view, interrupts)
-    return record, result, interrupts.count > 0 and record.status != "finished"
+    return record, result, interrupts.count > 0 and record.status not in ENDED
 
 
 def show_result(record: "Record", result: "Result", interrupted: bool, *, as_json: bool) -> int:
-    """Print the result; the exit code is 1 when no run gave a number, and 130 after an interrupt."""
+    """Print the result; the exit code is 1 when there is no result, and 130 after an interrupt."""
     from luthier.analysis.serial import result_json
     from luthier.cli.summary import result_view
 
@@ -38,7 +39,7 @@ def show_result(record: "Record", result: "Result", interrupted: bool, *, as_jso
         print_view(result_view(record, result))
     if interrupted:
         return 130
-    return 0 if result.winner is not None or record.status != "finished" else 1
+    return 1 if record.status == "no result" else 0
 
 
 def read_result(number: int, store: str | None) -> "tuple[Record, Result]":

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from luthier.analysis.recommendation import is_reliable, winner_of
+from luthier.analysis.recommendation import challenger_of, is_reliable
+from luthier.analysis.second_look import second_look
 from luthier.analysis.tie_break import contender
 from luthier.analysis.trials import initial_draws
-from luthier.analysis.verification import MOST_PAIRS, duel_of, goes_first, is_settled
+from luthier.analysis.verification import FEWEST_PAIRS, MOST_PAIRS, Duel, duel_of, goes_first, is_settled
 from luthier.engine.known_trials import KnownTrials
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import Progress, Resample, Stop
@@ -18,6 +19,11 @@ HOPELESS = 10
 
 MOST_LOSSES = 2
 """How often a configuration is tried again after its run was lost."""
+
+FEWEST_LOST = 20
+"""Lost runs do not use up the budget; the search ends when as many were lost as the budget allows, at least so many."""
+
+_RUNS_FOR_A_LOOK = 20  # of the budget, for each second look at a configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +50,14 @@ class Plan:
         self._stop = stop
         self._resample = resample
         self._runs: list[Run] = []
-        self._steps: list[int] = []
-        self._costs_s: list[float | None] = []
+        self._steps: dict[int, int] = {}  # the trial of each run that was not lost
+        self._costs_s: dict[int, float | None] = {}
         self._known = KnownTrials(experiment)
         self._running: dict[int, Run] = {}
         self._again: list[int] = []
-        self._winner: int | None = None
+        self._challenger: int | None = None
+        self._reason_to_end: str | None = None
+        self._looks = 0
 
     @property
     def runs(self) -> Sequence[Run]:
@@ -60,6 +68,11 @@ class Plan:
     def running(self) -> Sequence[Run]:
         """The runs that have not ended."""
         return list(self._running.values())
+
+    @property
+    def counted(self) -> int:
+        """How many runs use up the budget: all but the lost ones."""
+        return len(self._steps)
 
     @property
     def events(self) -> int:
@@ -88,11 +101,11 @@ class Plan:
             trials=[*self._known.trials, *new] if new else self._known.trials,
             best=self._known.best,
             repeats=list(self._known.repeats.values()),
-            steps=[*self._steps, *(order.trial for order in planned)] if planned else self._steps,
+            steps=[*self._steps.values(), *(order.trial for order in planned)],
             initial=initial_draws(self.experiment.budget),
             budget=self.experiment.budget - 2 * self.experiment.reserved_pairs,
             elapsed_s=elapsed_s,
-            costs_s=[*self._costs_s, *(None for _ in planned)] if planned else self._costs_s,
+            costs_s=[*self._costs_s.values(), *(None for _ in planned)],
             objectives=len(self.experiment.objectives),
         )
 
@@ -109,15 +122,15 @@ class Plan:
     def submitted(self, run: Run) -> None:
         """Note that an order is being carried out."""
         if run.purpose == "verify":
-            self._end_search(_budget_spent(self.experiment, len(self._runs)) or "the search had ended before")
-            self._winner = run.trial or self._choose_winner()
+            self._end_search(_budget_spent(self.experiment, self.progress(0.0)) or "the search had ended before")
+            self._challenger = run.trial or self._choose_challenger()
         if run.trial == len(self._known.trials):
             self._known.add(run.config)
         elif run.trial in self._again:
             self._again.remove(run.trial)
         self._runs.append(run)
-        self._steps.append(run.trial)
-        self._costs_s.append(None)
+        self._steps[run.number] = run.trial
+        self._costs_s[run.number] = None
         self._running[run.number] = run
 
     def finished(self, run: Run) -> None:
@@ -127,6 +140,8 @@ class Plan:
         del self._running[run.number]
         self._runs[run.number] = run
         self._costs_s[run.number] = run.duration_s
+        if isinstance(run.outcome, Lost):
+            del self._steps[run.number], self._costs_s[run.number]
         if run.purpose != "verify":
             self._learn(run)
 
@@ -143,11 +158,11 @@ class Plan:
         repeats, suggested = list(self._again), None
         while len(orders) < free:
             progress = self.progress(elapsed_s, orders)
-            if progress.steps and (reason := _reason_to_end(self.experiment, progress, self._stop, len(self._running))):
+            if reason := self._reason_to_end or self._why_to_end(progress):
                 if not orders:
-                    self._end_search(reason)
+                    return self._last_orders(reason)
                 break
-            if not progress.steps or _sentinel_is_due(self.experiment.sentinels, progress.steps):
+            if not progress.trials or _sentinel_is_due(self.experiment.sentinels, progress.steps):
                 orders.append(Order("default", self.experiment.space.default, 0))
             elif repeats:
                 orders.append(_repeat(progress.trials, repeats.pop(0)))
@@ -161,8 +176,33 @@ class Plan:
                 else:
                     break
         if not orders and not self._running and free > 0:
-            self._end_search("every configuration has been tried")
+            return self._last_orders("every configuration has been tried")
         return orders
+
+    def _why_to_end(self, progress: Progress) -> str | None:
+        if not progress.trials:
+            return None
+        return (
+            _budget_spent(self.experiment, progress)
+            or _too_many_lost(self.experiment, self._runs)
+            or _hopeless(progress, len(self._running))
+            or self._stop(progress)
+        )
+
+    def _last_orders(self, reason: str) -> list[Order]:
+        """The last runs of the search, one at a time: configurations whose only run may have been an accident."""
+        self._reason_to_end = reason
+        if self._running:
+            return []
+        left = self.experiment.budget - self.counted
+        may_look = self._resample.uses_spare_runs and not self.experiment.has_front
+        if may_look and self._looks * _RUNS_FOR_A_LOOK < self.experiment.budget and left > 2 * FEWEST_PAIRS:
+            number = second_look(self.experiment.space, self._known.trials, self._known.best)
+            if number is not None:
+                self._looks += 1
+                return [_repeat(self._known.trials, number)]
+        self._end_search(reason)
+        return []
 
     def _contender(self, progress: Progress, planned: Sequence[Order]) -> int | None:
         if not self._resample.uses_spare_runs or self.experiment.has_front:
@@ -180,18 +220,21 @@ class Plan:
         """One run at a time, so that the two do not disturb each other; a Pareto front has no winner to verify."""
         if self._running or self.experiment.has_front:
             return []
-        winner, trials = self._choose_winner(), self._known.trials
-        if not winner or trials[0].estimate is None:
+        challenger, trials = self._choose_challenger(), self._known.trials
+        if not challenger or trials[0].estimate is None or _too_many_lost(self.experiment, self._runs):
             return []
-        number = _next_to_verify(self.experiment, self._runs, trials[winner].config, winner)
+        duel = duel_of(self._runs, trials[0].config, trials[challenger].config, self._known.estimator)
+        number = _next_to_verify(self.experiment, duel, self.experiment.budget - self.counted, challenger)
         return [] if number is None else [Order("verify", trials[number].config, number)]
 
-    def _choose_winner(self) -> int | None:
-        """The trial with the best expected value, chosen when no run of the search is left."""
-        if self._winner is None:
+    def _choose_challenger(self) -> int | None:
+        """The trial to compare with the default, chosen when no run of the search is left."""
+        if self._challenger is None:
             known, several = self._known, self.experiment.has_front
-            self._winner = known.best if several else winner_of(self.experiment.space, known.trials, known.estimator)
-        return self._winner
+            self._challenger = (
+                known.best if several else challenger_of(self.experiment.space, known.trials, known.estimator)
+            )
+        return self._challenger
 
     def _end_search(self, reason: str) -> None:
         if self.ending is None:
@@ -221,7 +264,7 @@ class Plan:
             if trial.estimate is not None and is_reliable(trial):
                 busy = sum(run.trial == number for run in self._running.values()) + self._again.count(number)
                 missing = self._resample(number, progress) - busy
-                self._again += [number] * max(0, min(missing, progress.budget - len(self._runs)))
+                self._again += [number] * max(0, min(missing, progress.budget - self.counted))
 
 
 def _events(runs: Sequence[Run]) -> list[Run]:
@@ -233,10 +276,6 @@ def _events(runs: Sequence[Run]) -> list[Run]:
 
 def _repeat(trials: Sequence[Trial], number: int) -> Order:
     return Order("default" if number == 0 else "search", trials[number].config, number)
-
-
-def _reason_to_end(experiment: Experiment, progress: Progress, stop: Stop, running: int) -> str | None:
-    return _budget_spent(experiment, len(progress.steps)) or _hopeless(progress, running) or stop(progress)
 
 
 def _sentinel_is_due(every: int, steps: Sequence[int]) -> bool:
@@ -251,17 +290,27 @@ def _hopeless(progress: Progress, running: int) -> str | None:
     return f"none of the first {ended} configurations gave a number"
 
 
-def _budget_spent(experiment: Experiment, runs: int) -> str | None:
-    budget, kept = experiment.budget, 2 * experiment.reserved_pairs
-    if runs < budget - kept:
+def _too_many_lost(experiment: Experiment, runs: Sequence[Run]) -> str | None:
+    lost = sum(isinstance(run.outcome, Lost) for run in runs)
+    return f"{lost} runs were lost" if lost >= max(experiment.budget, FEWEST_LOST) else None
+
+
+def _budget_spent(experiment: Experiment, progress: Progress) -> str | None:
+    """Runs are kept for the verification; while the default leads, for the fewest pairs; if it failed, none."""
+    budget, pairs = experiment.budget, experiment.reserved_pairs
+    default = progress.default
+    if progress.best is None or (default is not None and default.outcomes and default.estimate is None):
+        pairs = 0
+    elif progress.best == 0 and experiment.verify_pairs is None:
+        pairs = min(pairs, FEWEST_PAIRS)
+    if progress.runs < budget - 2 * pairs:
         return None
+    kept = max(budget - progress.runs, 0)
     return f"the budget of {budget} runs is spent" + (f", {kept} of them kept for verification" if kept else "")
 
 
-def _next_to_verify(experiment: Experiment, runs: Sequence[Run], best: Config, winner: int) -> int | None:
-    """The trial to run next, 0 for the default or the winner; None when enough is known or the budget is spent."""
-    duel = duel_of(runs, experiment.space.default, best)
-    left = experiment.budget - len(runs)
+def _next_to_verify(experiment: Experiment, duel: Duel, left: int, winner: int) -> int | None:
+    """The trial to run next, 0 for the default or the winner; None when enough is known or no runs are left."""
     most = MOST_PAIRS if experiment.verify_pairs is None else experiment.verify_pairs
     defaults, winners = len(duel.default_values), len(duel.winner_values)
     if left < (2 if defaults == winners else 1) or is_settled(duel, experiment.objective.goal, most):

@@ -16,7 +16,7 @@ from luthier.optimizers import Optimizer, make_optimizer
 from luthier.policies.stop import AfterSeconds, any_of
 from luthier.runners.base import Runner
 from luthier.spec.experiment import Experiment
-from luthier.store.base import Record, Status, Store
+from luthier.store.base import ENDED, Record, Status, Store
 from luthier.store.ownership import claim
 from luthier.trial import Json
 
@@ -54,14 +54,17 @@ def carry_on(
                 ledger.close(status, summary(conclude(experiment, plan.runs), f"{type(error).__name__}: {error}"))
             raise
         result = conclude(experiment, plan.runs)
-        ledger.close("finished" if finished else "stopped", summary(result, plan.ending))
+        ended: Status = "no result" if result.winner is None else "finished"
+        ledger.close(ended if finished else "stopped", summary(result, plan.ending))
     return store.experiment(record.id), result
 
 
 def resumable(record: Record) -> Experiment:
     """The experiment behind a record, if there is anything left to do."""
-    if record.status == "finished":
-        raise InvalidInputError(f"experiment {record.id} is finished; look at it with: luthier show {record.id}")
+    if record.status in ENDED:
+        raise InvalidInputError(
+            f"experiment {record.id} {ENDED[record.status]}; look at it with: luthier show {record.id}"
+        )
     return Experiment.from_json(record.settings)
 
 

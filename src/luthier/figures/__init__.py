@@ -69,7 +69,8 @@ FIGURES: Mapping[str, Drawing] = {
     "importance": Drawing(
         "Parameter importance",
         "The share of the variance that a parameter explains, alone and together with others, with its 95 % interval. "
-        "The sum can exceed 100 %, because interactions count for every parameter involved.",
+        "An interval that begins at 0: the parameter may have no effect. Runs of the same configuration differ by "
+        "noise. The sum can exceed 100 %, because interactions count for every parameter involved.",
         parameter_figures.importance,
         slow=True,
     ),

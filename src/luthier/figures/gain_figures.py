@@ -19,8 +19,8 @@ from luthier.figures.scales import (
     steps,
     thinned,
     time_scale,
+    trial_of,
     value_scale,
-    winning_trial,
 )
 from luthier.optimizers.front import values_of
 from luthier.statistics.estimate import deviation_of, mean_of
@@ -41,10 +41,11 @@ class _Row:
 
 def gains(result: Result, points: int) -> Figure | None:
     """The gain over the default: estimated from the search, for each pair of the verification, and verified."""
-    if result.winner is None or result.experiment.has_front or not result.trials:
+    challenger = result.challenger
+    if challenger is None or result.experiment.has_front or not result.trials:
         return None
     comparison = result.comparison
-    found = winning_trial(result)
+    found = trial_of(result, challenger.config)
     default, best = result.trials[0].estimate, None if found is None else found.estimate
     if default is None or best is None or found is result.trials[0]:
         return None
@@ -53,7 +54,7 @@ def gains(result: Result, points: int) -> Figure | None:
     pairs: list[float] = []
     if comparison is not None:
         verified = [run for run in result.runs if run.purpose == "verify"]
-        duel = duel_of(verified, result.trials[0].config, result.winner.config)
+        duel = duel_of(verified, result.trials[0].config, challenger.config, result.estimator)
         sides = zip(duel.default_values, duel.winner_values, strict=False)
         pairs = [gain(before, after, result.experiment.objective.goal, ratio=ratio) for before, after in sides]
         rows.append(_Row("verified", comparison.speedup, comparison.low, comparison.high))

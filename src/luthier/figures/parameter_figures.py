@@ -3,16 +3,17 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
-from luthier.analysis.importance import importances, partial_dependence
+from luthier.analysis.importance import Curve, importances, partial_dependence
 from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text
 from luthier.analysis.trials import best_first
 from luthier.errors import InvalidInputError
 from luthier.figures.figure import SHADES, Axis, Figure, Panel, Trace
-from luthier.figures.scales import ValueScale, thinned, value_scale, winning_trial
+from luthier.figures.scales import ValueScale, thinned, trial_of, value_scale
 from luthier.space import Choice, Parameter
 from luthier.trial import Estimate, Trial, Value
 
@@ -30,9 +31,10 @@ def importance(result: Result, _points: int) -> Figure | None:
     """The share of the variance that each parameter explains, with its interval."""
     if len(result.experiment.space.names) < 2:
         return None
-    found = importances(result)[::-1]
-    if not found:
+    known = importances(result)
+    if known.unexplained is None:
         return None
+    found = known.parameters[::-1]
     bars = Trace(
         kind="bars",
         role="search",
@@ -42,20 +44,30 @@ def importance(result: Result, _points: int) -> Figure | None:
         high=[100.0 * one.high for one in found],
         texts=[f"{one.parameter}: {one.share:.0%} ({one.low:.0%} to {one.high:.0%})" for one in found],
     )
-    names = tuple((float(place), one.parameter) for place, one in enumerate(found))
-    return Figure("Parameter importance", (Panel(Axis("share of the variance [%]"), Axis(ticks=names)),), (bars,))
+    rest = Trace(
+        kind="bars",
+        role="default",
+        x=[100.0 * known.unexplained],
+        y=[-1.0],
+        low=[None],
+        high=[None],
+        texts=[f"noise: {known.unexplained:.0%}"],
+    )
+    names = ((-1.0, "noise"), *((float(place), one.parameter) for place, one in enumerate(found)))
+    panel = Panel(Axis("share of the variance [%]"), Axis(ticks=names))
+    return Figure("Parameter importance", (panel,), (bars, rest) if found else (rest,), known.note or "")
 
 
 def dependence(result: Result, _points: int) -> Figure | None:
     """How the value depends on each parameter, averaged over the others."""
     names: tuple[str, ...] = result.experiment.space.names
     if len(names) > MOST_PANELS:
-        names = tuple(one.parameter for one in importances(result)[:MOST_PANELS])
+        names = tuple(one.parameter for one in importances(result).parameters[:MOST_PANELS])
     try:
         curves = [partial_dependence(result, name) for name in names]
-    except InvalidInputError:  # too few measurements
+    except InvalidInputError:  # too few measurements, or nothing but noise
         return None
-    known = [number for curve in curves for number in (*curve.low, *curve.high)]
+    known = [number for curve in curves for number in (*curve.low, *curve.high) if number is not None]
     if not known or min(known) == max(known):
         return None
     scale = value_scale(result.experiment, known)
@@ -63,16 +75,35 @@ def dependence(result: Result, _points: int) -> Figure | None:
     panels, traces = [], []
     for number, curve in enumerate(curves):
         parameter = parameters[curve.parameter]
-        x = [_place(parameter, value) for value in curve.values]
-        mean, low, high = (scale.places(part) for part in (curve.mean, curve.low, curve.high))
         panels.append(Panel(_axis(parameter), scale.axis if number == 0 else Axis(scale=scale.scale), parameter.name))
-        texts = [
-            f"{parameter.name}={parameter.format(value)}: {scale.text(middle)}"
-            for value, middle in zip(curve.values, curve.mean, strict=True)
-        ]
-        traces.append(Trace(kind="band", role="search", x=x, low=low, high=high, panel=number))
-        traces.append(Trace(kind="line", role="search", x=x, y=mean, texts=texts, panel=number))
-    return Figure("Effect of each parameter", tuple(panels), tuple(traces))
+        traces += [trace for part in _stretches(parameter, curve) for trace in _drawn(parameter, part, scale, number)]
+    gaps = any(None in curve.mean for curve in curves)
+    note = "values without a measurement are left out" if gaps else ""
+    return Figure("Effect of each parameter", tuple(panels), tuple(traces), note)
+
+
+_Point: TypeAlias = tuple[Value, float, float, float]
+
+
+def _stretches(parameter: Parameter, curve: Curve) -> list[list[_Point]]:
+    """The parts of a curve between values that are not known: value, mean, low, high; a choice has a single part."""
+    parts: list[list[_Point]] = [[]]
+    for value, mean, low, high in zip(curve.values, curve.mean, curve.low, curve.high, strict=True):
+        if mean is not None and low is not None and high is not None:
+            parts[-1].append((value, mean, low, high))
+        elif parts[-1] and not isinstance(parameter, Choice):
+            parts.append([])
+    return [part for part in parts if part]
+
+
+def _drawn(parameter: Parameter, points: Sequence[_Point], scale: ValueScale, panel: int) -> list[Trace]:
+    x = [_place(parameter, value) for value, *_ in points]
+    mean, low, high = (scale.places(part) for part in zip(*(point[1:] for point in points), strict=True))
+    texts = [f"{parameter.name}={parameter.format(value)}: {scale.text(middle)}" for value, middle, *_ in points]
+    line = Trace(kind="line", role="search", x=x, y=mean, texts=texts, panel=panel)
+    if len(points) == 1:
+        return [replace(line, kind="points", low=low, high=high)]
+    return [Trace(kind="band", role="search", x=x, low=low, high=high, panel=panel), line]
 
 
 def scatter(result: Result, points: int) -> Figure | None:
@@ -84,7 +115,7 @@ def scatter(result: Result, points: int) -> Figure | None:
     values = [guess.value for _, guess in known]
     scale = value_scale(result.experiment, values)
     shown = [known[at] for at in thinned(values, max(points // len(parameters), _FEWEST_A_PANEL))]
-    winner = winning_trial(result)
+    winner = None if result.winner is None else trial_of(result, result.winner.config)
     best = [pair for pair in known if pair[0] is winner]
     panels, traces = [], []
     for number, parameter in enumerate(parameters):

@@ -7,10 +7,11 @@ from typing import Literal
 
 from luthier.analysis.result import Result
 from luthier.analysis.text import measure_names, value_text
+from luthier.analysis.verdict import ratio_text
 from luthier.figures.figure import Axis
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal
-from luthier.trial import Completed, Run, Trial
+from luthier.trial import Completed, Config, Run, Trial
 
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _UNITS = {"ms": 1e-3, "s": 1.0, **{unit: 1024.0**power for power, unit in enumerate(_BYTES)}}
@@ -97,14 +98,9 @@ def measured(runs: Iterable[Run]) -> Iterator[tuple[Run, float]]:
     return ((run, run.outcome.value) for run in runs if isinstance(run.outcome, Completed))
 
 
-def winning_trial(result: Result) -> Trial | None:
-    """The best configuration with its estimate from the search, without the runs of the verification."""
-    if result.winner is None:
-        return None
-    config, known = (
-        result.winner.config,
-        hash(result.winner.config),
-    )  # compare hashes first: comparing thousands of mappings is slow
+def trial_of(result: Result, config: Config) -> Trial | None:
+    """The trial of a configuration with its estimate from the search, without the runs of the verification."""
+    known = hash(config)  # compare hashes first: comparing thousands of mappings is slow
     return next((trial for trial in result.trials if hash(trial.config) == known and trial.config == config), None)
 
 
@@ -142,18 +138,18 @@ def thinned(values: Sequence[float], points: int) -> list[int]:
 
 
 def gain(default: float, value: float, goal: Goal, *, ratio: bool) -> float:
-    """The ratio of improvement over the default; without `ratio`, the difference relative to the default."""
+    """The ratio of improvement over the default; without `ratio`, the difference."""
     if ratio:
         over, under = (value, default) if goal == "maximize" else (default, value)
         return over / under if under else math.inf
-    return (value - default if goal == "maximize" else default - value) / (abs(default) or 1.0)
+    return value - default if goal == "maximize" else default - value
 
 
 def gain_axis(*, ratio: bool) -> Axis:
     """The axis for gains."""
-    return Axis("times better than the default" if ratio else "better by this fraction of the default's value")
+    return Axis("times as good as the default" if ratio else "better than the default by")
 
 
 def gain_text(number: float, *, ratio: bool) -> str:
     """A gain in the same format as in the verdict."""
-    return f"{number:.3g}x" if ratio else f"{number:+.1%}"
+    return ratio_text(number) if ratio else f"{number:+.4g}"

@@ -1,13 +1,15 @@
 """From an experiment file to a running experiment."""
 
+import json
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from luthier.analysis.open_mpi import ignored_settings
 from luthier.engine.session import optimizer_of
-from luthier.errors import InvalidInputError
+from luthier.errors import InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.space import Space
 from luthier.spec.component import components_in
@@ -15,6 +17,7 @@ from luthier.spec.experiment import Experiment
 from luthier.spec.experiment_file import Declared, ExperimentFile, declared
 from luthier.spec.library import Library
 from luthier.spec.script import JobScript
+from luthier.spec.shaman import with_components
 from luthier.spec.yaml_lines import Document, parse_plain, read_document
 from luthier.store import data_directory
 from luthier.texts import closest
@@ -32,6 +35,19 @@ def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
     for text in settings:
         document = _changed(document, text)
     return declared_by(document, Path.cwd(), path.parent)
+
+
+def submitted_in(path: Path, settings: Sequence[str] = ()) -> Declared:
+    """The same for a file of SHAMan, which submits every run to Slurm unless the file names a runner."""
+    own = read_document(path).values.get("experiment")
+    if isinstance(own, dict) and "runner" in own:
+        return declared_in(path, settings)
+    if shutil.which("sbatch") is None:
+        raise InvalidInputError(
+            f"{path}: its runs are Slurm jobs, and sbatch is not installed here; to run them on this machine use "
+            "--runner local"
+        )
+    return declared_in(path, [*settings, "runner=slurm"])
 
 
 def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
@@ -65,13 +81,34 @@ def _ignored(experiment: Experiment, *, is_own: bool) -> list[str]:
 
 def check(path: Path) -> str:
     """A short summary of what a valid file describes."""
-    document = read_document(path)
-    if _is_experiment(document):
-        found = declared_in(path)
-        size = found.experiment.space.size
-        over = "a continuous space" if size is None else f"{size} configurations"
-        return "; ".join([f"an experiment, {found.name!r}, over {over}", *found.notes])
-    return f"components: {', '.join(components_in(document, path.parent))}"
+    document = with_components(read_document(path))
+    if not _is_experiment(document):
+        return f"components: {', '.join(components_in(document, path.parent))}"
+    listed, own = document.values.get("components"), document.values.get("experiment")
+    if not isinstance(listed, dict) or len(listed) < 2 or (isinstance(own, dict) and "component" in own):
+        return _summary(declared_in(path))
+    return "; ".join([*_checked_each(path, list(listed)), "choose one with --set component=NAME"])
+
+
+def _summary(found: Declared) -> str:
+    size = found.experiment.space.size
+    over = "a continuous space" if size is None else f"{size} configurations"
+    return "; ".join([f"an experiment, {found.name!r}, over {over}", *found.notes])
+
+
+def _checked_each(path: Path, names: list[str]) -> list[str]:
+    """A summary for each component of a file that lists several; raise if none of them can be tuned."""
+    summaries: list[str] = []
+    problems: list[LuthierError] = []
+    for name in names:
+        try:
+            summaries.append(_summary(declared_in(path, [f"component={json.dumps(name)}"])))
+        except LuthierError as error:
+            problems.append(error)
+            summaries.append(f"{name!r} cannot be tuned: {error}")
+    if len(problems) == len(names):
+        raise problems[0]
+    return summaries
 
 
 def config_from(space: Space, texts: Sequence[str]) -> Config:

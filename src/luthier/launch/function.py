@@ -16,7 +16,7 @@ from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
 from luthier.spec.settings import GivenSettings
 from luthier.store import open_store
-from luthier.store.base import Record, Store
+from luthier.store.base import ENDED, Record, Store
 from luthier.texts import check_name, closest, shown
 from luthier.trial import Config
 
@@ -82,7 +82,7 @@ def _work(history: Store, record: Record, experiment: Experiment, runner: Runner
     """Work on the experiment to its end; a `KeyboardInterrupt` if it was interrupted before."""
     interrupts = Interrupts()
     finished, result = carry_on(history, record, experiment, runner, interrupts=interrupts)
-    if interrupts.count and finished.status != "finished":
+    if interrupts.count and finished.status not in ENDED:
         raise KeyboardInterrupt(f"experiment {record.id} was interrupted; luthier.resume continues it")
     return result
 

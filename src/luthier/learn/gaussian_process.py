@@ -141,9 +141,6 @@ class GaussianProcess:
             ends = [*range(kept + _BLOCK, len(y), _BLOCK), len(y)]
             self._append(data.x[kept:], diagonal[kept:], ends)
         self._y = y
-        if len(y) == 0:
-            self.mean, self.whitened, self._weights = 0.0, y, y
-            return
         whitened = solve_lower(self.lower, np.column_stack((np.ones(len(y)), y)))
         self.mean = constant_mean(whitened[:, 0], whitened[:, 1])
         self.whitened = whitened[:, 1] - self.mean * whitened[:, 0]

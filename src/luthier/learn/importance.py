@@ -13,7 +13,7 @@ REPLICATES = 30
 
 _MOST_ROWS = 400
 _MOST_RESAMPLED = 80  # rows: of a larger history a part only, which is fast and makes the intervals slightly too wide
-_COVERED = (0.025, 0.975)
+_DEVIATIONS = 2.045  # that hold 95 % of Student's distribution with 29 degrees of freedom
 _SAME = 1e-12
 
 Statistic = Callable[[GaussianProcess], FloatArray]
@@ -21,7 +21,7 @@ Statistic = Callable[[GaussianProcess], FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Numbers worked out from data, each with bounds that hold it with 95 % confidence."""
+    """Numbers computed from data, each with bounds of a 95 % confidence interval."""
 
     value: FloatArray
     low: FloatArray
@@ -47,7 +47,9 @@ class Swaps:
 
 
 def effects(process: GaussianProcess, swaps: Swaps) -> FloatArray:
-    """The total and the first-order effects of the inputs on the mean of `process`: two rows of shares of its variance.
+    """The total and the first-order effects of the inputs: two rows of shares of the variance of a measurement.
+
+    The last column is of all inputs together: the share that the mean of `process` explains. The rest is noise.
 
     Jansen 1999, in the form of Saltelli et al. 2010, table 2 (f): with f' the function after input i is swapped, the
     total effect is E[(f(A) - f')²] / 2V and the first-order one 1 - E[(f(B) - f')²] / 2V. They are exact for
@@ -58,7 +60,7 @@ def effects(process: GaussianProcess, swaps: Swaps) -> FloatArray:
     parts = [swaps.base, swaps.other, *(swaps.swapped(column) for column in range(columns))]
     mean, _ = process.predict(np.concatenate(parts))
     base, other, *rest = np.split(mean, np.cumsum([len(part) for part in parts])[:-1])
-    shares = np.zeros((2, columns))
+    shares = np.zeros((2, columns + 1))
     variance = float(np.var(np.concatenate((base, other))))
     if not variance > _SAME * float(np.mean(mean**2)):
         return shares
@@ -67,7 +69,8 @@ def effects(process: GaussianProcess, swaps: Swaps) -> FloatArray:
         if allowed.any():
             shares[0, column] = np.mean((base[allowed] - moved) ** 2) / (2.0 * variance)
             shares[1, column] = 1.0 - np.mean((other[allowed] - moved) ** 2) / (2.0 * variance)
-    shares = np.clip(shares, 0.0, 1.0)
+    shares[:, -1] = 1.0
+    shares = np.clip(shares, 0.0, 1.0) * (variance / (variance + process.noise_deviation() ** 2))
     return np.stack((shares[0], np.minimum(shares[1], shares[0])))
 
 
@@ -84,11 +87,11 @@ def with_uncertainty(
     """What `statistic` says of a process fitted to `data`, and of processes fitted to bootstrap samples of it.
 
     A row drawn k times enters once, with the noise of a mean of k: an interpolating model would conclude from the same
-    row twice that there is no noise.
+    row twice that there is no noise. The interval is symmetric: its half width comes from the mean square of what the
+    samples differ from the value by, so that a bias of the value widens it.
     """
-    process, count = GaussianProcess(ordered), len(data.y)
-    if count > _MOST_ROWS:
-        data, count = _rows(data, np.sort(rng.choice(count, _MOST_ROWS, replace=False))), _MOST_ROWS
+    process, data = GaussianProcess(ordered), at_most(_MOST_ROWS, data, rng)
+    count = len(data.y)
     process.fit(data)
     value = statistic(process)
     drawn = []
@@ -97,8 +100,15 @@ def with_uncertainty(
         sample = _rows(data, rows)
         process.fit(replace(sample, share=sample.share / times, error=sample.error / np.sqrt(times)))
         drawn.append(statistic(process))
-    low, high = np.quantile(np.stack(drawn), _COVERED, axis=0)
-    return Interval(value, np.minimum(low, value), np.maximum(high, value))
+    reach = _DEVIATIONS * np.sqrt(np.mean((np.stack(drawn) - value) ** 2, axis=0))
+    return Interval(value, value - reach, value + reach)
+
+
+def at_most(rows: int, data: Observations, rng: np.random.Generator) -> Observations:
+    """The data, or as many of its rows, chosen at random."""
+    if len(data.y) <= rows:
+        return data
+    return _rows(data, np.sort(rng.choice(len(data.y), rows, replace=False)))
 
 
 def _rows(data: Observations, rows: IntArray) -> Observations:

@@ -62,6 +62,8 @@ def cholesky(matrix: FloatArray) -> FloatArray:
 
     If rounding made the matrix indefinite, the smallest sufficient share of its mean diagonal is added.
     """
+    if not matrix.size:  # LAPACK rejects empty matrices, with a message on stdout
+        return matrix
     level = float(np.mean(np.diagonal(matrix)))
     for jitter in _JITTERS:
         raised = matrix if jitter == 0.0 else matrix + (jitter * level) * np.eye(len(matrix))
@@ -74,23 +76,31 @@ def cholesky(matrix: FloatArray) -> FloatArray:
 
 def inverse_from_cholesky(lower: FloatArray) -> FloatArray:
     """The inverse of L Lᵀ; only its lower triangle and diagonal are meaningful."""
+    if not lower.size:
+        return lower
     upper, _ = _lapack().dpotri(lower.T, lower=0)
     return np.ascontiguousarray(upper.T)
 
 
 def solve_cholesky(lower: FloatArray, right: FloatArray) -> FloatArray:
     """(L Lᵀ)⁻¹ B."""
+    if not right.size:
+        return right
     solution, _ = _lapack().dpotrs(lower.T, right, lower=0)
     return np.asarray(solution, dtype=np.float64)
 
 
 def solve_lower(lower: FloatArray, right: FloatArray) -> FloatArray:
     """L⁻¹ B."""
+    if not right.size:
+        return right
     solution, _ = _lapack().dtrtrs(lower.T, right, lower=0, trans=1)
     return np.asarray(solution, dtype=np.float64)
 
 
 def solve_lower_in_place(lower: FloatArray, right: FloatArray) -> None:
     """Replace B by L⁻¹ B; it must be C-ordered and may be wide: nothing of its size is copied."""
+    if not right.size:
+        return
     # The transpose of B is F-ordered, as BLAS wants it, and Bᵀ L⁻ᵀ is the transpose of what is wanted.
     _blas().dtrsm(1.0, lower.T, right.T, side=1, lower=0, overwrite_b=1)

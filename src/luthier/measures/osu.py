@@ -1,21 +1,32 @@
 """The measure of the OSU micro-benchmarks' tables."""
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from luthier.errors import InvalidInputError
 from luthier.measures.output import number_in, quote_last_line, tail
 from luthier.trial import Completed, Execution, Failed, Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class OsuLatency:
-    """The latencies that an OSU benchmark printed, each times its message size, added up.
+    """The latencies that an OSU benchmark printed, each times its message size, added up; or that of one `size`.
 
-    This is the number that SHAMan's `parse_osu_output` makes of the table. With one message size it is proportional to
-    the latency. A line that begins with a size and has no complete latency beside it makes the run a failed one.
+    These are the numbers that SHAMan's `parse_osu_output` and `parse_osu_output_SIZE` make of the table. A line that
+    begins with a size and has no complete latency beside it makes the run a failed one. So does a table without `size`.
     """
+
+    size: int | None = None
+
+    @classmethod
+    def of_size(cls, text: str) -> "OsuLatency":
+        """The latency of one message size, in bytes."""
+        if not re.fullmatch("[0-9]{1,18}", text):
+            raise InvalidInputError(f"osu:{text}: is not a message size; write a whole number of bytes, as in osu:1024")
+        return cls(int(text))
 
     def __call__(self, execution: Execution) -> Outcome:
         """Return the sum, or why there is none."""
@@ -24,17 +35,29 @@ class OsuLatency:
         if execution.logs is None:
             return Failed("osu needs a command's output, and this run has none")
         text = tail(Path(execution.logs) / "stdout")
-        products = []
+        products, latencies = [], []
         for line, size, latency in _rows(text):
             if size is None or latency is None:
                 return Failed(f"this row of the table has no size and latency that can be read: {line[:80]!r}")
             products.append(size * latency)
+            if size == self.size:
+                latencies.append(latency)
         if not products:
             return Failed(f"no table of sizes and latencies in its output ({quote_last_line(text)})")
+        if self.size is not None:
+            return self._of_one_size(latencies)
         total = sum(products)
         if not 0 < total < math.inf:
             return Failed(f"the latencies in its output add up to {total:g}, expected a time above 0")
         return Completed(math.fsum(products))
+
+    def _of_one_size(self, latencies: list[float]) -> Outcome:
+        """The first latency of the size, as SHAMan takes it."""
+        if not latencies:
+            return Failed(f"the table in its output has no message size {self.size}")
+        if latencies[0] <= 0:
+            return Failed(f"the latency of size {self.size} is {latencies[0]:g}, expected a time above 0")
+        return Completed(latencies[0])
 
 
 def _rows(text: str) -> Iterator[tuple[str, float | None, float | None]]:

@@ -10,6 +10,7 @@ from luthier.measures.metrics import METRICS, Metric
 from luthier.measures.osu import OsuLatency
 from luthier.measures.output import Regex
 from luthier.measures.several import Several
+from luthier.measures.shell_time import ShellTime
 from luthier.plugins import Registry
 from luthier.texts import check_length, check_text
 from luthier.trial import Execution
@@ -17,10 +18,15 @@ from luthier.trial import Execution
 _WORDS: Mapping[str, Measure] = {
     **{name: Metric(name, parts) for name, parts in METRICS.items()},
     "osu": OsuLatency(),
+    "time": ShellTime(),
     "returned": Returned(),
 }
 
-PATTERNS: Mapping[str, tuple[Callable[[str], Measure], str]] = {"regex": (Regex, "PATTERN"), "json": (JsonPath, "PATH")}
+PATTERNS: Mapping[str, tuple[Callable[[str], Measure], str]] = {
+    "regex": (Regex, "PATTERN"),
+    "json": (JsonPath, "PATH"),
+    "osu": (OsuLatency.of_size, "SIZE"),
+}
 """Measures that are a word, a colon, and what to look for in the output; each with what that is called."""
 
 MEASURES: Registry[Callable[[Execution], object]] = Registry(

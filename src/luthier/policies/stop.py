@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from luthier.errors import InvalidInputError
 from luthier.policies.base import Progress, Stop, completed_values
 from luthier.space import Space
 from luthier.statistics.estimate import mean_of, median_of
+from luthier.trial import Completed, Value
 
 Level: TypeAlias = Literal["best", "mean", "median"]
 """What of the values is watched for improvement."""
@@ -129,6 +131,50 @@ class NoImprovement:
         return f"{least} {what} over {self.over} configurations"
 
 
+@dataclass(frozen=True, slots=True)
+class NoImprovementOfRuns:
+    """Stop once the last `over` runs improved `of` by less than the fraction `by` of what it was before them.
+
+    This is SHAMan's criterion: it compares the values of single runs, initial draws included, without those of the
+    default. With `by` 0 it stops only where the last ones are worse. Runs without a number are left out.
+    """
+
+    over: int
+    by: float = 0.0
+    of: Level = "best"
+
+    def __post_init__(self) -> None:
+        NoImprovement(self.over, self.by, self.of)
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Return the reason to stop, or None to go on."""
+        values = _values_of_runs(progress)
+        before, last = (
+            [one for one in part if one is not None] for part in (values[: -self.over], values[-self.over :])
+        )
+        if not before:
+            return None
+        level = _LEVELS[self.of]
+        gain = level(before) - level(last) if last else 0.0
+        if gain >= self.by * abs(level(before)):
+            return None
+        what = "improvement" if self.of == "best" else f"improvement of the {self.of}"
+        return f"less than {100.0 * self.by:g} % {what} over {self.over} runs"
+
+
+def _values_of_runs(progress: Progress) -> list[float | None]:
+    """The value of every run that has ended, oldest first, without the runs of the default."""
+    counts: dict[int, int] = {}
+    values: list[float | None] = []
+    for number in progress.steps:
+        outcomes, made = progress.trials[number].outcomes, counts.get(number, 0)
+        counts[number] = made + 1
+        if number > 0 and made < len(outcomes):
+            outcome = outcomes[made]
+            values.append(outcome.value if isinstance(outcome, Completed) else None)
+    return values
+
+
 def _estimates(progress: Progress, part: slice) -> list[float]:
     return [trial.estimate.value for trial in progress.trials[part] if trial.estimate is not None]
 
@@ -180,6 +226,47 @@ class CloseTogether:
         apart = np.where(np.asarray(self.space.ordered, dtype=np.bool_), apart, apart > 0.0)
         farthest = float(np.sqrt(np.mean(apart**2, axis=1)).max())
         return f"{self.over} runs nearer than {self.below:g} to the one before" if farthest < self.below else None
+
+
+@dataclass(frozen=True, slots=True)
+class CloseInUnits:
+    """Stop once the configurations of the last `over` runs are close to each other, in the units of the parameters.
+
+    This is SHAMan's criterion: the distances of every two different configurations, added up and divided by how many
+    different ones there are, are at most `most`. A parameter whose values are not numbers has no such distance.
+    """
+
+    space: Space
+    most: float
+    over: int
+
+    def __post_init__(self) -> None:
+        if self.over < 1 or not 0.0 <= self.most < math.inf:
+            raise InvalidInputError(
+                f"at most {self.most} over {self.over} runs; give a distance of 0 or more, and 1 or more runs"
+            )
+
+    def __call__(self, progress: Progress) -> str | None:
+        """Return the reason to stop, or None to go on."""
+        if len(progress.steps) <= self.over:
+            return None
+        points = [
+            [_number(progress.trials[number].config[name]) for name in self.space.names]
+            for number in dict.fromkeys(progress.steps[-self.over :])
+        ]
+        if any(math.isnan(number) for point in points for number in point):
+            return None
+        total = math.fsum(math.dist(one, other) for one, other in combinations(points, 2))
+        close = total / len(points) <= self.most
+        return f"the configurations of {self.over} runs were at most {self.most:g} apart" if close else None
+
+
+def _number(value: Value) -> float:
+    """The value as a number; NaN for a text that is none."""
+    try:
+        return float(value)
+    except ValueError:
+        return math.nan
 
 
 @dataclass(frozen=True, slots=True)

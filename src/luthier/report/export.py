@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
@@ -16,10 +17,15 @@ from luthier.trial import Completed, Run
 FORMATS = ("csv", "json", "parquet")
 
 
+def offered_formats() -> list[str]:
+    """The formats that work here: Parquet needs pyarrow."""
+    return [form for form in FORMATS if form != "parquet" or find_spec("pyarrow") is not None]
+
+
 def write_runs(experiment: Experiment, runs: Sequence[Run], form: str, target: TextIO | Path) -> None:
     """Write the runs to a file or a text stream; Parquet needs a file."""
     if form not in FORMATS:
-        raise InvalidInputError(f"--format {form}: unknown format; choose one of {', '.join(FORMATS)}")
+        raise InvalidInputError(f"--format {form}: unknown format; choose one of {', '.join(offered_formats())}")
     try:
         if isinstance(target, Path):
             _write_file(experiment, runs, form, target)
@@ -63,7 +69,9 @@ def _write_parquet(experiment: Experiment, runs: Sequence[Run], path: Path) -> N
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError:
-        raise InvalidInputError("--format parquet needs pyarrow: pip install 'luthier[parquet]'") from None
+        raise InvalidInputError(
+            "the format parquet needs pyarrow, which is not installed: pip install 'luthier[parquet]'"
+        ) from None
     rows = [flat(experiment, run) for run in runs]
     table = pa.table({name: [row.get(name) for row in rows] for name in columns(rows)})
     parquet.write_table(table, path)

@@ -2,25 +2,24 @@
 
 import shlex
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from luthier.analysis.apply import applied
+from luthier.analysis.failures import first_output, reasons_of
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
-from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names, outcome_text
+from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
-from luthier.store.base import Record
+from luthier.store.base import ENDED, Record
 from luthier.store.ownership import status_text
-from luthier.trial import Completed, Trial
+from luthier.trial import Run, Trial
 
 BEST_TRIALS = 15
-_MOST_REASONS = 10
 
 Rows = Sequence[Sequence[str]]
 
@@ -65,7 +64,9 @@ def against_default(result: Result) -> Table:
     if experiment.has_front:
         best = [("front", trial) for trial in result.front]
     else:
-        best = [] if result.winner is None else [("best", result.winner)]
+        label = "best" if result.challenger == result.winner else "next best"
+        is_other = result.challenger is not None and result.challenger != result.default
+        best = [(label, result.challenger)] if is_other and result.challenger is not None else []
     default = [] if result.default is None else [("default", result.default)]
     rows = [
         (label, *_values(trial, experiment), config_text(trial.config, experiment.space))
@@ -83,7 +84,7 @@ def _values(trial: Trial, experiment: Experiment) -> list[str]:
 def best_trials(result: Result) -> Table:
     """The trials with the best estimates, best first."""
     experiment = result.experiment
-    known = [numbered for numbered in best_first(experiment, result.trials) if numbered[1].estimate is not None]
+    known = [numbered for numbered in best_first(experiment, result.shown_trials) if numbered[1].estimate is not None]
     rows = [
         (
             str(number),
@@ -98,25 +99,26 @@ def best_trials(result: Result) -> Table:
 
 def failures(result: Result) -> Table:
     """The runs without a value, counted by reason; most common first."""
-    problems = [run for run in result.runs if run.outcome is not None and not isinstance(run.outcome, Completed)]
-    counted = Counter(outcome_text(run.outcome) for run in problems)
-    first = {outcome_text(run.outcome): run for run in reversed(problems)}
-    rows = [
-        (
-            str(count),
-            reason,
-            f"run {first[reason].number}: {config_text(first[reason].config, result.experiment.space)}",
-        )
-        for reason, count in counted.most_common(_MOST_REASONS)
-    ]
-    if len(counted) > _MOST_REASONS:
-        rows.append((str(sum(counted.values()) - sum(int(row[0]) for row in rows)), "other reasons", ""))
+    rows = [(str(reason.runs), reason.text, _named(reason.first, result)) for reason in reasons_of(result.runs)]
     return Table(("runs", "outcome", "first of them"), rows)
+
+
+def failing_output(result: Result) -> list[tuple[str, str]]:
+    """If there is no result, what the first failing run wrote: a heading and a text for each stream."""
+    found = first_output(result.runs) if result.winner is None else None
+    if found is None:
+        return []
+    name = _named(found.run, result)
+    return [(f"{stream} of {name}", getattr(found, stream) or "(empty)") for stream in ("stderr", "stdout")]
+
+
+def _named(run: Run | None, result: Result) -> str:
+    return "" if run is None else f"run {run.number}: {config_text(run.config, result.experiment.space)}"
 
 
 def remarks(result: Result) -> list[str]:
     """Remarks about noise, outliers and drift of the machine."""
-    return [text for text in (noise_text(result), *trouble_lines(result)) if text]
+    return [text for text in (result.method, noise_text(result), *trouble_lines(result)) if text]
 
 
 def space(experiment: Experiment) -> Table:
@@ -161,6 +163,6 @@ def commands(record: Record, experiment: Experiment) -> Mapping[str, str]:
         "Export all runs": f"luthier export {number} --output runs-{number}.csv",
         "Use the recommended configuration": f"luthier apply {number}",
     }
-    if record.status != "finished" and experiment.command is not None:
+    if record.status not in ENDED and experiment.command is not None:
         known["Resume"] = f"luthier resume {number}"
     return known | ({} if again is None else {"Repeat the experiment": again})

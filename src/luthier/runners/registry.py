@@ -2,6 +2,7 @@
 
 import shutil
 
+from luthier.errors import InvalidInputError
 from luthier.plugins import Registry
 from luthier.runners.base import Runner, RunnerKind, RunnerSetup
 
@@ -36,6 +37,14 @@ def make_runner(where: str, setup: RunnerSetup) -> Runner:
 
 
 def automatic(script: str, *, has_options: bool) -> str:
-    """The runner for a script: Slurm if it, or its component, has options for sbatch and sbatch is installed."""
+    """The runner for a script: Slurm if it, or its component, has options for sbatch, else this machine.
+
+    Without sbatch such a script is refused: it was written for a cluster, and must not start on a login node unasked.
+    """
     asks = has_options or any(line.startswith("#SBATCH") for line in script.split("\n"))
-    return "slurm" if asks and shutil.which("sbatch") is not None else "local"
+    if asks and shutil.which("sbatch") is None:
+        what = "the component has options for sbatch" if has_options else "the script has #SBATCH lines"
+        raise InvalidInputError(
+            f"{what}, and sbatch is not installed here; to run it on this machine, set runner: local (--runner local)"
+        )
+    return "slurm" if asks else "local"

@@ -18,6 +18,7 @@ LOCAL = "local"
 
 SESSION_S = 14 * 24 * 3600.0
 INVITATION_S = 24 * 3600.0
+_INVITED = "invitation"  # the label of a session that was opened by an invitation
 _LONGEST_NAME = 64
 _FORBIDDEN = "/\\?#%"  # these have a meaning in a URL
 _RANKS: dict[Role, int] = {"viewer": 0, "user": 1, "admin": 2}
@@ -87,7 +88,7 @@ class Authenticator:
         found = self._accounts.find(digest_of(invitation), self._clock())
         if found is None or found.kind != "once" or self._principal(found) is None:
             return None
-        return self._issue(found.user, "session", "browser", SESSION_S)
+        return self._issue(found.user, "session", _INVITED, SESSION_S)
 
     def begin_login(self, name: str, address: str, device: str = "") -> Attempt:
         """Begin to check a password; `TooManyError` if the client has to wait after too many wrong passwords.
@@ -113,11 +114,34 @@ class Authenticator:
             return None
         return hmac.new(user.password_hash.encode(), b"device", hashlib.sha256).hexdigest()
 
+    def needs_old_password(self, who: Principal) -> bool:
+        """Whether this user must give the old password to set a new one.
+
+        Not within a day after an invitation: an invited user has no password yet, or has forgotten it. Sessions that an
+        OpenID provider opened are not enough: a password would still work after the provider has removed the user.
+        """
+        fresh_since = self._clock() - INVITATION_S
+        return not any(
+            one.id == who.credential_id and one.kind == "session" and one.label == _INVITED
+            for one in self._accounts.credentials(who.name)
+            if one.created_at > fresh_since
+        )
+
     def change_password(self, who: Principal, old: str, new: str, address: str) -> None:
-        """Set a new password and end the user's other sessions. `AccessError` if the old password is wrong."""
-        if self._user(who.name) is None:
+        """Set a new password and end the user's other sessions.
+
+        `ForbiddenError` if the old password is required and wrong: the user stays logged in.
+        """
+        user = self._user(who.name)
+        if user is None:
             raise InvalidInputError(f"{who.name} has no account, so there is no password to change")
-        user = self._checked(self.begin_login(who.name, address), who.name, old)
+        if self.needs_old_password(who):
+            if user.password_hash is None:
+                raise ForbiddenError("you have no password; to set one, log in with a link of: luthier user invite")
+            try:
+                self._checked(self.begin_login(who.name, address), who.name, old)
+            except AccessError:
+                raise ForbiddenError("the old password is wrong; nothing was changed") from None
         self._accounts.put_user(replace(user, password_hash=hash_of(new)))
         self._end_sessions(who.name, but=who.credential_id)
 

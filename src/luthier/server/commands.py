@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.server.server_record import LOOPBACK, public_url, record_start, running_url
 
 if TYPE_CHECKING:
     from luthier.launch.worker import Worker
@@ -33,8 +34,10 @@ Local = Annotated[
 ]
 Batch = Annotated[int, typer.Option(help="Experiments at a time that submit their runs to a batch system.")]
 Name = Annotated[str, typer.Argument(help="The user's name.", metavar="NAME")]
-Url = Annotated[str, typer.Option("--url", help="The address of the server.", metavar="URL")]
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+Url = Annotated[
+    str | None,
+    typer.Option("--url", help="The address of the server; by default that of the running one.", metavar="URL"),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -90,7 +93,7 @@ def serve(
     server_store = _server_store(store)
     authenticator = _authenticator(server_store)
     working = _worker(server_store, store, local, batch)
-    if host not in _LOOPBACK and not authenticator.has_accounts:
+    if host not in LOOPBACK and not authenticator.has_accounts:
         raise InvalidInputError(
             f"--host {host}: other machines could reach the server, and it has no accounts; "
             "add one first: luthier user add NAME --role admin"
@@ -101,8 +104,11 @@ def serve(
 
     with _listening(host, port) as listening:
         port = listening.getsockname()[1]
-        place = ServerAddress(port, tuple(names or ()) if host in _LOOPBACK else (host, *(names or ())), is_https=https)
-        url = f"http{'s' if https else ''}://{(names or [host])[0]}:{port}/"
+        place = ServerAddress(port, tuple(names or ()) if host in LOOPBACK else (host, *(names or ())), is_https=https)
+        public = public_url(host, port, names or (), is_https=https)
+        if public is not None:
+            record_start(server_store.accounts, public)
+        url = public or f"https://{host}:{port}/"
         if authenticator.has_accounts:
             print(f"luthier: log in at {url}", file=sys.stderr)
         else:
@@ -192,7 +198,7 @@ def remove_user(name: Name, store: StoreUrl = None) -> None:
 
 
 @user.command("invite")
-def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store: StoreUrl = None) -> None:
+def invite_user(name: Name, url: Url = None, store: StoreUrl = None) -> None:
     """Print a link with which a user can log in once, within a day.
 
     Example: luthier user invite ada --url https://luthier.example.org
@@ -203,7 +209,10 @@ def invite_user(name: Name, url: Url = f"http://127.0.0.1:{DEFAULT_PORT}", store
     authenticator = _authenticator(server_store)
     if name != LOCAL or authenticator.has_accounts:
         server_store.accounts.user(name)  # raises if the user does not exist
-    print(f"{url.rstrip('/')}/enter?token={authenticator.invite(name)}")
+    address = url or running_url(server_store.accounts)
+    if address is None:
+        raise NotFoundError("no server is running with this store; start it with: luthier serve, or give its --url")
+    print(f"{address.rstrip('/')}/enter?token={authenticator.invite(name)}")
 
 
 def _require_packages() -> None:

@@ -75,11 +75,12 @@ class ExperimentEvents:
         listener = Listener()
         watched.listeners.add(listener)
         try:
-            yield event("status", watched.state, events if since is None else None)
             if since is not None and since != events:
                 missed_from = since if since < events else 0  # a larger number comes from another store
                 for part in await run_in_threadpool(self._missed, experiment_id, missed_from):
                     yield part
+            # After the runs: whoever stops listening when the experiment has ended has then seen all of them.
+            yield event("status", watched.state, events if since is None else None)
             async for part in listener.parts(may_go_on):
                 yield part
         finally:

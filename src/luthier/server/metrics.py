@@ -14,7 +14,7 @@ OTHER = "other"
 """The label for unusual HTTP methods: labels chosen by clients would be unlimited in number."""
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_STATUSES = ("queued", "running", "interrupted", "stopped", "finished", "failed")
+_STATUSES = ("queued", "running", "interrupted", "stopped", "finished", "no result", "failed")
 _BUCKETS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0)
 
 

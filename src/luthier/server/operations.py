@@ -13,7 +13,7 @@ from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
 from luthier.spec.experiment_file import Declared
 from luthier.spec.yaml_lines import Document, parse_document
-from luthier.store.base import Origin, Record, StopRequest
+from luthier.store.base import ENDED, Origin, Record, StopRequest
 from luthier.store.ownership import is_alive, status_text
 from luthier.store.server_store import Entry, ServerStore, shown_author
 from luthier.trial import Json
@@ -95,8 +95,8 @@ class Operations:
     def resume(self, who: Principal, experiment_id: int) -> Record:
         """Let workers continue an experiment that was stopped, failed or was interrupted."""
         record = self._changeable(who, experiment_id)
-        if record.status == "finished":
-            raise ConflictError(f"experiment {experiment_id} is finished; clone it to run it again")
+        if record.status in ENDED:
+            raise ConflictError(f"experiment {experiment_id} {ENDED[record.status]}; clone it to run it again")
         _require_command(record)
         self._require_idle(record)
         if record.status != "queued":

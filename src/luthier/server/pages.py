@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from luthier.errors import NotFoundError
+from luthier.report.export import offered_formats
 from luthier.server.authentication import LOCAL, ForbiddenError, Principal
 from luthier.server.context import Server, context_of, current_user
 from luthier.server.static_files import StaticFile, own_files, plotly
@@ -50,7 +51,7 @@ def experiment(request: Request, who: MaybeUser, server: Server, number: str) ->
         record = server.operations.visible(who, _number(number))
     except NotFoundError:
         return _not_found(request, who, f"Experiment {number} does not exist, or it is not shared with you.")
-    return _page(request, who, "experiment", record.name, section="/", number=record.id)
+    return _page(request, who, "experiment", record.name, section="/", number=record.id, formats=offered_formats())
 
 
 @_router.get("/new")
@@ -88,7 +89,15 @@ def compare(request: Request, who: MaybeUser) -> Response:
 @_router.get("/account")
 def account(request: Request, who: MaybeUser) -> Response:
     """Tokens and password of the user."""
-    return _page(request, who, "account", "Account", has_accounts=context_of(request).authenticator.has_accounts)
+    authenticator = context_of(request).authenticator
+    return _page(
+        request,
+        who,
+        "account",
+        "Account",
+        has_accounts=authenticator.has_accounts,
+        needs_old=who is not None and authenticator.needs_old_password(who),
+    )
 
 
 @_router.get("/admin")

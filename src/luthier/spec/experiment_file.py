@@ -29,7 +29,7 @@ from luthier.spec.grids import parameter_of
 from luthier.spec.script import JobScript, Where
 from luthier.spec.setting_kinds import Kind, Seconds
 from luthier.spec.settings import Setting, all_settings
-from luthier.spec.shaman import MEASURES, Translation, translated
+from luthier.spec.shaman import Translation, is_of_shaman, measure_of, translated, with_components
 from luthier.spec.yaml_lines import Document, Place
 from luthier.texts import shown
 
@@ -102,8 +102,8 @@ class FileSettings(Section):
     script: Text = ""
     """The text of the script, instead of an application."""
     runner: Runner = AUTO
-    """Where to run: local, slurm, psij:pbs and so on; auto: Slurm if sbatch is installed and the script has #SBATCH
-    lines or the component has options for sbatch, else this machine."""
+    """Where to run: local, slurm, psij:pbs and so on; auto: Slurm if the script has #SBATCH lines or the component has
+    options for sbatch, else this machine."""
     allocation: AllocationSettings | None = None
     """What every job requests with runner: psij:EXECUTOR."""
     default_first: StrictBool = True
@@ -163,19 +163,17 @@ def declared(document: Document, folder: Path | None, cwd: Path, registered: Cal
     Files that it names are in `folder`, and an error without one; `registered` finds a component by name. Runs use the
     working directory `cwd`.
     """
-    translation, document = _without_shaman(document)
+    translation, document = _without_shaman(with_components(document))
     file = validated(ExperimentFile, document, document.values)
     settings: FileSettings = file.experiment
     name = _component_name(document, file)
     component = _component(document, file, name, folder, registered)
     space = _space(document, name, component, file.components[name])
     job = _job(document, settings, name, component, folder)
-    notes = list(translation.notes)
-    if not settings.default_first:
-        notes.append("default_first: false is ignored: the default is always measured for comparison")
     given = settings.given()
     if "objectives" not in given:
-        given["objectives"] = _measures(document, name, component)
+        given["objectives"] = _measures(document, name, job)
+    notes = [*translation.notes, *_notes(settings, job, given["objectives"])]
     try:
         experiment = Experiment(space=space, command=job, cwd=str(cwd), **given)
     except LuthierError as error:
@@ -216,7 +214,11 @@ def _component_name(document: Document, file: ExperimentFile) -> str:
         return chosen
     if len(file.components) != 1:
         names = ", ".join(file.components)
-        problem = f"{names} are listed; name one of them in experiment.component" if names else "list what to tune"
+        problem = (
+            f"{names} are listed; name one of them in experiment.component, or with --set component=NAME"
+            if names
+            else "list what to tune"
+        )
         raise document.error(("components",), problem)
     return next(iter(file.components))
 
@@ -280,12 +282,28 @@ def _job(
         name = str((folder or Path()) / settings.application)
     where = settings.runner
     if where == AUTO:
-        where = automatic(text, has_options=bool(component.options or component.submitted))
+        try:
+            where = automatic(text, has_options=bool(component.options or component.submitted))
+        except InvalidInputError as error:
+            raise document.error(("experiment",), str(error)) from None
     shared = [file.path for file in component.files if "$" not in file.path]
     slots = settings.given().get("slots", 1)
     if shared and slots > 1:
         raise document.error(("experiment", "slots"), f"{slots} runs at a time would all write {shared[0]}; use 1")
-    return JobScript(component, text, name, where, _allocation(document, settings, where), called)
+    allocation = _allocation(document, settings, where)
+    return JobScript(component, text, name, where, allocation, called, not is_of_shaman(document))
+
+
+def _notes(settings: FileSettings, job: JobScript, measures: list[str]) -> list[str]:
+    """What is otherwise than the author of the file may expect."""
+    notes = []
+    if not settings.default_first:
+        notes.append("default_first: false is ignored: the default is always measured for comparison")
+    if not job.command_is_timed and measures == ["time"]:
+        notes.append("measured is what the script's own time prints first, as in SHAMan")
+    elif job.is_timed_without_command and measures == ["wall"]:
+        notes.append("the component's command is not timed, as in SHAMan")
+    return notes
 
 
 def _allocation(document: Document, settings: FileSettings, where: Where) -> Allocation | None:
@@ -303,20 +321,21 @@ def _allocation(document: Document, settings: FileSettings, where: Where) -> All
     return found
 
 
-def _measures(document: Document, name: str, component: Component) -> list[str]:
+def _measures(document: Document, name: str, job: JobScript) -> list[str]:
     """The measures if the experiment itself gives none."""
+    component = job.component
     if component.measure:
         return list(component.measure)
-    if not component.custom_target:
+    if not component.custom_target and not is_of_shaman(document):
         return ["wall"]
-    function = component.custom_target.rpartition(".")[2]
-    if function not in MEASURES:
+    measure = measure_of(component.custom_target, job.application)
+    if measure is None:
         raise document.error(
             ("components", name),
             f"custom_target {component.custom_target!r} is a Python function, and files cannot import "
             "functions; give experiment.measure, such as regex:PATTERN or the name of a plug-in",
         )
-    return [MEASURES[function]]
+    return [measure]
 
 
 def _placed(document: Document, translation: Translation, problem: str) -> InvalidInputError:

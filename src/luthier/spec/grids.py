@@ -14,8 +14,10 @@ def parameter_of(name: str, described: ComponentParameter, grid: Grid) -> Parame
     """The parameter of a search space; a default that is not among the values to try is added to them."""
     if grid.values is not None:
         return _choice(name, described, list(grid.values))
-    if described.type not in ("int", "float"):
-        raise SpaceError(f"a range needs numbers, and the type is {described.type}; give a list")
+    if described.type == "bool":
+        raise SpaceError("a range needs numbers, and the type is bool; give a list")
+    if described.type == "str":
+        return _texts(name, described, grid)
     every = _range(name, described, grid, None)
     default = described.default
     if default is None:
@@ -36,6 +38,15 @@ def _range(name: str, described: ComponentParameter, grid: Grid, default: Value 
         step = 1 if grid.step is None else grid.step
         return Integer(name, *ends, step, scale, default)  # type: ignore[arg-type]  # Integer checks each of them
     return Real(name, *ends, grid.step, scale, default)  # type: ignore[arg-type]  # Real checks each of them
+
+
+def _texts(name: str, described: ComponentParameter, grid: Grid) -> Choice:
+    """A range of whole numbers for a parameter that is a text, as files of SHAMan have it: each number as a text."""
+    numbers = described.model_copy(update={"type": "int"})
+    every = _range(name, numbers, grid, None)
+    if every.size is None or every.size > _MOST_LISTED:
+        raise SpaceError(f"a range of texts has at most {_MOST_LISTED} values; give a larger step, or a list")
+    return _choice(name, described, [every.value(index) for index in range(every.size)])
 
 
 def _choice(name: str, described: ComponentParameter, values: list[Value]) -> Choice:

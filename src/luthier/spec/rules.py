@@ -150,7 +150,8 @@ def _share_of_default(match: re.Match[str], _: Space, maximize: bool) -> Stop:
 
 def _improvement(match: re.Match[str], _: Space, __: bool) -> Stop:
     level = cast("stop.Level", (match[1] or "best").lower())
-    return stop.NoImprovement(int(match[3]), float(match[2]) / 100.0, level)
+    rule = stop.NoImprovementOfRuns if match[4] else stop.NoImprovement
+    return rule(int(match[3]), float(match[2]) / 100.0, level)
 
 
 _Make: TypeAlias = Callable[[re.Match[str], Space, bool], Stop]
@@ -163,8 +164,8 @@ _CRITERIA: Mapping[str, tuple[str, _Make]] = {
         r"no improvement over ([0-9]+)",
         lambda match, _, __: stop.NoImprovement(int(match[1])),
     ),
-    "[best|mean|median] improvement < PERCENT% over COUNT": (
-        rf"(?:(best|mean|median) )?improvement < ({NUMBER}) % over ([0-9]+)",
+    "[best|mean|median] improvement < PERCENT% over COUNT [runs]": (
+        rf"(?:(best|mean|median) )?improvement < ({NUMBER}) % over ([0-9]+)( runs)?",
         _improvement,
     ),
     "distinct < COUNT over RUNS": (
@@ -174,6 +175,10 @@ _CRITERIA: Mapping[str, tuple[str, _Make]] = {
     "distance < NUMBER over RUNS": (
         rf"distance < ({NUMBER}) over ([0-9]+)",
         lambda match, space, _: stop.CloseTogether(space, float(match[1]), int(match[2])),
+    ),
+    "units apart <= NUMBER over RUNS": (
+        rf"units apart <= ({NUMBER}) over ([0-9]+)",
+        lambda match, space, _: stop.CloseInUnits(space, float(match[1]), int(match[2])),
     ),
     "gain < cost for RUNS runs": (
         r"gain < cost for ([0-9]+) runs",

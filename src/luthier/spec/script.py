@@ -43,7 +43,8 @@ class JobScript:
     `name` is what the script is called, `allocation` what a job of PSI/J's asks for, `component_name` what the
     component was called when the experiment began. The script that comes out begins with the application's first line
     and all of its #SBATCH lines. The component's header and files follow, then its command, `LD_PRELOAD` and the
-    application.
+    application. The clock starts before the command; or after it, where there is an application and
+    `command_is_timed` is false.
     """
 
     component: "Component"
@@ -52,6 +53,7 @@ class JobScript:
     where: Where = "local"
     allocation: "Allocation | None" = None
     component_name: str = ""
+    command_is_timed: bool = True
 
     def check(self, space: Space) -> None:
         """Raise unless every parameter of the space reaches the component, and everything can be run."""
@@ -74,7 +76,14 @@ class JobScript:
     @property
     def is_timed_apart(self) -> bool:
         """Whether the script does something that is not to be timed before the application begins."""
-        return bool(self.component.files) or not _is_comment(self.component.header)
+        return bool(self.component.files) or not _is_comment(self.component.header) or self.is_timed_without_command
+
+    @property
+    def is_timed_without_command(self) -> bool:
+        """Whether the clock starts after the component's command."""
+        if self.command_is_timed or _is_comment(self.component.command):
+            return False
+        return bool(_split(self.application)[1])
 
     def batch(self, space: Space, config: Config) -> "Batch":
         """The script for one configuration, with the variables and the sbatch options that go with it."""
@@ -114,7 +123,8 @@ class JobScript:
         component: dict[str, Json] = self.component.model_dump(mode="json", exclude_defaults=True)
         allocation = {} if self.allocation is None else {"allocation": asdict(self.allocation)}
         job = {"application": self.application, "name": self.name, "where": self.where}
-        return {"component": component, "component_name": self.component_name, **job, **allocation}
+        untimed: dict[str, Json] = {} if self.command_is_timed else {"command_is_timed": False}
+        return {"component": component, "component_name": self.component_name, **job, **allocation, **untimed}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, object]) -> "JobScript":
@@ -133,7 +143,8 @@ class JobScript:
         application, name, component_name = (
             str(plain.get(key, "")) for key in ("application", "name", "component_name")
         )
-        return cls(component, application, name, where, allocation, component_name)
+        is_timed = plain.get("command_is_timed", True) is not False
+        return cls(component, application, name, where, allocation, component_name, is_timed)
 
     def _values(self, space: Space, config: Config) -> dict[str, str]:
         """The text of every parameter that is passed, tuned or not."""
@@ -166,12 +177,11 @@ class JobScript:
         if not quiet_header:
             lines.append(component.header.rstrip("\n"))
         lines += [_write(file, values, native) for file in component.files]
-        if timed and self.is_timed_apart:
-            lines.append(_MARK)
-        if not quiet_command:
-            lines.append(command)
+        mark = [_MARK] if timed and self.is_timed_apart else []
+        called = [] if quiet_command else [command]
         if not quiet_command and body:
-            lines.append("luthier_status=$?; [ $luthier_status -eq 0 ] || exit $luthier_status")
+            called.append("luthier_status=$?; [ $luthier_status -eq 0 ] || exit $luthier_status")
+        lines += [*called, *mark] if self.is_timed_without_command else [*mark, *called]
         if component.ld_preload:
             lines.append(f'export LD_PRELOAD="{component.ld_preload}${{LD_PRELOAD:+:$LD_PRELOAD}}"')
         script = "\n".join([*lines, *body, ""])

@@ -80,8 +80,9 @@ class Settings:
         tuple[Objective, ...],
         Setting(
             Objectives(),
-            "What to measure: wall (default), user, system, cpu, memory (peak of the largest process), regex:PATTERN, "
-            "json:PATH, or the name of a plug-in; prefix with max: to maximize. Two or three give a Pareto front.",
+            "What to measure: wall (default), user, system, cpu, memory (peak of the largest process), time (what the "
+            "shell's time printed), osu, osu:SIZE, regex:PATTERN, json:PATH, or the name of a plug-in; prefix with "
+            "max: to maximize. Two or three give a Pareto front.",
             "Measure",
             "Objective",
             name="measure",

@@ -3,6 +3,7 @@
 SHAMan imports any dotted name in a file. Here the last part of such a name is only looked up in a table.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -10,12 +11,31 @@ from luthier.spec.yaml_lines import Document, Place
 from luthier.texts import closest, shown
 from luthier.trial import Json
 
-MEASURES: Mapping[str, str] = {
-    "parse_execution_time": "wall",
-    "parse_osu_output": "osu",
-    "parse_slurm_times": "wall",
-}
-"""SHAMan's functions for `custom_target`, as measures."""
+SECTIONS = ("api", "bbo", "noise_reduction", "pruning")
+"""The sections that only files of SHAMan have."""
+
+_TIMES = ("parse_execution_time", "parse_slurm_times")
+_OSU = re.compile(r"parse_osu_output(?:_([0-9]{1,18}))?")
+_OWN_TIME = re.compile(r"^(?:[^#\n]*[;&|({])?[ \t]*time(?=[ \t({])", re.MULTILINE)
+"""A line of a script that calls `time`."""
+
+
+def measure_of(target: str, application: str) -> str | None:
+    """The measure for a function that `custom_target` names, "" for SHAMan's default; None if it is unknown.
+
+    A script that calls `time` itself is measured by what that prints; SHAMan puts `time` around any other script.
+    """
+    function = target.rpartition(".")[2]
+    if not function or function in _TIMES:
+        return "time" if _OWN_TIME.search(application) else "wall"
+    match = _OSU.fullmatch(function)
+    return match and (f"osu:{match[1]}" if match[1] else "osu")
+
+
+def is_of_shaman(document: Document) -> bool:
+    """Whether a file has a section that only files of SHAMan have."""
+    return any(name in document.values for name in SECTIONS)
+
 
 _SEARCHES: Mapping[str, str] = {
     "genetic_algorithm": "genetic",
@@ -121,6 +141,17 @@ class Translation:
         self.places[name] = place
 
 
+def with_components(document: Document) -> Document:
+    """The document in the present layout: the first files of SHAMan have the components at the top."""
+    if "bbo" not in document.values or "components" in document.values:
+        return document
+    known = (*SECTIONS, "experiment", "definitions")
+    for name, grids in document.values.items():
+        if name not in known and isinstance(grids, dict):
+            document = document.moved((name,), ("components", name))
+    return document
+
+
 def translated(document: Document) -> Translation:
     """The settings in the SHAMan sections of an experiment file."""
     result = Translation()
@@ -214,6 +245,13 @@ def _first_draws(result: Translation, options: dict[str, Json], search: str, val
         result.notes.append(f"bbo.initial_sample_size: {value} is ignored: {why}")
 
 
+_CRITERIA: Mapping[str, str] = {
+    "improvement_criterion": "improvement_threshold",
+    "count_movement": "nbr_parametrizations",
+    "distance_movement": "distance",
+}
+"""SHAMan's stop criteria, each with the number that it needs."""
+_INITIAL = 10  # draws that SHAMan makes if the file does not say how many
 _STOPS = (
     "stop_criterion",
     "improvement_threshold",
@@ -225,26 +263,43 @@ _STOPS = (
 
 
 def _stopping(document: Document, result: Translation, values: Mapping[str, Json]) -> None:
+    """The stop criterion; SHAMan asks it when its initial draws and one window of other runs are over."""
     given = [name for name in _STOPS if name in values]
     if not given:
         return
     place: Place = ("bbo", given[0])
     window = values.get("stop_window")
-    if not isinstance(window, int):
-        raise document.error(place, "also needs stop_window, a whole number")
-    if "nbr_parametrizations" in values:
-        text = f"distinct < {values['nbr_parametrizations']} over {window}"
-    elif "distance" in values:
-        text = f"distance < {values['distance']} over {window}"
-    else:
-        threshold = values.get("improvement_threshold", 0)
-        if not isinstance(threshold, int | float):
-            raise document.error(("bbo", "improvement_threshold"), f"{shown(threshold)} is not a number")
-        level = _looked_up(
-            document, ("bbo", "improvement_estimator"), values.get("improvement_estimator", "numpy.min"), _LEVELS
+    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
+        raise document.error(place, "also needs stop_window, a whole number above 0")
+    initial = values.get("initial_sample_size", _INITIAL)
+    first = 1 + window + (initial if isinstance(initial, int) else _INITIAL)  # 1 for the default
+    result.set("stop", [f"{_criterion(document, values, window)}after {first} runs"], place)
+
+
+def _criterion(document: Document, values: Mapping[str, Json], window: int) -> str:
+    """The criterion and the word `and`; nothing if it always holds."""
+    name = values.get("stop_criterion")
+    if name is None:
+        name = next((one for one in ("count_movement", "distance_movement") if _CRITERIA[one] in values), None)
+    name = name or "improvement_criterion"
+    if name not in _CRITERIA:
+        raise document.error(
+            ("bbo", "stop_criterion"), f"{shown(name)} is not supported; use one of {', '.join(_CRITERIA)}"
         )
-        text = f"{level} improvement < {100 * threshold:g}% over {window}"
-    result.set("stop", [text], place)
+    needed = _CRITERIA[str(name)]
+    limit = values.get(needed)
+    if limit is None:
+        raise document.error(("bbo", needed), f"is missing; {name} needs this number")
+    if isinstance(limit, bool) or not isinstance(limit, int | float):
+        raise document.error(("bbo", needed), f"{shown(limit)} is not a number")
+    if name == "distance_movement":
+        return f"units apart <= {limit} over {window} and "
+    if name == "count_movement":
+        return f"distinct < {int(limit) + 1} over {window} and " if limit < window else ""
+    level = _looked_up(
+        document, ("bbo", "improvement_estimator"), values.get("improvement_estimator", "numpy.min"), _LEVELS
+    )
+    return f"{level} improvement < {100 * limit:g}% over {window} runs and "
 
 
 def _noise(document: Document, result: Translation) -> None:

@@ -63,6 +63,15 @@ class Document:
         origins = {old: text for old, text in self.origins.items() if old[: len(place)] != place}
         return Document(self.source, values, {**origins, place: origin})
 
+    def moved(self, old: Place, new: Place) -> "Document":
+        """A copy with a value at another place; the origins of what it contains move with it."""
+        value: Json = self.values
+        for step in old:
+            value = value[str(step)] if isinstance(value, dict) else None
+        origins = {(*new, *place[len(old) :]): text for place, text in self.origins.items() if place[: len(old)] == old}
+        moved = self.without(old).with_value(new, value, origins.get(new, self.source))
+        return Document(moved.source, moved.values, {**moved.origins, **origins})
+
     def without(self, place: Place) -> "Document":
         """A copy without one value; its origin is kept for errors about the setting that replaces it."""
         values = dict(self.values)

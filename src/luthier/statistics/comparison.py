@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
-from luthier.statistics.estimate import half_width_of, mean_of
+from luthier.statistics.estimate import estimate, half_width_of, mean_of
+
+Kind: TypeAlias = Literal["ratio", "difference"]
 
 _FEWEST_EQUAL = 6
 _MOST_FLIPPED = 16
@@ -14,17 +16,17 @@ _MOST_FLIPPED = 16
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How much better the winner is than the default: a ratio (1: as good) or a relative difference (0: as good).
+    """How much better the winner is than the default: a ratio (1: as good) or a difference (0: as good).
 
-    `low` and `high` bound it with the confidence that was asked for; they are None
-    where there are too few pairs.
+    A difference is in the unit of the measure. `low` and `high` bound it with the confidence that was asked for; they
+    are None if there are too few pairs.
     """
 
     speedup: float
     low: float | None
     high: float | None
     pairs: int
-    kind: Literal["ratio", "difference"] = "ratio"
+    kind: Kind = "ratio"
 
     @property
     def improved(self) -> bool:
@@ -32,68 +34,90 @@ class Comparison:
         return self.low is not None and self.low > self._no_difference
 
     @property
+    def worsened(self) -> bool:
+        """Whether the winner is worse with the confidence asked for."""
+        return self.high is not None and self.high < self._no_difference
+
+    @property
     def decided(self) -> bool:
         """Whether the two differ with the confidence asked for."""
-        return self.improved or (self.high is not None and self.high < self._no_difference)
+        return self.improved or self.worsened
+
+    @property
+    def looks_better(self) -> bool:
+        """Whether the winner's estimate is better than the default's, proven or not."""
+        return self.speedup > self._no_difference
+
+    def reversed(self) -> "Comparison":
+        """The same comparison seen from the default: how much better the default is."""
+
+        def back(gain: float | None) -> float | None:
+            if gain is None or self.kind == "difference":
+                return None if gain is None else -gain
+            return 1.0 / gain if gain else math.inf
+
+        return replace(self, speedup=back(self.speedup) or 0.0, low=back(self.high), high=back(self.low))
 
     @property
     def _no_difference(self) -> float:
         return 1.0 if self.kind == "ratio" else 0.0
-
-    def sentence(self, relation: str) -> str:
-        """For people: `1.42x faster than the default (1.30x to 1.55x with 95 % confidence, 5 pairs)`."""
-
-        def written(number: float) -> str:
-            return f"{number:.3g}x" if self.kind == "ratio" else f"{number:+.1%}"
-
-        if self.low is None or self.high is None:
-            return f"{written(self.speedup)} {relation}"
-        span = f"{written(self.low)} to {written(self.high)} with 95 % confidence, {self.pairs} pairs"
-        return f"{written(self.speedup)} {relation} ({span})"
 
 
 def compare(
     default_values: Sequence[float],
     winner_values: Sequence[float],
     *,
+    estimator: str = "median",
     goal: Literal["minimize", "maximize"] = "minimize",
     confidence: float = 0.95,
     repeatable: bool = False,
 ) -> Comparison:
     """Compare runs made in turns: the i-th of the default and the i-th of the winner are neighbours in time.
 
-    The speed-up is exp(mean(log(default_i / winner_i))), the geometric mean of the pairs' ratios (winner / default
-    when maximising), with Student's interval on the logarithms. Three reasons: Neighbours share the state of the
+    The speed-up is the ratio of the two estimates: the same estimator that is used everywhere else, so it fits the
+    values shown beside it, and a single outlier moves it as little as it moves them.
+
+    The interval is Student's on the logarithms of the pairs' ratios. Three reasons: Neighbours share the state of the
     machine, so slow drift and interference cancel within a pair. If there is no difference, the two of a pair can be
     exchanged: their log ratio is symmetric around 0 whatever the distribution of the noise, and for symmetric values
     Student's interval is conservative even with heavy tails, where a comparison of two means is not. And a ratio has no
-    unit.
+    unit. Where the speed-up is outside, the interval is widened to include it.
 
     Where noise has few values (a disturbance that is there or not), Student's interval can be too narrow. So the
     symmetry is used for a second test: if more than the allowed share of all ways to flip the pairs' signs gives as
     large a mean, the interval is widened to include "no difference". Ratios that are all equal have no interval before
     the sixth pair (2⁻⁶ < 2.5 %), unless runs are known to be `repeatable` to the last digit.
 
-    A ratio needs values above 0. If any is not, the result is of kind `difference`: the mean of default_i - winner_i
-    (winner_i - default_i when maximising) with the same interval, divided by the absolute mean of the default, or by 1
-    if that mean is 0.
+    A ratio needs values above 0. If any is not, the result is of kind `difference`: that of the two estimates, in their
+    own unit, with the same interval on the pairs' differences.
     """
     _check(default_values, winner_values)
-    sign = 1 if goal == "minimize" else -1
+    sign = 1.0 if goal == "minimize" else -1.0
+    default, winner = (
+        estimate([sign * value for value in values], estimator).value for values in (default_values, winner_values)
+    )
     pairs = list(zip(default_values, winner_values, strict=True))
     if min(*default_values, *winner_values) > 0:
-        logs = [sign * (math.log(default) - math.log(winner)) for default, winner in pairs]
-        low, high = _interval(logs, confidence, repeatable=repeatable)
-        bounds = [None if bound is None else _exp(bound) for bound in (low, high)]
-        return Comparison(_exp(mean_of(logs)), bounds[0], bounds[1], len(pairs))
-    unit = abs(mean_of(default_values)) or 1.0
-    gains = [sign * (default - winner) for default, winner in pairs]
-    low, high = _interval(gains, confidence, repeatable=repeatable)
-    bounds = [None if bound is None else bound / unit for bound in (low, high)]
-    return Comparison(mean_of(gains) / unit, bounds[0], bounds[1], len(pairs), "difference")
+        logs = [sign * (math.log(before) - math.log(after)) for before, after in pairs]
+        bounds = _interval(logs, confidence, repeatable=repeatable)
+        log_ratio = sign * (math.log(abs(default)) - math.log(abs(winner)))
+        low, high = (None if bound is None else _exp(bound) for bound in _including(log_ratio, bounds))
+        return Comparison(_exp(log_ratio), low, high, len(pairs))
+    gains = [sign * (before - after) for before, after in pairs]
+    low, high = _including(default - winner, _interval(gains, confidence, repeatable=repeatable))
+    return Comparison(default - winner, low, high, len(pairs), "difference")
 
 
-def _interval(gains: Sequence[float], confidence: float, *, repeatable: bool) -> tuple[float | None, float | None]:
+Bounds: TypeAlias = tuple[float | None, float | None]
+
+
+def _including(value: float, bounds: Bounds) -> Bounds:
+    """The bounds, widened to include a value."""
+    low, high = bounds
+    return (low, high) if low is None or high is None else (min(low, value), max(high, value))
+
+
+def _interval(gains: Sequence[float], confidence: float, *, repeatable: bool) -> Bounds:
     """Bounds of the mean gain; no difference is 0."""
     middle, half_width = mean_of(gains), half_width_of(gains, confidence)
     all_equal = max(gains) == min(gains)

@@ -181,8 +181,18 @@ def _slope(at_s: Sequence[float], logs: Sequence[float]) -> Drift:
     if at_s[-1] <= at_s[0] or not _has_trend(logs):
         return STEADY
     pairs = [(i, j) for i, j in combinations(range(len(logs)), 2) if at_s[j] > at_s[i]]
-    slope = median_of([(logs[j] - logs[i]) / (at_s[j] - at_s[i]) for i, j in pairs])
-    return Drift("slope", (0.0, at_s[-1]), (1.0, _factor(slope * at_s[-1])))
+    # Jaeckel 1972: pairs weighted by their distance; else readings close in time, which show only noise, decide.
+    slope = _weighted_median([((logs[j] - logs[i]) / (at_s[j] - at_s[i]), at_s[j] - at_s[i]) for i, j in pairs])
+    reach = max(logs) - min(logs)
+    return Drift("slope", (0.0, at_s[-1]), (1.0, _factor(min(max(slope * at_s[-1], -reach), reach))))
+
+
+def _weighted_median(weighted: Sequence[tuple[float, float]]) -> float:
+    """The first of the ordered values at which half of the weight is reached."""
+    ordered = sorted(weighted)
+    half = math.fsum(weight for _, weight in ordered) / 2.0
+    reached = accumulate(weight for _, weight in ordered)
+    return next((value for (value, _), sum_so_far in zip(ordered, reached, strict=True) if sum_so_far >= half), 0.0)
 
 
 def _has_trend(values: Sequence[float]) -> bool:

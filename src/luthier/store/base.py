@@ -2,16 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.trial import Json, Run
 
-Status: TypeAlias = Literal["queued", "running", "stopped", "finished", "failed"]
+Status: TypeAlias = Literal["queued", "running", "stopped", "finished", "no result", "failed"]
 """The status of an experiment.
 
 `queued` experiments wait for a worker; `stopped` and `failed` ones can be resumed; `running` without a living owner
-means a crash.
+means a crash. Those that ended are `finished` or, if there is no configuration to recommend because runs failed, have
+`no result`. `failed` means that luthier itself could not continue.
 """
+
+ENDED: Mapping[str, str] = MappingProxyType({"finished": "is finished", "no result": "has no result"})
+"""The status of experiments that have ended and cannot be resumed, with the words for messages."""
 
 
 StopRequest: TypeAlias = Literal["drain", "kill"]

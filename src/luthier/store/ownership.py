@@ -34,8 +34,13 @@ def is_alive(record: Record, now: float) -> bool:
     if record.owner is None:
         return False
     if record.owner.host == platform.node():
-        return record.owner.started == _started(record.owner.pid)
+        return is_running(record.owner.pid, record.owner.started)
     return record.seen_at is not None and abs(now - record.seen_at) < DEAD_AFTER_S  # clocks of machines differ
+
+
+def is_running(pid: int, started: str) -> bool:
+    """Whether the process of this machine with this number and start time exists."""
+    return started == _started(pid)
 
 
 def this_process() -> Owner:

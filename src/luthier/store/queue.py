@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from luthier.errors import InvalidInputError
 from luthier.store import queries, rows
-from luthier.store.base import Owner, Record, Status
+from luthier.store.base import ENDED, Owner, Record, Status
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.tables import experiments, runs
@@ -35,7 +35,7 @@ _WAITING = (
 )
 _ENQUEUE = (
     update(experiments)
-    .where(IS_EXPERIMENT, IS_OWNER, experiments.c.status != "finished")
+    .where(IS_EXPERIMENT, IS_OWNER, experiments.c.status.not_in(list(ENDED)))
     .values(status="queued", unattended=True, stop_requested=False, kill_requested=False, **rows.owner_columns(None))
 )
 _SHARE = update(experiments).where(IS_EXPERIMENT).values(shared=bindparam("now_shared"))
@@ -64,7 +64,7 @@ class SqlQueue:
         self,
         *,
         author: str | None = None,
-        status: Status | None = None,
+        status: Status | Sequence[Status] | None = None,
         text: str | None = None,
         before: int | None = None,
         limit: int = 100,
@@ -74,7 +74,7 @@ class SqlQueue:
         if author is not None:
             wanted = wanted.where(or_(experiments.c.author == author, experiments.c.shared))
         if status is not None:
-            wanted = wanted.where(experiments.c.status == status)
+            wanted = wanted.where(experiments.c.status.in_([status] if isinstance(status, str) else status))
         if text is not None:
             wanted = wanted.where(experiments.c.name.icontains(rows.short(text, "text"), autoescape=True))
         if before is not None:
@@ -94,14 +94,15 @@ class SqlQueue:
         return self._records(_WAITING)
 
     def enqueue(self, experiment_id: int, instead_of: Owner | None) -> bool:
-        """Queue an experiment that is not finished for the workers."""
+        """Queue an experiment that has not ended for the workers."""
         parameters = {**queries.key(experiment_id), **queries.was(instead_of)}
 
         def work(connection: Connection) -> bool:
             if connection.execute(_ENQUEUE, parameters).rowcount == 1:
                 return True
-            if queries.state(connection, experiment_id)["status"] == "finished":
-                raise InvalidInputError(f"experiment {experiment_id} is finished; it cannot be resumed")
+            status = queries.state(connection, experiment_id)["status"]
+            if status in ENDED:
+                raise InvalidInputError(f"experiment {experiment_id} {ENDED[status]}; it cannot be resumed")
             return False
 
         return self._database.write(work, repeatable=False)

@@ -22,7 +22,7 @@ class Queue(Protocol):
         self,
         *,
         author: str | None = None,
-        status: Status | None = None,
+        status: Status | Sequence[Status] | None = None,
         text: str | None = None,
         before: int | None = None,
         limit: int = 100,
@@ -42,9 +42,9 @@ class Queue(Protocol):
         ...
 
     def enqueue(self, experiment_id: int, instead_of: Owner | None) -> bool:
-        """Queue an experiment that is not finished for the workers; False if its owner is no longer `instead_of`.
+        """Queue an experiment that has not ended for the workers; False if its owner is no longer `instead_of`.
 
-        It becomes unattended and `queued`, without an owner or a stop request. A finished experiment is an error
+        It becomes unattended and `queued`, without an owner or a stop request. An experiment that has ended is an error
         (`InvalidInputError`).
         """
         ...

@@ -3,12 +3,13 @@
 from fastapi import APIRouter
 from pydantic import JsonValue
 
+from luthier.analysis.failures import first_output, reasons_of
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.serial import ending_of, record_json, result_json
 from luthier.analysis.settings import settings_texts
 from luthier.figures import FIGURES
-from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, Summary, exact_size, example
+from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, ResponseModel, Summary, exact_size, example
 from luthier.server.context import Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
@@ -20,6 +21,24 @@ from luthier.trial import Json
 router = APIRouter(tags=["experiments"], responses=ERRORS)
 
 _FEW = 10  # points of a figure that is only built to see whether it has content
+
+
+class FailureReason(ResponseModel):
+    """A reason for runs without a number."""
+
+    reason: str
+    runs: int
+    first: int | None
+    """The number of the first of these runs; null for the sum of rare reasons."""
+
+
+class FailingOutput(ResponseModel):
+    """The end of what the first failing run wrote, with unprintable characters escaped."""
+
+    run: int
+    config: dict[str, JsonValue]
+    stdout: str
+    stderr: str
 
 
 class Detail(Summary):
@@ -38,8 +57,11 @@ class Detail(Summary):
             "explored": 1.0,
             "noise": "noise: 2.1 % from run to run",
             "trouble": [],
+            "failures": [],
+            "failing_output": None,
             "utilisation": 0.98,
             "has_source": True,
+            "has_script": True,
             "figures": ["trajectory", "gain"],
             "stop_requested": False,
         }
@@ -61,9 +83,15 @@ class Detail(Summary):
     noise: str
     trouble: list[str]
     """Remarks about drift of the machine and about outliers."""
+    failures: list[FailureReason]
+    """Why runs gave no number, most common reason first."""
+    failing_output: FailingOutput | None
+    """The output of the first failing run; null if there is a result, or if no output was kept."""
     utilisation: float | None
     """The fraction of the time of all slots in which a run was active."""
     has_source: bool
+    has_script: bool
+    """Whether a script or a command is tuned, not a Python function."""
     figures: list[str]
     """The names of the figures that have content now."""
     stop_requested: bool
@@ -84,6 +112,7 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
                 "result": {**concluded, **record_json(record), "ending": ending_of(record)},
                 "events": events,
                 "has_source": record.source is not None,
+                "has_script": record.settings.get("command") is not None,
                 "stop_requested": record.stop_requested is not None,
             }
         )
@@ -104,8 +133,25 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
         "explored": None if size is None else len(result.trials) / size,
         "noise": noise_text(result),
         "trouble": trouble_lines(result),
+        "failures": [
+            {"reason": one.text, "runs": one.runs, "first": None if one.first is None else one.first.number}
+            for one in reasons_of(result.runs)
+        ],
+        "failing_output": _failing_output(result),
         "utilisation": _utilisation(result),
         "figures": [name for name, drawing in FIGURES.items() if drawing.slow or drawing(result, _FEW) is not None],
+    }
+
+
+def _failing_output(result: Result) -> dict[str, object] | None:
+    found = first_output(result.runs) if result.winner is None else None
+    if found is None:
+        return None
+    return {
+        "run": found.run.number,
+        "config": dict(found.run.config),
+        "stdout": found.stdout,
+        "stderr": found.stderr,
     }
 
 

@@ -59,7 +59,7 @@ async def watch_experiment(
     """`runs` contains runs that started or ended, with the number of events so far as its id; a run may be sent twice.
 
     `status` contains the status of the experiment; `gone` means that it was deleted. A client that reconnects with the
-    last id gets the events it missed.
+    last id gets the runs it missed, and then the status.
     """
     await run_in_threadpool(server.operations.visible, who, experiment_id)
     if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():

@@ -33,6 +33,8 @@ from luthier.store.ownership import status_text
 router = APIRouter(tags=["experiments"], responses=ERRORS)
 
 _PAGE = 200
+_ALSO_FOUND: dict[Status, Status] = {"failed": "no result"}
+"""The filter for a status also finds experiments with this one."""
 
 
 class NewExperiment(RequestModel):
@@ -77,7 +79,9 @@ def list_experiments(
     server: Server,
     who: Viewer,
     text: Annotated[Short | None, Query(description="Part of the name.")] = None,
-    status: Annotated[Status | None, Query(description="Only experiments with this status.")] = None,
+    status: Annotated[
+        Status | None, Query(description="Only experiments with this status; failed also finds those with no result.")
+    ] = None,
     mine: Annotated[bool, Query(description="Only your own experiments.")] = False,
     before: Before = None,
     limit: Limit = 50,
@@ -86,7 +90,8 @@ def list_experiments(
     author = who.name if mine or who.role != "admin" else None
     found: list[Record] = []
     for record in _records(server, author=author, status=status, text=text, before=before):
-        if (status is None or status_text(record) == status) and (not mine or record.author == who.name):
+        has_status = status is None or status_text(record) in (status, _ALSO_FOUND.get(status))
+        if has_status and (not mine or record.author == who.name):
             found.append(record)
         if len(found) == limit:
             break
@@ -176,7 +181,9 @@ def _records(
     server: Context, *, author: str | None, status: Status | None, text: str | None, before: int | None
 ) -> Iterator[Record]:
     """Candidates from the store, page by page; `interrupted` is not stored but computed, so the caller checks it."""
-    kept: StoredStatus | None = "running" if status == "interrupted" else status
+    stored: StoredStatus | None = "running" if status == "interrupted" else status
+    also = None if status is None else _ALSO_FOUND.get(status)
+    kept = [one for one in (stored, also) if one is not None and one != "interrupted"] or None
     while True:
         page = server.store.queue.records(author=author, status=kept, text=text, before=before, limit=_PAGE)
         yield from page

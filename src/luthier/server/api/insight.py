@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from luthier.analysis.apply import applied
 from luthier.analysis.importance import importances, partial_dependence
 from luthier.analysis.result import Result
-from luthier.analysis.serial import trial_json
+from luthier.analysis.serial import importance_json, trial_json
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.figures import FIGURES
 from luthier.launch.declared import config_from
@@ -42,8 +42,21 @@ class ImportanceResponse(ResponseModel):
     alone: float | None
 
 
+class ImportancesResponse(ResponseModel):
+    """The parameters, most important first, and the share of the variance that they leave unexplained.
+
+    Without any parameters, `note` says why: too few measurements, or no effect that can be told from noise.
+    """
+
+    model_config = example({"parameters": [], "unexplained": 1.0, "note": "no effect of any parameter ..."})
+
+    parameters: list[ImportanceResponse]
+    unexplained: float | None
+    note: str | None
+
+
 class CurveResponse(ResponseModel):
-    """How the value depends on one parameter, averaged over the others."""
+    """How the value depends on one parameter, averaged over the others; null where nothing was measured."""
 
     model_config = example(
         {"parameter": "bs", "values": [512, 4096], "mean": [0.7, 0.5], "low": [0.6, 0.5], "high": [0.8, 0.6]}
@@ -82,13 +95,13 @@ class AppliedResponse(ResponseModel):
 
 
 @router.get("/experiments/{experiment_id}/importance", summary="Parameter importance")
-async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> list[ImportanceResponse]:
-    """Most important first; empty while there are too few measurements."""
+async def get_importance(server: Server, who: Viewer, experiment_id: Id) -> ImportancesResponse:
+    """Computed from a model of the measurements; noise is a part of the variance."""
 
-    def work() -> list[ImportanceResponse]:
+    def work() -> ImportancesResponse:
         record = server.operations.visible(who, experiment_id)
         found = server.results.derived(record, "importance", importances)[1]
-        return [ImportanceResponse.model_validate(asdict(one)) for one in found]
+        return ImportancesResponse.model_validate(importance_json(found))
 
     return await server.results.run_slow(work)
 
@@ -120,7 +133,7 @@ async def get_dependence(
             found = server.results.derived(
                 record, f"dependence {parameter}", lambda result: partial_dependence(result, parameter)
             )[1]
-        except InvalidInputError as error:  # too few measurements
+        except InvalidInputError as error:  # too few measurements, or nothing but noise
             raise ConflictError(str(error)) from None
         return CurveResponse.model_validate(asdict(found))
 

@@ -28,7 +28,7 @@ Short = Annotated[str, Field(max_length=200), AfterValidator(check_line)]
 Yaml = Annotated[str, Field(max_length=LONGEST_TEXT, description="The text of a YAML file.")]
 Document = Annotated[dict[str, JsonValue], AfterValidator(_is_finite)]
 Outcome = Literal["running", "completed", "failed", "timed out", "pruned", "lost"]
-Status = Literal["queued", "running", "interrupted", "stopped", "finished", "failed"]
+Status = Literal["queued", "running", "interrupted", "stopped", "finished", "no result", "failed"]
 
 
 def example(values: dict[str, JsonValue]) -> ConfigDict:
@@ -167,7 +167,7 @@ class Summary(ResponseModel):
     high: float | None
     value: float | None
     kind: Literal["ratio", "difference"] | None
-    """The meaning of `speedup`: a ratio to the default, or a difference where values are not positive."""
+    """The meaning of `speedup`: a ratio to the default or, where values are not positive, a difference in its unit."""
     cost_s: float | None
     mine: bool
     may_change: bool

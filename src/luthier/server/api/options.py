@@ -22,7 +22,7 @@ from luthier.statistics.estimate import AUTO, ESTIMATORS
 router = APIRouter(tags=["drafts"], responses=ERRORS)
 
 _NOT_OPTIONS = ("self", "space", "seed", "budget")
-_PATTERNS = {"regex": r"regex:time: (\S+)", "json": "json:jobs.0.read.iops"}
+_PATTERNS = {"regex": r"regex:time: (\S+)", "json": "json:jobs.0.read.iops", "osu": "osu:1024"}
 _RESAMPLES = {
     "static:3": "Every configuration runs three times.",
     "sedr:10%": "Until the 95 % interval of the mean is no wider than 10 % of it.",

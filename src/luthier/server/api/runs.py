@@ -1,7 +1,5 @@
 """Runs, trials and logs of an experiment."""
 
-import os
-import stat
 from pathlib import Path as FilePath
 from typing import Annotated, Literal
 
@@ -13,6 +11,7 @@ from luthier.analysis.plain import json_text
 from luthier.analysis.serial import trial_json
 from luthier.analysis.trials import best_first
 from luthier.errors import NotFoundError
+from luthier.runners.output_files import end_of_file
 from luthier.server.api.models import (
     ERRORS,
     LARGEST_NUMBER,
@@ -93,10 +92,10 @@ def list_trials(
 ) -> Page[TrialResponse]:
     """A trial is a configuration with its runs. Here `after` is the number of items to skip."""
     record = server.operations.visible(who, experiment_id)
-    numbered = list(enumerate(server.results.of(record).trials))
+    numbered = list(enumerate(server.results.of(record).shown_trials))
     if sort == "estimate":
         _, numbered = server.results.derived(
-            record, "best first", lambda result: best_first(result.experiment, result.trials)
+            record, "best first", lambda result: best_first(result.experiment, result.shown_trials)
         )
     first = after or 0
     items = [
@@ -127,18 +126,4 @@ def get_log(
         raise NotFoundError(f"experiment {experiment_id} has no run {number}")
     if run.logs is None:
         raise NotFoundError(f"run {number} of experiment {experiment_id} has no log")
-    return PlainTextResponse(_tail(FilePath(run.logs) / stream, tail_bytes).decode("utf-8", "replace"))
-
-
-def _tail(path: FilePath, size_bytes: int) -> bytes:
-    """The end of a regular file; a link or device that a job has put in its place is not read."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        raise NotFoundError(f"the {path.name} of this run no longer exists") from None
-    with os.fdopen(handle, "rb") as stream:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise NotFoundError(f"the {path.name} of this run is not a regular file")
-        stream.seek(max(found.st_size - size_bytes, 0))
-        return stream.read(size_bytes)
+    return PlainTextResponse(end_of_file(FilePath(run.logs) / stream, tail_bytes).decode("utf-8", "replace"))

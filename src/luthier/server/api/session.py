@@ -116,7 +116,8 @@ class NewPassword(RequestModel):
 
     model_config = example({"old": "correct horse battery", "new": "staple correct horse"})
 
-    old: Annotated[str, Field(max_length=1000)]
+    old: Annotated[str, Field(max_length=1000)] = ""
+    """Not required within a day after a login by invitation."""
     new: Annotated[str, Field(max_length=1000)]
 
 
@@ -198,7 +199,7 @@ def delete_token(
 
 @router.put("/me/password", summary="Change your password", status_code=204, responses=_TOO_MANY)
 async def change_password(request: Request, server: Server, who: Viewer, given: NewPassword) -> None:
-    """Your other sessions end; your tokens stay valid."""
+    """Your other sessions end; your tokens stay valid. If the old password is wrong, the answer is 403."""
     change = partial(server.authenticator.change_password, who, given.old, given.new, address_of(request))
     await server.passwords.run(change)
     await run_in_threadpool(note, server, who, "change password", f"user {who.name}")

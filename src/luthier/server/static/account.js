@@ -52,7 +52,7 @@ $("#password")?.addEventListener("submit", async (event) => {
   const problem = $(".problem", form);
   problem.textContent = "";
   try {
-    await put("/me/password", { old: form.elements.old.value, new: form.elements.new.value });
+    await put("/me/password", { old: form.elements.old?.value ?? "", new: form.elements.new.value });
     form.reset();
     showMessage("Your password was changed.");
   } catch (error) {

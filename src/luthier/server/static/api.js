@@ -34,7 +34,8 @@ export async function request(method, path, body, { headers = {}, signal } = {})
     throw new ApiError(0, "The server cannot be reached. Your input is kept; try again in a moment.");
   }
   if (answer.status === 401 && !location.pathname.startsWith("/login")) {
-    location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+    dispatchEvent(new Event("luthier-logged-out")); // forms keep what was typed
+    location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search + location.hash)}`);
   }
   if (!answer.ok && answer.status !== 304) throw new ApiError(answer.status, await problem(answer));
   return answer;

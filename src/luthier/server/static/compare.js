@@ -90,7 +90,7 @@ async function show() {
 function table(items) {
   const lines = [
     ["Status", (one) => h("span", { class: `badge ${one.status}` }, one.status)],
-    ["Gain over default", (one) => gain(one)?.text ?? "–"],
+    ["Gain over default", (one) => (gain(one)?.improved ? gain(one).text : one.verdict ? "not proven" : "–")],
     ["95 % interval", (one) => gain(one)?.interval || "–"],
     ["Verdict", (one) => one.verdict ?? "–"],
     ["Runs", (one) => `${count(one.runs)} of ${count(one.budget)}`],

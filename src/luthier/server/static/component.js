@@ -97,7 +97,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) attempt(() => views.settle().then(store));
 });
 addEventListener("beforeunload", (event) => {
-  if (views.edits > 0 && !saved && mayLaunch) event.preventDefault();
+  if (views.hasUnsaved && !saved && mayLaunch) event.preventDefault();
 });
 
 function showUses(uses) {
@@ -133,11 +133,11 @@ function showActions(uses) {
 if (registered) {
   await attempt(async () => {
     const found = await get(`/components/${encodeURIComponent(registered)}`);
-    await views.begin(found.yaml);
+    if (!(await views.restore())) await views.begin(found.yaml);
     showUses(found.used_by);
     showActions(found.used_by);
   });
-} else {
+} else if ((await attempt(() => views.restore())) !== true) {
   inner.show({});
   inner.add();
   name.focus();

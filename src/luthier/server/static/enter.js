@@ -1,5 +1,6 @@
 import { post } from "./api.js";
 import { $ } from "./dom.js";
+import { draftPage } from "./drafts.js";
 
 $("#enter").addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -8,7 +9,7 @@ $("#enter").addEventListener("submit", async (event) => {
   button.disabled = true;
   try {
     await post("/session/invitation", { token: form.dataset.token });
-    location.replace("/"); // so that the link is not in the browser history
+    location.replace(draftPage() ?? "/"); // replaced, so that the link is not in the browser history
   } catch (error) {
     $(".problem", form).textContent = `${error.message}.`;
     $("#another").hidden = false;

@@ -1,9 +1,13 @@
 // The header of an experiment page: name, status, and buttons.
 
 import { patch, post, remove } from "./api.js";
-import { fill, h, icon, mayLaunch } from "./dom.js";
-import { ago, count, moment } from "./format.js";
+import { $, fill, h, icon, mayLaunch } from "./dom.js";
+import { ago, count, moment, statusClass } from "./format.js";
 import { confirmDialog, attempt, showMessage } from "./messages.js";
+
+const ENDED = ["finished", "no result"]; // these cannot be resumed
+const NAMES = { csv: "CSV", json: "JSON", parquet: "Parquet" };
+const formats = $("#experiment").dataset.formats.split(" "); // those that work on the server
 
 /** Whether the experiment is running or waiting for a worker. */
 export function isActive(detail) {
@@ -22,7 +26,7 @@ export function showHeader(element, detail, reload) {
         {},
         detail.name,
         " ",
-        h("span", { class: `badge ${detail.status}`, style: "vertical-align: middle" }, statusText(detail)),
+        h("span", { class: `badge ${statusClass(detail.status)}`, style: "vertical-align: middle" }, statusText(detail)),
       ),
       h(
         "p",
@@ -48,7 +52,7 @@ function buttons(detail, reload) {
   return [
     mine && on && !detail.stop_requested && button("stop", "Stop", then(stop)),
     mine && on && detail.stop_requested && button("stop", "Stop now", then(kill), "danger"),
-    mine && !on && detail.status !== "finished" && button("play", "Resume", then(resume), "primary"),
+    mine && !on && !ENDED.includes(detail.status) && button("play", "Resume", then(resume), "primary"),
     mayLaunch && cloneButton(path, detail),
     h(
       "details",
@@ -57,8 +61,8 @@ function buttons(detail, reload) {
       h(
         "div",
         {},
-        ["CSV", "JSON", "Parquet"].map((format) =>
-          h("a", { href: `/api/v1${path}/export?format=${format.toLowerCase()}`, download: "" }, `Runs as ${format}`),
+        formats.map((format) =>
+          h("a", { href: `/api/v1${path}/export?format=${format}`, download: "" }, `Runs as ${NAMES[format]}`),
         ),
         h("a", { href: `/api/v1${path}/report`, download: "" }, "Report as HTML"),
       ),

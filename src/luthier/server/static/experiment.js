@@ -9,7 +9,7 @@ import { Plot } from "./plot.js";
 import { attempt, statusLine } from "./messages.js";
 import { showSetup } from "./setup.js";
 import { trialsTable } from "./trials.js";
-import { factsOf, showUse, showVerdict } from "./result-summary.js";
+import { factsOf, showFailures, showUse, showVerdict } from "./result-summary.js";
 
 const root = $("#experiment");
 const path = `/experiments/${root.dataset.id}`;
@@ -26,6 +26,7 @@ const latest = new Map();
 const head = h("div", { class: "head" });
 const verdict = h("div", { class: "card" });
 const use = h("div", { class: "card" });
+const failures = h("section", { class: "card failures" });
 const status = h("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
 const waiting = h(
   "section",
@@ -58,6 +59,9 @@ function showAll() {
   draw(head, [name, now, stopping, shared, mine], () => showHeader(head, detail, reload));
   draw(verdict, [factsOf(detail), result.verdict, result.best, detail.trouble], () => showVerdict(verdict, detail));
   draw(use, [now, result.recommended, result.improved, result.command], () => showUse(use, detail));
+  draw(failures, [now, detail.failures, detail.failing_output, result.best === null], () =>
+    showFailures(failures, detail),
+  );
   showWaiting();
 }
 
@@ -108,10 +112,11 @@ function showOverview() {
   );
 }
 
-/** Until the first run, show only what the experiment waits for. */
+/** Until the first run, show only what the experiment waits for; without a result, no empty figures. */
 function showWaiting() {
   const begun = detail.runs > 0;
-  for (const part of panels.overview.children) part.hidden = (part === waiting) === begun;
+  for (const part of panels.overview.children)
+    part.hidden = (part === waiting) === begun || (detail.status === "no result" && part.querySelector(".plot") !== null);
 }
 
 function showInsight() {
@@ -188,7 +193,9 @@ function choose(name) {
     trials = trialsTable(path, detail);
     fill(panels.trials, trials.element);
   }
-  if (name === "setup" && !panels.setup.hasChildNodes()) showSetup(panels.setup, path, detail);
+  else if (name === "trials") trials.refresh();
+  if (name === "setup" && (!panels.setup.hasChildNodes() || $("[data-failed]", panels.setup)))
+    showSetup(panels.setup, path, detail);
 }
 
 /* ---- live ---- */
@@ -210,6 +217,13 @@ const refreshFigures = throttled(() => {
 const refreshSlowFigures = throttled(() => {
   for (const [name, plot] of plots) if (isSlow(name)) plot.refresh();
 }, 15000);
+
+/** After a lost connection: fetch again what may have failed or changed in the meantime. */
+function returned() {
+  reloadSoon();
+  for (const plot of plots.values()) plot.refresh();
+  choose(current());
+}
 
 function isSlow(name) {
   return figures.find((one) => one.name === name)?.slow ?? false;
@@ -255,7 +269,7 @@ function showLatestRuns() {
 
 async function begin() {
   [detail, figures] = await Promise.all([get(path), get("/figures")]);
-  root.replaceChildren(head, h("div", { class: "cards" }, verdict, use), tabs, ...Object.values(panels), status);
+  root.replaceChildren(head, h("div", { class: "cards" }, verdict, use, failures), tabs, ...Object.values(panels), status);
   makeTabs();
   showOverview();
   showAll();
@@ -263,8 +277,8 @@ async function begin() {
   choose(current());
   root.removeAttribute("aria-busy");
   const older = detail.runs > SHOWN_RUNS ? `after=${detail.runs - SHOWN_RUNS - 1}&` : "";
-  const page = await get(`${path}/runs?${older}limit=50`);
-  for (const run of page.items) latest.set(run.run, run);
+  const page = await attempt(() => get(`${path}/runs?${older}limit=50`));
+  for (const run of page?.items ?? []) latest.set(run.run, run);
   showLatestRuns();
   lastEvent = detail.events;
   const end = follow(
@@ -277,8 +291,15 @@ async function begin() {
         fill(root, statusLine("This experiment was deleted.", "note"));
       },
     },
-    reloadSoon,
+    returned,
   );
 }
 
-begin().catch((error) => fill(root, statusLine(error.message)));
+function tryToBegin() {
+  begin().catch((error) => {
+    fill(root, statusLine(error.message));
+    if (error.status === 0 || error.status >= 500) setTimeout(tryToBegin, 3000);
+  });
+}
+
+tryToBegin();

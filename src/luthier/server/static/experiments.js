@@ -2,7 +2,7 @@
 
 import { get, newKey, post } from "./api.js";
 import { $, debounced, fill, h } from "./dom.js";
-import { ago, count, duration, gain, moment } from "./format.js";
+import { ago, count, duration, gain, moment, statusClass } from "./format.js";
 import { follow } from "./live.js";
 import { attempt } from "./messages.js";
 
@@ -111,7 +111,7 @@ function row(one) {
       h("a", { href: `/experiments/${one.id}` }, one.name || `experiment ${one.id}`),
       h("small", {}, [`#${one.id}`, one.author || "command line", one.shared && "shared"].filter(Boolean).join(" · ")),
     ),
-    h("td", {}, h("span", { class: `badge ${one.status}` }, one.status)),
+    h("td", {}, h("span", { class: `badge ${statusClass(one.status)}` }, one.status)),
     h("td", {}, gainCell(one)),
     h("td", { class: "runs" }, `${count(one.runs)} of ${count(one.budget)}`, progress(one)),
     h("td", { class: "optional number" }, duration(one.cost_s)),
@@ -130,8 +130,8 @@ function row(one) {
 function gainCell(one) {
   const found = gain(one);
   if (found === null) return h("span", { class: "said", title: one.verdict }, one.verdict ?? "–");
-  const kind = found.improved ? "gain yes" : "gain";
-  return h("span", { class: kind, title: one.verdict }, found.text, h("small", {}, found.interval || "not significant"));
+  const [kind, text] = found.improved ? ["gain yes", found.text] : ["gain", "not proven"];
+  return h("span", { class: kind, title: one.verdict }, text, h("small", {}, found.interval || "too few pairs"));
 }
 
 function progress(one) {
@@ -155,7 +155,7 @@ function fits(one) {
   const words = filter.text.toLowerCase();
   return (
     (!words || one.name.toLowerCase().includes(words)) &&
-    (!filter.status || one.status === filter.status) &&
+    (!filter.status || one.status === filter.status || (filter.status === "failed" && one.status === "no result")) &&
     (!filter.mine || one.mine)
   );
 }

@@ -3,7 +3,8 @@
 
 import { post } from "./api.js";
 import { $, debounced } from "./dom.js";
-import { attempt } from "./messages.js";
+import { keepDraft, takeDraft } from "./drafts.js";
+import { attempt, showMessage } from "./messages.js";
 
 const PAUSE_MS = 450;
 
@@ -16,6 +17,8 @@ export class FormYamlSync {
     this.upToDate = false;
     this.answer = null;
     this.answeredAt = -1;
+    this.isKept = false;
+    addEventListener("luthier-logged-out", () => this.keep());
     this.later = debounced(() => attempt(() => this.settle()), PAUSE_MS);
     formElement.addEventListener("input", () => this.note("form"));
     formElement.addEventListener("change", () => this.note("form"));
@@ -40,6 +43,31 @@ export class FormYamlSync {
     this.upToDate = false;
     await this.showView(view);
     await this.settle();
+  }
+
+  /** Whether something was typed that would be lost if the page was left. */
+  get hasUnsaved() {
+    return this.edits > 0 && !this.isKept;
+  }
+
+  /** Keep what was typed until the user has logged in again. */
+  keep() {
+    if (this.edits === 0) return;
+    const { editedView: view, shown } = this;
+    this.isKept = keepDraft({ view, shown, typed: view === "form" ? this.form.read() : this.editor.value });
+  }
+
+  /** Show what was typed before the session ended; false if nothing was kept. */
+  async restore() {
+    const draft = takeDraft();
+    if (draft === null) return false;
+    if (draft.view === "form") await this.form.show(draft.typed);
+    else this.editor.value = draft.typed;
+    this.note(draft.view);
+    await this.showView(draft.shown);
+    await this.settle();
+    showMessage("Your session had ended; what you had typed is here again.");
+    return true;
   }
 
   note(view) {

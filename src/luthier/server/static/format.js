@@ -1,6 +1,6 @@
 // Numbers, times and gains as text, in the same format as on the command line.
 
-const SECONDS = ["wall", "user", "system", "cpu"];
+const SECONDS = ["wall", "user", "system", "cpu", "time"];
 const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /** A number with a given precision, without trailing zeros. */
@@ -62,17 +62,29 @@ export function ago(at_s) {
   return new Date(at_s * 1000).toLocaleDateString([], { dateStyle: "medium" });
 }
 
-/** A gain with its interval: a ratio, or a relative difference where values are not positive. */
+/** A ratio with three digits, or more if they are needed to tell it from 1. */
+function ratio(one) {
+  const away = Math.abs(one - 1);
+  if (!(away > 0 && Number.isFinite(away))) return number(one, 3);
+  return number(one, Math.min(Math.max(3, 2 - Math.floor(Math.log10(away))), 7));
+}
+
+/** A gain with its interval: a ratio, or a difference in the measure's unit where values are not positive. */
 export function gain({ speedup, low, high, improved, kind }) {
   if (speedup === null || speedup === undefined) return null;
   const isRatio = kind !== "difference";
-  const text = (one) => (isRatio ? number(one, 3) : percent(one, 3));
+  const text = (one) => (isRatio ? ratio(one) : number(one));
   const isKnown = low !== null && low !== undefined && high !== null && high !== undefined;
   return {
     text: isRatio ? `${text(speedup)}×` : text(speedup),
     interval: isKnown ? `${text(low)} to ${text(high)}` : "",
     improved: Boolean(improved),
   };
+}
+
+/** The CSS class of a status. */
+export function statusClass(status) {
+  return status.replace(" ", "-");
 }
 
 export function value(one) {

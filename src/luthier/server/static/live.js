@@ -1,6 +1,10 @@
 // Server-sent events. The stream of a hidden page is closed, because a browser allows only a few connections per host.
 
+import { get } from "./api.js";
 import { $, h } from "./dom.js";
+
+const LOOK_EVERY_MS = 5000;
+const ASLEEP_AFTER_MS = 30000;
 
 /** Receive the events at `address()`; `handlers` maps event names to functions. `onReturn` is called after a reconnect. */
 export function follow(address, handlers, onReturn = () => {}) {
@@ -20,6 +24,7 @@ export function follow(address, handlers, onReturn = () => {}) {
       offline(true);
       if (source?.readyState === EventSource.CLOSED) {
         close();
+        get("/me").catch(() => {}); // who is no longer logged in is sent to the login page
         setTimeout(open, 3000);
       }
     });
@@ -34,6 +39,18 @@ export function follow(address, handlers, onReturn = () => {}) {
     if (document.hidden) offline(false);
   }
 
+  function reopen() {
+    close();
+    open();
+  }
+
+  // A computer that slept, or changed its network, may hold a connection that is dead without knowing it.
+  let lookedAt = Date.now();
+  setInterval(() => {
+    if (Date.now() - lookedAt > ASLEEP_AFTER_MS) reopen();
+    lookedAt = Date.now();
+  }, LOOK_EVERY_MS);
+  addEventListener("online", reopen);
   document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
   addEventListener("pagehide", close);
   open();

@@ -88,7 +88,7 @@ addEventListener("keydown", (event) => {
   });
 });
 addEventListener("beforeunload", (event) => {
-  if (views.edits > 0 && !launched) event.preventDefault();
+  if (views.hasUnsaved && !launched) event.preventDefault();
 });
 
 $("#yaml").append(
@@ -105,7 +105,10 @@ $("#yaml").append(
 );
 
 const query = new URLSearchParams(location.search);
-if (query.has("clone")) {
+const isRestored = (await attempt(() => views.restore())) === true;
+if (isRestored) {
+  // the form is as it was
+} else if (query.has("clone")) {
   await attempt(async () => {
     const { yaml } = await get(`/experiments/${encodeURIComponent(query.get("clone"))}/source`);
     if (yaml) await views.begin(yaml);

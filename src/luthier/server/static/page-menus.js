@@ -2,7 +2,10 @@
 
 import { remove } from "./api.js";
 import { $, fill, icon } from "./dom.js";
+import { forgetDraft, forgetOthersDraft } from "./drafts.js";
 import { attempt } from "./messages.js";
+
+forgetOthersDraft();
 
 const toggle = $("#theme");
 
@@ -17,7 +20,9 @@ addEventListener("luthier-theme", showTheme);
 showTheme();
 
 $("#logout")?.addEventListener("click", async () => {
-  if ((await attempt(() => remove("/session").then(() => true))) === true) location.assign("/login");
+  if ((await attempt(() => remove("/session").then(() => true))) !== true) return;
+  forgetDraft();
+  location.assign("/login");
 });
 
 function closeMenus(except) {

@@ -63,6 +63,7 @@ export class Plot {
     if (!this.stale || this.busy || this.path === null) return;
     this.stale = false;
     this.busy = true;
+    let failed = false;
     try {
       const answer = await request("GET", this.path, undefined, {
         headers: this.tag === null ? {} : { "If-None-Match": this.tag },
@@ -75,11 +76,13 @@ export class Plot {
         await this.draw();
       }
     } catch (error) {
-      if (this.figure === null) this.message(error.message);
+      failed = this.stale = true; // until it is refreshed or shown again
+      this.tag = null;
+      if (!this.isDrawn) this.message(error.message);
     } finally {
       this.busy = false;
     }
-    if (this.stale && this.seen) this.load();
+    if (this.stale && this.seen && !failed) this.load();
   }
 
   async draw() {

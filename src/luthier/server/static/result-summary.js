@@ -1,7 +1,7 @@
 // The result of an experiment: verdict, key figures, and the configuration to use.
 
-import { codeBlock, copyButton, fill, h } from "./dom.js";
-import { config, count, duration, estimate, gain, measured, number, percent, value } from "./format.js";
+import { codeBlock, copyButton, dataTable, fill, h } from "./dom.js";
+import { config, count, duration, estimate, gain, measured, percent, value } from "./format.js";
 import { isActive } from "./experiment-header.js";
 
 /** The result so far, as a sentence and as key figures. */
@@ -19,6 +19,7 @@ export function showVerdict(element, detail) {
         { class: "stack" },
         h("div", {}, h("p", { class: "sentence" }, result.verdict), beforeAndAfter(detail)),
         result.ending ? h("p", { class: "small muted" }, `The search ended: ${result.ending}.`) : null,
+        result.method ? h("p", { class: "small muted" }, `${result.method}.`) : null,
         detail.trouble.map((text) => h("p", { class: "small muted" }, text)),
       ),
     ),
@@ -34,28 +35,22 @@ export function showVerdict(element, detail) {
 
 function headline({ result, settings: { objectives } }, found) {
   const lines = (kind, big, under) => [h("div", { class: `big ${kind}` }, big), h("div", { class: "muted" }, under)];
-  if (found)
-    return lines(
-      result.improved ? "yes" : "",
-      found.text,
-      found.interval ? `${found.interval} (95 % confidence)` : "not significant",
-    );
+  if (found?.improved) return lines("yes", found.text, `${found.interval} (95 % confidence)`);
+  if (found) return lines("", "None proven", found.interval ? `${found.interval} (95 % confidence)` : "too few pairs of runs");
   if (objectives.length > 1 && result.front.length)
     return lines("yes", count(result.front.length), "on the Pareto front");
-  const [first, best] = [result.default?.estimate?.value, result.best?.estimate?.value];
-  if (!(first > 0 && best > 0)) return lines("guess", "–", "gain over the default");
-  const ratio = objectives[0].goal === "maximize" ? best / first : first / best;
-  return lines("guess", `${number(ratio, 3)}×`, "estimated, not verified");
+  return lines("guess", "–", "gain over the default, not verified");
 }
 
 function beforeAndAfter({ result, settings: { objectives } }) {
-  const { default: first, best } = result;
-  if (!first?.estimate || !best?.estimate || objectives.length > 1) return null;
+  const { default: first, compared: other } = result;
+  if (!first?.estimate || !other?.estimate || objectives.length > 1) return null;
   const { measure } = objectives[0];
+  const which = config(other.config) === config(result.best.config) ? "the best configuration" : "the best of the others";
   return h(
     "p",
     { class: "muted" },
-    `${measure}: ${estimate(first.estimate, measure)} with the default, ${estimate(best.estimate, measure)} with the best configuration`,
+    `${measure}: ${estimate(first.estimate, measure)} with the default, ${estimate(other.estimate, measure)} with ${which}`,
   );
 }
 
@@ -65,7 +60,11 @@ export function factsOf(detail) {
   const { measure } = detail.settings.objectives[0];
   const spread = noise && (noise.relative ? percent(noise.deviation) : measured(noise.deviation, measure));
   return [
-    ["Runs", count(detail.runs), `of ${count(detail.budget)}`],
+    [
+      "Runs",
+      count(detail.runs - detail.result.lost),
+      `of ${count(detail.budget)}${detail.result.lost ? `, ${count(detail.result.lost)} more lost` : ""}`,
+    ],
     ["Run time", duration(detail.cost_s), ""],
     [
       "Explored",
@@ -110,6 +109,39 @@ export function showUse(element, detail) {
             {},
             copyButton(() => config(recommended)),
           ),
+    ),
+  );
+}
+
+/** Why no run gave a number, and what the first failing run wrote. */
+export function showFailures(element, { status, result, failures, failing_output: output }) {
+  element.hidden = result.best !== null || failures.length === 0;
+  if (element.hidden) return;
+  const end = status === "no result" ? " The experiment cannot be resumed: correct the cause and clone it." : "";
+  fill(
+    element,
+    h("header", {}, h("h2", {}, "Runs without a number"), h("p", {}, `No configuration can be recommended.${end}`)),
+    h(
+      "div",
+      { class: "body stack" },
+      dataTable(
+        [h("th", { class: "number" }, "Runs"), "Reason", h("th", { class: "number" }, "First run")],
+        failures.map(({ runs, reason, first }) =>
+          h(
+            "tr",
+            {},
+            h("td", { class: "number" }, count(runs)),
+            h("td", {}, reason),
+            h("td", { class: "number" }, first ?? ""),
+          ),
+        ),
+      ),
+      output
+        ? ["stderr", "stdout"].map((stream) => [
+            h("p", { class: "label" }, `End of ${stream} of run ${output.run} (${config(output.config)})`),
+            output[stream] ? codeBlock(output[stream], "log") : h("p", { class: "muted" }, "Empty."),
+          ])
+        : h("p", { class: "muted" }, "No output was kept."),
     ),
   );
 }

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { card, codeBlock, fill, h } from "./dom.js";
 import { count, value } from "./format.js";
-import { attempt } from "./messages.js";
+import { statusLine } from "./messages.js";
 
 /** Show the settings, the search space, the script and the source of an experiment. */
 export function showSetup(panel, path, detail) {
@@ -20,14 +20,22 @@ export function showSetup(panel, path, detail) {
     card("Script", "The script of the recommended configuration.", script),
     card("Source", "", source),
   );
-  attempt(async () => {
-    const found = await get(`${path}/script`);
-    fill(script, codeBlock(found.script));
-  });
-  attempt(async () => {
-    const { yaml } = await get(`${path}/source`);
-    fill(source, yaml ? codeBlock(yaml) : h("p", { class: "muted" }, "This experiment was not described by a file."));
-  });
+  const said = (text) => h("p", { class: "muted" }, text);
+  if (detail.has_script) show(script, `${path}/script`, (found) => codeBlock(found.script));
+  else fill(script, said("This experiment tunes a Python function; there is no script."));
+  show(source, `${path}/source`, ({ yaml }) =>
+    yaml ? codeBlock(yaml) : said("This experiment was not described by a file."),
+  );
+}
+
+/** Show what the server answers; an error is marked, so that it is tried again when the connection is back. */
+async function show(place, address, shown) {
+  try {
+    fill(place, shown(await get(address)));
+  } catch (error) {
+    fill(place, statusLine(error.message));
+    place.dataset.failed = "yes";
+  }
 }
 
 function space(detail) {

@@ -120,7 +120,7 @@ export function trialsTable(path, detail) {
         ["Run", "Purpose", "Outcome", h("th", { class: "number" }, "Duration"), "Output"],
         page.items.map((run) => runRow(run, below)),
       ),
-      h("div", { class: "actions", style: "margin: 0.8rem 0" }, scripts),
+      detail.has_script ? h("div", { class: "actions", style: "margin: 0.8rem 0" }, scripts) : null,
       below,
     );
   }
