@@ -12,21 +12,26 @@ import argparse
 import csv
 import math
 import os
+import shlex
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from examples.openmpi.sweep import Measure, Options, benchmark
 
 import luthier as lt
 from luthier.space import parse_quantity
+from luthier.spec.component import read_components
+from luthier.spec.grids import parameter_of
+from luthier.spec.script import JobScript
 from testbeds.real.sro import build
 
 RESULTS = Path(__file__).parent / "results"
+COMPONENT = Path(__file__).parents[1] / "examples" / "openmpi" / "allreduce.yaml"
 RANKS = 4
 FEW, MANY = 5, 30  # number of seeds: for the goal, and for a more reliable result
 CLOSE = 5.0  # percent
@@ -39,7 +44,29 @@ SHARED = {
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 
+Measure = Callable[[lt.Config], float]
 Table = dict[lt.Config, list[float]]  # microseconds of each run
+
+
+def benchmark(collbench: Path, size_bytes: int) -> tuple[lt.Space, Measure]:
+    """The configurations of allreduce, and a function that runs one and returns its microseconds."""
+    component = read_components(COMPONENT)["allreduce"]
+    tuned = [parameter_of(name, one, one) for name, one in component.parameters.items() if one.given]
+    space = lt.Space(*tuned, constraints=component.constraints)
+    calls = 5000 * 8192 // (8192 + size_bytes) + 100  # some tenths of a second
+    program = shlex.quote(str(collbench))
+    job = JobScript(component, f"mpirun -n {RANKS} {program} allreduce -m {size_bytes} -r {calls} -w 20")
+
+    def measure(config: lt.Config) -> float:
+        words, variables = job.render(space, config)
+        environment = {**os.environ, **variables}
+        ended = subprocess.run(words, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+        rows = [line.split() for line in ended.stdout.splitlines() if not line.startswith("#")]
+        if ended.returncode != 0 or not rows:
+            raise RuntimeError("mpirun failed; see what it said above")
+        return float(rows[0][1])
+
+    return space, measure
 
 
 def read_table(path: Path, space: lt.Space) -> Table:
@@ -130,7 +157,7 @@ def main(words: Sequence[str] | None = None) -> int:
         collbench = build(Path(folder)).fakeapp.with_name("collbench")
         for size_bytes in (int(parse_quantity(size)[0]) for size in options.sizes.split(",")):
             print(f"{size_bytes} bytes, {RANKS} ranks", flush=True)
-            space, measure = benchmark(Options("allreduce", RANKS, options.budget, 0, collbench), size_bytes)
+            space, measure = benchmark(collbench, size_bytes)
             table = record(RESULTS / f"allreduce-{size_bytes}.csv", space, measure, options.rounds)
             describe(table, space.default)
             distances = [missed(table, space, options.budget, seed) for seed in range(MANY)]

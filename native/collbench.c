@@ -4,7 +4,8 @@
  *
  * Every call begins after a barrier, and its time is that of its slowest rank. The first ones (-w) warm up and do not
  * count; the table has the median of the others (-r), the shortest and the longest. A size is what the table of an OSU
- * benchmark means by it: the bytes that one rank hands over. Without -m it is 1k; a range goes up in powers of two.
+ * benchmark means by it: the bytes that one rank sends, for alltoall those to each of the others. Without -m it is 1k; a
+ * range goes up in powers of two.
  */
 #include <mpi.h>
 #include <stdarg.h>
@@ -17,9 +18,14 @@
 #define MAX_BYTES (UINT64_C(1) << 30)
 #define MAX_REPEATS UINT64_C(1000000)
 
+#define NAMES "allgather, allreduce, alltoall, bcast, gather, reduce or reduce_scatter"
+
 struct buffers {
     void *from, *into;
 };
+
+static int rank, ranks;
+static int *parts; /* of reduce_scatter: how many numbers every rank receives */
 
 static void bcast(struct buffers data, int bytes)
 {
@@ -41,21 +47,39 @@ static void allreduce(struct buffers data, int bytes)
     MPI_Allreduce(data.from, data.into, bytes / (int)sizeof(float), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
+static void allgather(struct buffers data, int bytes)
+{
+    MPI_Allgather(data.from, bytes, MPI_CHAR, data.into, bytes, MPI_CHAR, MPI_COMM_WORLD);
+}
+
+static void alltoall(struct buffers data, int bytes)
+{
+    MPI_Alltoall(data.from, bytes, MPI_CHAR, data.into, bytes, MPI_CHAR, MPI_COMM_WORLD);
+}
+
+static void reduce_scatter(struct buffers data, int bytes)
+{
+    (void)bytes; /* divided among the parts already */
+    MPI_Reduce_scatter(data.from, data.into, parts, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+/* The last two say whether a rank sends, and receives, a message for or from each of the others. */
 struct collective {
     const char *name;
     void (*call)(struct buffers data, int bytes);
+    int sends_to_each, receives_from_each;
 };
 
 static const struct collective COLLECTIVES[] = {
-    {"bcast", bcast}, {"gather", gather}, {"reduce", reduce}, {"allreduce", allreduce}, {NULL, NULL},
+    {"allgather", allgather, 0, 1}, {"allreduce", allreduce, 0, 0}, {"alltoall", alltoall, 1, 1},
+    {"bcast", bcast, 0, 0},         {"gather", gather, 0, 1},       {"reduce", reduce, 0, 0},
+    {"reduce_scatter", reduce_scatter, 0, 0}, {NULL, NULL, 0, 0},
 };
 
 struct request {
     const struct collective *collective;
     uint64_t smallest, largest, repeats, warmup;
 };
-
-static int rank, ranks;
 
 /* Ends the program on every rank; the first one says why. */
 _Noreturn static void fail(const char *format, ...)
@@ -97,15 +121,15 @@ static struct request parse(int count, char **words)
         else if (option == 'w' && !parse_quantity(optarg, 0, MAX_REPEATS, &request.warmup))
             fail("-w: '%s' is no number of calls; give 0 to 1000000", optarg);
         else if (option == '?')
-            fail("usage: collbench bcast|gather|reduce|allreduce [-m SIZE[:SIZE]] [-r REPEATS] [-w WARM-UP]");
+            fail("usage: collbench COLLECTIVE [-m SIZE[:SIZE]] [-r REPEATS] [-w WARM-UP]");
     }
     if (optind != count - 1)
-        fail("name one collective: bcast, gather, reduce or allreduce");
+        fail("name one collective: " NAMES);
     request.collective = COLLECTIVES;
     while (request.collective->name != NULL && strcmp(request.collective->name, words[optind]) != 0)
         request.collective++;
     if (request.collective->name == NULL)
-        fail("there is no '%s'; name bcast, gather, reduce or allreduce", words[optind]);
+        fail("there is no '%s'; name " NAMES, words[optind]);
     return request;
 }
 
@@ -118,6 +142,9 @@ static int ascending(const void *one, const void *other)
 /* Fills times with the slowest rank's seconds of every call, on the first rank. */
 static void run(const struct request *request, struct buffers data, uint64_t bytes, double *times)
 {
+    int numbers = (int)(bytes / sizeof(float));
+    for (int part = 0; part < ranks; part++)
+        parts[part] = numbers / ranks + (part < numbers % ranks);
     for (uint64_t done = 0; done < request->warmup + request->repeats; done++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double start = MPI_Wtime();
@@ -145,15 +172,17 @@ int main(int count, char **words)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     struct request request = parse(count, words);
-    int gathers = request.collective->call == gather && rank == 0;
-    struct buffers data = {calloc(1, request.largest), calloc(gathers ? (size_t)ranks : 1, request.largest)};
+    const struct collective *what = request.collective;
+    struct buffers data = {calloc(what->sends_to_each ? (size_t)ranks : 1, request.largest),
+                           calloc(what->receives_from_each ? (size_t)ranks : 1, request.largest)};
     double *times = calloc(request.repeats, sizeof *times);
-    if (data.from == NULL || data.into == NULL || times == NULL) {
+    parts = calloc((size_t)ranks, sizeof *parts);
+    if (data.from == NULL || data.into == NULL || times == NULL || parts == NULL) {
         fprintf(stderr, "collbench: not enough memory for messages of %llu bytes\n", (unsigned long long)request.largest);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     if (rank == 0) {
-        printf("# %s, %d ranks, median of %llu repeats\n", request.collective->name, ranks,
+        printf("# %s, %d ranks, median of %llu repeats\n", what->name, ranks,
                (unsigned long long)request.repeats);
         printf("%-12s %15s %15s %15s\n", "# Size", "Latency(us)", "Min(us)", "Max(us)");
     }
@@ -165,6 +194,7 @@ int main(int count, char **words)
     free(data.from);
     free(data.into);
     free(times);
+    free(parts);
     MPI_Finalize();
     return 0;
 }

@@ -33,6 +33,7 @@ for program in fio zstd chromium; do
 done
 command -v cc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
 { command -v mpirun && command -v mpicc; } >/dev/null 2>&1 || packages="$packages openmpi-bin libopenmpi-dev"
+command -v pw.x >/dev/null 2>&1 || packages="$packages quantum-espresso quantum-espresso-data"
 command -v mkfs.ext4 >/dev/null 2>&1 || [ -x /sbin/mkfs.ext4 ] || packages="$packages e2fsprogs"
 
 [ -n "$packages" ] || exit 0

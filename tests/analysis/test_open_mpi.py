@@ -14,6 +14,7 @@ from luthier.analysis.open_mpi import (
     RULES_FILE,
     SWITCH,
     Rule,
+    algorithms_for,
     ignored_settings,
     parse_rules,
     rule_of,
@@ -32,8 +33,8 @@ COUNTS = st.integers(0, 2**31 - 1)
 @st.composite
 def some_rules(draw: st.DrawFn) -> Rule:
     collective = draw(st.sampled_from(sorted(ALGORITHMS)))
-    algorithm = draw(st.integers(1, len(ALGORITHMS[collective]) - 1))
     ranks = draw(st.integers(2, 9) | st.integers(2, 100_000))
+    algorithm = draw(st.integers(1, len(algorithms_for(collective, ranks)) - 1))
     return Rule(collective, ranks, draw(st.integers(0, 9) | COUNTS), algorithm, draw(COUNTS), draw(COUNTS))
 
 
@@ -86,7 +87,11 @@ def test_a_configuration_becomes_a_rule() -> None:
     name = f"{PREFIX}bcast_algorithm"
     config = {name: 2, f"{name}_chain_fanout": 3, f"{name}_segmentsize": 4096, SWITCH: 1}
     assert rule_of("bcast", 8, 65536, config) == Rule("bcast", 8, 65536, 2, 3, 4096)
-    assert rule_of("gather", 8, 1024, {f"{PREFIX}gather_algorithm": 3}) == Rule("gather", 8, 8192, 3)
+    for collective in ("allgather", "alltoall", "gather"):
+        key = f"{PREFIX}{collective}_algorithm"
+        assert rule_of(collective, 8, 1024, {key: 3}) == Rule(collective, 8, 8192, 3)
+    ring = {f"{PREFIX}reduce_scatter_algorithm": "ring"}
+    assert rule_of("reduce_scatter", 8, 1024, ring) == Rule("reduce_scatter", 8, 1024, 3)
     assert rule_of("bcast", 8, 65536, {**config, name: "chain"}) == rule_of("bcast", 8, 65536, config)
     assert rule_of("bcast", 8, 65536, {}).algorithm == 0
     with pytest.raises(InvalidInputError, match="is 'ring'; give 0 to 9, or one of ignore, basic_linear"):
@@ -105,6 +110,7 @@ def test_a_configuration_becomes_a_rule() -> None:
         (lambda: [Rule("bcast", 4, 8, 1), Rule("bcast", 4, 8, 2)], "two rules for 4 ranks and 8 bytes"),
         (lambda: [Rule("gather", 4, 0, 4)], "unknown algorithm 4; give 0 to 3"),
         (lambda: [Rule("gather", 4, 0, -1)], "algorithm is -1"),
+        (lambda: [Rule("allgather", 4, 0, 6)], "two_proc for 4 ranks; it works with 2 ranks only"),
         (lambda: [Rule("gather", 4, 2**31, 1)], "size_bytes is 2147483648"),
     ],
 )
@@ -121,6 +127,7 @@ def test_what_cannot_be_written(rules: "object", problem: str) -> None:
         ("1\n2 # allreduce\n1\n4\n2\n0 1 0 0\n", "line 6: it ends where a message size"),
         ("1\n2\n1\n4\n1\n8 1 0 0\n", "line 6: the first message size is 8; it must be 0"),
         ("1\n2\n1\n4\n1\n0 7 0 0\n", "line 6: allreduce: unknown algorithm 7"),
+        ("1\n3\n1\n0\n1\n0 5 0 0\n", "line 6: alltoall: two_proc for 0 ranks"),
         ("1\n22\n", "line 2: '22' is not the number of a collective; give a whole number from 0 to 21"),
         ("1\n2\n1\n4\n1\n0 ring 0 0\n", "line 6: 'ring' is not an algorithm"),
         ("1\n2\n1\n4\n1\n0 1 0 0\n4 4 0 0\n", "line 7: '4' comes after the last rule"),
@@ -141,7 +148,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_rules_of_other_collectives_are_counted_through() -> None:
-    assert parse_rules("2\n3 # alltoall\n1\n0\n1\n0 99 0 0\n7\n1\n0\n1\n0 6 0 0") == (Rule("bcast", 0, 0, 6),)
+    assert parse_rules("2\n4 # alltoallv\n1\n0\n1\n0 99 0 0\n7\n1\n0\n1\n0 6 0 0") == (Rule("bcast", 0, 0, 6),)
 
 
 ON = {SWITCH: "1"}

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,16 +18,14 @@ from luthier.analysis.open_mpi import (
     RULES_FILE,
     SWITCH,
     Rule,
+    algorithms_for,
     ignored_settings,
-    parse_rules,
     rule_of,
     rules_text,
 )
 from luthier.trial import Value
 from testbeds.real.sro import Programs
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples" / "openmpi"
 REPEATS = 50
 
 # One machine, more ranks than processors, perhaps root.
@@ -111,7 +108,7 @@ def test_prints_a_table_that_the_measure_reads(mpi: Mpi, collective: str) -> Non
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["scan"], "there is no 'scan'; name bcast"),
+        (["scan"], "there is no 'scan'; name allgather"),
         ([], "name one collective"),
         (["bcast", "-m", "64q"], "-m: '64q' is no size"),
         (["bcast", "-m", "4k:1k"], "-m: '1k' is no size from 4k on"),
@@ -166,7 +163,15 @@ def test_segments_and_fan_out_are_obeyed_from_variables_and_rules(mpi: Mpi, tmp_
 @pytest.mark.parametrize(("ranks", "size", "obeyed"), [(4, 1024, True), (4, 1020, False), (3, 1024, False)])
 @pytest.mark.parametrize(
     ("collective", "algorithm"),
-    [("allreduce", "ring"), ("bcast", "chain"), ("reduce", "pipeline"), ("gather", "linear_sync")],
+    [
+        ("allgather", "ring"),
+        ("allreduce", "ring"),
+        ("alltoall", "linear"),
+        ("bcast", "chain"),
+        ("gather", "linear_sync"),
+        ("reduce", "pipeline"),
+        ("reduce_scatter", "non-overlapping"),
+    ],
 )
 def test_a_rule_is_obeyed_where_it_was_measured(
     mpi: Mpi, tmp_path: Path, collective: str, algorithm: str, ranks: int, size: int, *, obeyed: bool
@@ -178,6 +183,36 @@ def test_a_rule_is_obeyed_where_it_was_measured(
     other = mpi.messages(collective, size, {} if obeyed else {SWITCH: 1, **config}, ranks=ranks)
     assert mpi.messages(collective, size, rules, ranks=ranks) == expected
     assert other != expected
+
+
+# Messages between 4 ranks and their barrier. What Open MPI decides itself sends the same as one of the algorithms.
+COUNTED = {
+    "allgather": {"linear": 12, "bruck": 14, "recursive_doubling": 14, "ring": 18, "neighbor": 14},
+    "alltoall": {"linear": 11, "pairwise": 18, "modified_bruck": 14, "linear_sync": 18},
+    "reduce_scatter": {"non-overlapping": 12, "recursive_halving": 14, "ring": 18, "butterfly": 16},
+}
+
+
+@pytest.mark.parametrize("collective", COUNTED)
+def test_every_algorithm_is_used_and_segments_and_fan_outs_change_nothing(mpi: Mpi, collective: str) -> None:
+    assert tuple(COUNTED[collective]) == algorithms_for(collective, 4)[1:]
+    key = f"{collective}_algorithm"
+    others = {f"{key}_segmentsize": 256, f"{key}_tree_fanout": 2, f"{key}_chain_fanout": 1}
+    seen = {name: mpi.messages(collective, 4096, on(**{key: name})) for name in COUNTED[collective]}
+    assert {name: sum(pairs.values()) for name, pairs in seen.items()} == COUNTED[collective]
+    for name, pairs in seen.items():
+        assert mpi.messages(collective, 4096, on(**{key: name}, **others)) == pairs
+    if collective == "allgather":
+        assert len({str(sorted(pairs.items())) for pairs in seen.values()}) == len(seen)
+
+
+@pytest.mark.parametrize("collective", ["allgather", "alltoall"])
+def test_two_proc_works_with_two_ranks_only(mpi: Mpi, collective: str) -> None:
+    ended = [
+        mpi.run(collective, settings=on(**{f"{collective}_algorithm": "two_proc"}), ranks=ranks) for ranks in (2, 3)
+    ]
+    assert [one.returncode == 0 for one in ended] == [True, False]
+    assert [algorithms_for(collective, ranks)[-1] == "two_proc" for ranks in (2, 3)] == [True, False]
 
 
 def test_what_the_check_says_of_rules_files_is_so(mpi: Mpi, tmp_path: Path) -> None:
@@ -204,14 +239,3 @@ def test_what_the_check_says_of_rules_files_is_so(mpi: Mpi, tmp_path: Path) -> N
     wrong.write_text("1\n2\n1\n4\n1\n0 17 0 0\n")
     assert mpi.run("allreduce", settings={SWITCH: 1, RULES_FILE: wrong}).returncode != 0
     assert "unknown algorithm 17" in warnings({SWITCH: 1, RULES_FILE: wrong})[0]
-
-
-def test_the_sweep_writes_rules_that_are_read(mpi: Mpi, tmp_path: Path) -> None:
-    output = tmp_path / "rules.conf"
-    words = ["gather", "-n", "2", "--sizes", "1k,4k", "--budget", "3", "--collbench", mpi.collbench, "-o", output]
-    environment = {**os.environ, **QUIET}
-    command = [sys.executable, str(EXAMPLES / "sweep.py"), *map(str, words)]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert f"{RULES_FILE}={output}" in ended.stdout
-    assert {rule.size_bytes for rule in parse_rules(output.read_text()) if rule.ranks == 2} == {0, 2048, 8192}

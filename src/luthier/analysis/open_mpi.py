@@ -14,6 +14,7 @@ from luthier.errors import InvalidInputError
 from luthier.trial import Value
 
 ALGORITHMS: Mapping[str, tuple[str, ...]] = {
+    "allgather": ("ignore", "linear", "bruck", "recursive_doubling", "ring", "neighbor", "two_proc"),
     "allreduce": (
         "ignore",
         "basic_linear",
@@ -23,6 +24,7 @@ ALGORITHMS: Mapping[str, tuple[str, ...]] = {
         "segmented_ring",
         "rabenseifner",
     ),
+    "alltoall": ("ignore", "linear", "pairwise", "modified_bruck", "linear_sync", "two_proc"),
     "bcast": (
         "ignore",
         "basic_linear",
@@ -46,13 +48,24 @@ ALGORITHMS: Mapping[str, tuple[str, ...]] = {
         "in-order_binary",
         "rabenseifner",
     ),
+    "reduce_scatter": ("ignore", "non-overlapping", "recursive_halving", "ring", "butterfly"),
 }
 """The names of a collective's algorithms, in the order of their numbers; 0 leaves the decision to Open MPI."""
 
 PREFIX = "OMPI_MCA_coll_tuned_"
 SWITCH, RULES_FILE = f"{PREFIX}use_dynamic_rules", f"{PREFIX}dynamic_rules_filename"
 
-_NUMBERS = {"allreduce": 2, "bcast": 7, "gather": 9, "reduce": 11}
+_NUMBERS = {
+    "allgather": 0,
+    "allreduce": 2,
+    "alltoall": 3,
+    "bcast": 7,
+    "gather": 9,
+    "reduce": 11,
+    "reduce_scatter": 12,
+}
+_COUNTS_ALL_RANKS = ("allgather", "alltoall", "gather")  # their rules are by the data of all ranks together
+_FOR_TWO = "two_proc"  # ends the program unless the communicator has two ranks
 _COLLECTIVES = 22  # the numbers that a rules file may name are 0 to 21
 _LARGEST = 2**31 - 1  # Open MPI reads a C int
 _MOST_BYTES = 1_000_000  # of a rules file
@@ -63,7 +76,7 @@ _ON = re.compile(r"t|true|enabled|yes|y|0*[1-9]\d*", re.IGNORECASE)
 class Rule:
     """The rule of a rules file for messages of `size_bytes` or more, in communicators of `ranks` or more.
 
-    The size is the one that Open MPI uses: the whole message at the root, so for gather the data of all ranks.
+    The size is the one that Open MPI uses: what one rank sends, for allgather, alltoall and gather times the ranks.
     """
 
     collective: str
@@ -86,6 +99,15 @@ class Rule:
             raise InvalidInputError(
                 f"{self.collective}: unknown algorithm {self.algorithm}; give 0 to {len(names) - 1}"
             )
+        if names[self.algorithm] == _FOR_TWO and self.ranks != 2:
+            raise InvalidInputError(
+                f"{self.collective}: {_FOR_TWO} for {self.ranks} ranks; it works with 2 ranks only, give another one"
+            )
+
+
+def algorithms_for(collective: str, ranks: int) -> tuple[str, ...]:
+    """The algorithms that work with this number of ranks; with others Open MPI ends the program."""
+    return tuple(name for name in _names_of(collective) if name != _FOR_TWO or ranks == 2)
 
 
 def _names_of(collective: str) -> tuple[str, ...]:
@@ -106,7 +128,7 @@ def rule_of(collective: str, ranks: int, size_bytes: int, config: Mapping[str, V
     if algorithm is None:
         raise InvalidInputError(f"{key} is {config[key]!r}; give 0 to {len(names) - 1}, or one of {', '.join(names)}")
     fan_out, segment_bytes = (_whole(config, f"{key}_{what}") for what in ("chain_fanout", "segmentsize"))
-    counted = size_bytes * ranks if collective == "gather" else size_bytes
+    counted = size_bytes * ranks if collective in _COUNTS_ALL_RANKS else size_bytes
     return Rule(collective, ranks, counted, algorithm, fan_out, segment_bytes)
 
 
