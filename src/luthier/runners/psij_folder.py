@@ -35,7 +35,7 @@ for word in claimed cancel closed; do [ ! -e "$folder/$word" ] || exit 0; done
 {taken}python={shlex.quote(python)}
 [ -x "$python" ] || python=$(command -v python3) || {{ echo "no Python on $(uname -n)" >&2; exit 127; }}
 trap ': >"$folder/told"' TERM INT HUP
-"$python" -I -S "$folder/supervisor.py" "$folder"
+"$python" -I -S "$folder/supervisor.py" "$folder" </dev/null
 : >"$folder/ended"
 """
 
