@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from luthier.runners import supervisor
-from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
+from luthier.runners.error_message import error_message
+from luthier.runners.job_folder import JobFolder, note_in, write_note
 from luthier.runners.supervisor import JobFile
 from luthier.trial import Execution, Failed, Lost, Pruned, TimedOut
 
@@ -100,7 +101,7 @@ class PsijFolder:
         execution, began_at = self.run.execution(), self.run.claimed_at()
         if self.run.is_cancelled():
             return replace(execution, duration_s=0.0, problem=Pruned("cancelled"), metrics={})
-        complaint = last_line(self.path / "batch.log")
+        complaint = error_message(self.path / "batch.log")
         if began_at is None and complaint:
             return replace(execution, problem=Failed(complaint))
         return replace(execution, problem=Lost(f"its job left no record; {said}")) if self.path.exists() else execution

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from luthier.runners import supervisor
-from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
+from luthier.runners.error_message import error_message
+from luthier.runners.job_folder import JobFolder, note_in, write_note
 from luthier.runners.slurm_text import Listed, problem_of
 from luthier.runners.supervisor import JobFile
 from luthier.trial import Execution, Failed, Lost, Problem, Pruned
@@ -114,7 +115,7 @@ class SlurmFolder:
             return Pruned("cancelled")  # a job that starts nevertheless sees that it was cancelled, and ends
         if last is None:
             return Lost(f"Slurm no longer knows job {self.number()}, and it left no record")
-        said = last_line(self.path / "slurm.log")
+        said = error_message(self.path / "slurm.log")
         if last.state == "FAILED" and said and self.run.claimed_at() is None:
             return Failed(said)
         return Lost(f"job {last.number} left no record; Slurm says {last.state}")
