@@ -92,6 +92,11 @@ class JobScript:
         return bool(self.component.files) or not _is_comment(self.component.header) or self.is_timed_without_command
 
     @property
+    def ends_with_header(self) -> bool:
+        """Whether luthier ends the script when its header fails."""
+        return not _is_comment(self.component.header) and not _DECIDES_ITSELF.search(self.component.header)
+
+    @property
     def is_timed_without_command(self) -> bool:
         """Whether the clock starts after the component's command."""
         if self.command_is_timed or _is_comment(self.component.command):
