@@ -16,7 +16,7 @@ from tests.slurm.cluster import Cluster, wait_until
 
 from luthier.runners.contract import collect
 from luthier.runners.slurm import Batch, SlurmRunner
-from luthier.trial import Config, Execution, Failed, Job, Lost, Problem
+from luthier.trial import Config, Execution, Failed, Job, Lost, Problem, Pruned
 
 MODULE = '() { echo "module $*"; export LOADED=$2; }'
 LIMITS = """
@@ -298,6 +298,33 @@ def test_a_script_that_slurm_stops_has_time_for_its_checkpoint(slurm: Cluster, t
     assert pair.lines("plain") == pair.lines("luthier") == ["begin", "written"]
     assert by_luthier.state == plain.state
     assert by_luthier.problem == Lost("it was cancelled, but not by luthier")
+
+
+def test_a_script_that_luthier_stops_in_vain_is_killed(slurm: Cluster, tmp_path: Path) -> None:
+    body = f"trap 'echo told >>{{record}}/log' TERM; {WAITS.replace('NAME', 'script')}"
+    pair = Pair(tmp_path, slurm, script("/bin/bash", "", body, slurm.nodes[0])).start()
+    pair.both("script")
+    assert pair.runner is not None
+    pair.runner.cancel(["k"])
+    execution = collect(pair.runner, ["k"])["k"]
+    assert execution.problem == Pruned("cancelled")
+    assert execution.metrics["exit_code"] == -signal.SIGKILL
+    assert pair.lines("luthier") == ["told"]
+
+
+def test_a_job_that_is_suspended_goes_on(slurm: Cluster, tmp_path: Path) -> None:
+    body = f"echo $$ >{{record}}/pid; {WAITS.replace('NAME', 'script')}"
+    pair = Pair(tmp_path, slurm, script("/bin/bash", "", body, slurm.nodes[0])).start()
+    pair.both("script")
+    stats = [Path("/proc", pair.lines(which, "pid")[0], "stat") for which in pair.numbers]
+    for number in pair.numbers.values():
+        slurm.run("scontrol", "suspend", number)
+    wait_until(lambda: all(" T " in stat.read_text() for stat in stats), "both are stopped")
+    for number in pair.numbers.values():
+        slurm.run("scontrol", "resume", number)
+    pair.let_go()
+    plain, by_luthier = pair.told()
+    assert (plain.state, by_luthier.state, by_luthier.problem) == ("COMPLETED 0:0", "COMPLETED 0:0", None)
 
 
 def test_the_warning_before_a_time_limit_reaches_the_script(slurm: Cluster, tmp_path: Path) -> None:

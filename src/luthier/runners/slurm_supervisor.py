@@ -32,12 +32,12 @@ else:
     import supervisor
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-_KEPT = (  # what cannot be caught, what says something about this process itself, and the ends of its children
+_KEPT = (  # what cannot be caught, what is about this process itself or its children, and what suspends a whole job
     *(signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGPIPE, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE),
-    *(signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT),
+    *(signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU),
 )
 _NUMBERS = ("exit_code", "start_error")
-_SIGNALS_APART_S = 0.05
+_SIGNALS_APART_S = 0.25  # a busy node may take so long until a witness has reported
 _COPY_EVERY_S = 1.0
 _LONGEST_SLEEP_S = 3600.0
 _CHUNK_BYTES = 1 << 20
@@ -86,6 +86,10 @@ class _Witness:
     def got(self, number: int, since: float) -> bool:
         """Whether it got the signal too."""
         return self._heard.get(number, -1.0) >= since - _SIGNALS_APART_S
+
+    def forget(self, number: int) -> None:
+        """Be ready for the next signal of this number."""
+        self._heard.pop(number, None)
 
     def dismiss(self) -> None:
         """End it."""
@@ -162,6 +166,8 @@ class _Signals:
                 del self._came[number]
                 if not by_all:
                     _send(number, to_group=self._in_group.got(number, since))
+                for witness in (self._in_group, self._apart):
+                    witness.forget(number)
 
     def dismiss(self) -> None:
         """End the witnesses."""
