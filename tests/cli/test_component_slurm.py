@@ -25,8 +25,8 @@ components:
 APPLICATION = (
     "#!/bin/bash\n"
     + "".join(f"#SBATCH --comment=line{n}\n" for n in range(12))
-    + '#SBATCH --ntasks=2\n[ "$LEVEL" != 2 ] || exit 7\n'
-    + 'echo "$TEXT|$SLURM_NTASKS|$LD_PRELOAD|level=$LEVEL"\n'
+    + '#SBATCH --ntasks=2\n#SBATCH --chdir=below --output=job-%j.out\n[ "$LEVEL" != 2 ] || exit 7\n'
+    + 'echo "$TEXT|$SLURM_NTASKS|$LD_PRELOAD|level=$LEVEL|${PWD##*/}"\n'
 )
 EXPERIMENT = """\
 experiment:
@@ -53,6 +53,7 @@ def test_shamans_files_on_slurm(
 ) -> None:
     """Zero is passed, a failed job is only that, and neither the queue nor the header is timed."""
     at_home(tmp_path, monkeypatch, {"c.yaml": COMPONENT, "app.sbatch": APPLICATION, "e.yaml": EXPERIMENT})
+    Path("below").mkdir()
     commands = [
         ["shaman", "install", "c.yaml"],
         ["run", "e.yaml", "--set", "application=app.sbatch", "--set", "budget=3", "--set", "slots=2", "--json"],
@@ -70,7 +71,9 @@ def test_shamans_files_on_slurm(
         if run["outcome"] == "completed":
             assert run["value"] < run["duration_s"] - 0.29
             printed = (Path(run["logs"]) / "stdout").read_text()
-            assert printed == f"a,b $(id) 'c'|1|libm.so.6|level={run['config']['LEVEL']}\n"
+            assert printed == f"a,b $(id) 'c'|1|libm.so.6|level={run['config']['LEVEL']}|below\n"
+            number = (Path(run["logs"]) / "id").read_text().strip()
+            assert Path("below", f"job-{number}.out").read_text() == printed
 
 
 TIMED = "#!/bin/bash\n#SBATCH --ntasks=1\nsleep 0.3\ntime (\nsleep 0.05\n)\n"

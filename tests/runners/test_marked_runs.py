@@ -113,8 +113,66 @@ def test_without_a_mark_there_is_no_number(header: str, measure: str, tmp_path: 
 
 def test_a_header_that_fails_is_told_by_its_own_message(tmp_path: Path) -> None:
     assert run(tmp_path, script("echo no such file system >&2; exit 4")).problem == Failed(
-        "exit code 4: no such file system"
+        "exit code 4 before the application began: no such file system"
     )
+
+
+LOADS = 'module() { echo "no module $2" >&2; return 5; }; module load mpi; export X=1'
+FAILING = {
+    "in the middle": ("echo no licence >&2; (exit 4)\necho on", 4, "no licence"),
+    "at the end": ("echo on; ls /nowhere/at/all", 2, "No such file or directory"),
+    "a function": (LOADS, 5, "no module mpi"),
+    "no such program": ("nosuchprogram -x\n# done\n", 127, "not found"),
+    "a file that is missing": (". /nowhere/setup.sh; echo on", None, "/nowhere/setup.sh"),
+    "a redirection": ("echo 3 > /nowhere/drop_caches\necho on", None, "/nowhere/drop_caches"),
+    "its own strictness": ("set -eu\n(echo strict >&2; exit 6)\necho on", 6, "strict"),
+}
+
+
+@pytest.mark.parametrize(("header", "code", "message"), FAILING.values(), ids=FAILING)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_no_application_is_timed_after_a_header_that_failed(
+    shell: str, header: str, code: int | None, message: str, tmp_path: Path
+) -> None:
+    problem = run(tmp_path, script(header, "touch application\n", shell)).problem
+    assert isinstance(problem, Failed)
+    assert f"exit code {'' if code is None else code}" in problem.reason
+    assert " before the application began: " in problem.reason
+    assert message in problem.reason
+    assert not (tmp_path / "application").exists()
+
+
+HARMLESS = {
+    "a test": "[ -f /nowhere ] && rm /nowhere",
+    "a condition": "if grep -q x /dev/null; then echo yes; fi",
+    "handled": "grep -q x /dev/null || true",
+    "negated": "! grep -q x /dev/null",
+    "a function that goes on": "setup() { false || true; export READY=1; }; setup",
+    "not checked": "set +e; false",
+    "nothing": ":",
+}
+
+
+@pytest.mark.parametrize("header", HARMLESS.values(), ids=HARMLESS)
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_does_no_harm_is_no_failure(shell: str, header: str, tmp_path: Path) -> None:
+    application = "echo $-; false; trap; set | grep ^luthier_ || echo none\n"
+    execution = run(tmp_path, script(header, application, shell))
+    assert execution.problem is None
+    flags, *left = output(execution, "stdout").splitlines()
+    assert ("e" not in flags, left) == (True, ["none"])
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_application_keeps_the_strictness_of_its_first_line(shell: str, tmp_path: Path) -> None:
+    problem = run(tmp_path, script("true", "false\ntrue\n", f"{shell} -e")).problem
+    assert problem == Failed("exit code 1")
+
+
+def test_what_fails_inside_a_file_that_bash_sources_is_its_own_matter(tmp_path: Path) -> None:
+    (tmp_path / "setup.sh").write_text("false\nexport READY=1\n")
+    execution = run(tmp_path, script(". ./setup.sh", "echo $READY\n"))
+    assert (execution.problem, output(execution, "stdout")) == (None, "1\n")
 
 
 def test_a_second_mark_does_not_move_the_first(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def test_steps_are_measured_and_end_with_their_job(slurm: Cluster, tmp_path: Pat
 
 
 def test_slurm_is_told_how_the_script_ended(slurm: Cluster, tmp_path: Path) -> None:
-    for body, code in (("exit 7", "7:0"), ("kill -9 $$", "137:0")):
+    for body, code in (("exit 7", "7:0"), ("kill -9 $$", "0:9")):
         execution = run(tmp_path / code, body)
         listed = slurm.run("scontrol", "show", "job", _number(execution))
         assert "JobState=FAILED" in listed

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.runners import slurm_text
+from luthier.runners.sbatch_options import Asked, asked
 from luthier.runners.slurm_text import Listed, problem_of
 from luthier.trial import Failed, Lost, Problem, Pruned, TimedOut
 
@@ -166,9 +167,35 @@ def test_a_run_that_was_taken_on_or_called_off_does_not_start(tmp_path: Path, ma
 
 
 def test_slurm_is_asked_without_the_users_filters() -> None:
-    given_names = {"PATH": "/bin", "SQUEUE_PARTITION": "gpu", "SACCT_FORMAT": "jobid", "SBATCH_WAIT": "1"}
+    given_names = {"PATH": "/bin", "SQUEUE_PARTITION": "gpu", "SACCT_FORMAT": "jobid", "LUTHIER_STORE": "x"}
     kept = slurm_text.environment_for_slurm(given_names | {"SBATCH_ACCOUNT": "us", "SLURM_CONF": "/etc/x"})
     assert kept == {"PATH": "/bin", "SBATCH_ACCOUNT": "us", "SLURM_CONF": "/etc/x", "SLURM_TIME_FORMAT": "%s"}
+
+
+def test_a_job_inherits_what_sbatch_would_hand_on() -> None:
+    names = {"PATH": "/bin", "PWD": "/old", "SQUEUE_FORMAT": "%i", "SBATCH_ACCOUNT": "us"}
+    own = {"SBATCH_WAIT": "1", "LUTHIER_STORE": "x"}
+    assert slurm_text.environment_for_sbatch(names | own, "/here") == names | {"PWD": "/here"}
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "found"),
+    [
+        ("", (), Asked()),
+        ("#SBATCH --output=a-%j -e b", (), Asked(output="a-%j", error="b")),
+        ('#SBATCH --err "b c"\n#SBATCH -oa\n# text\n#SBATCH --open-mode append', (), Asked("a", "b c", "append")),
+        ("#SBATCH --output=a\n#SBATCH --output=b", (), Asked(output="b")),
+        ("#SBATCH --output=a -J x", ("--job-name", "y", "-o", "c"), Asked(output="c", job_name="y")),
+        ("#SBATCH --oversubscribe --exclusive --export=ALL\ntrue\n#SBATCH --output=late", (), Asked()),
+    ],
+)
+def test_what_a_script_asks_for(head: str, options: tuple[str, ...], found: Asked) -> None:
+    assert asked(f"#!/bin/bash\n{head}\n", options, {}) == found
+
+
+def test_what_a_script_asks_for_by_variables() -> None:
+    variables = {"SBATCH_OPEN_MODE": "append", "SBATCH_OUTPUT": "b", "SBATCH_JOB_NAME": "x"}
+    assert asked("#!/bin/sh\n#SBATCH -o a\n", ["--job-name=y"], variables) == Asked("b", "", "append", "y")
 
 
 def test_the_log_of_a_job_may_lie_anywhere() -> None:

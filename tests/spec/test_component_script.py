@@ -96,11 +96,11 @@ def test_any_number_of_sbatch_lines_stay_first() -> None:
     )
     lines = script.batch(Space(Integer("A", 1, 2)), Config({"A": 2})).script.splitlines()
     assert lines[:17] == APPLICATION.splitlines()[:17]
-    assert lines[17] == "hdr"
-    assert MARK_VARIABLE in lines[18]
-    assert lines[19] == "cmd"
-    assert lines[21].startswith("export LD_PRELOAD=")
-    assert lines[22:] == ["echo $0", "exit 3"]
+    assert lines[18] == "hdr"
+    assert MARK_VARIABLE in lines[20]
+    assert lines[21] == "cmd"
+    assert lines[23].startswith("export LD_PRELOAD=")
+    assert lines[24:] == ["echo $0", "exit 3"]
 
 
 def test_a_comment_command_stays_in_the_head_and_nothing_is_timed_apart() -> None:
@@ -162,14 +162,16 @@ def test_the_application_runs_as_it_would_by_itself() -> None:
     assert run(script, Space(Integer("A", 1, 2))) == "lib app.sh 1\nhere\n"
 
 
-def test_a_command_that_fails_fails_the_run_and_a_header_does_not() -> None:
+@pytest.mark.parametrize(
+    ("header", "command", "ending"),
+    [("true", "true", (0, "on\n")), ("true", "(exit 5)", (5, "")), ("(exit 6)", "true", (6, ""))],
+)
+def test_a_header_or_command_that_fails_fails_the_run(header: str, command: str, ending: tuple[int, str]) -> None:
     space = Space(Integer("A", 1, 2))
-    good = job("echo on\n", header="false", command="true", parameters={"A": parameter(env_var=True)})
-    assert run(good, space) == "on\n"
-    bad = job("echo on\n", command="(exit 5)", parameters={"A": parameter(env_var=True)})
-    argv, _ = bad.render(space, space.default)
+    script = job("echo on\n", header=header, command=command, parameters={"A": parameter(env_var=True)})
+    argv, _ = script.render(space, space.default)
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (5, "")
+    assert (done.returncode, done.stdout) == ending
 
 
 def test_the_shell_of_the_first_line_is_used() -> None:

@@ -264,6 +264,16 @@ def test_a_script_that_times_itself_is_measured_by_that(script: str, measure: st
     assert note in " ".join(found.notes)
 
 
+@pytest.mark.parametrize(
+    ("header", "is_noted"), [("module load mpi", True), ("set +e; rm x", False), ("#SBB x", False)]
+)
+def test_what_luthier_does_about_a_header_that_fails_is_said(header: str, *, is_noted: bool) -> None:
+    file = "components: {component_1: {param_1: [1, 2]}}"
+    theirs = read(f"bbo: {{heuristic: random_search}}\n{file}", header=header)
+    assert ("header fails" in " ".join(theirs.notes)) == is_noted
+    assert read(file, header=header).notes == ()
+
+
 def test_the_clock_starts_after_the_command_in_files_of_shaman_only() -> None:
     def lines(found: Declared) -> list[str]:
         job = found.experiment.command

@@ -27,8 +27,7 @@ def runner_of(experiment: Experiment) -> Runner:
     def batch(config: Config) -> Batch:
         if job is None:
             raise InvalidInputError("a single command has no batch script; write an experiment file")
-        made = job.batch(experiment.space, config)
-        return replace(made, options=(f"--chdir={experiment.cwd}", *made.options))
+        return replace(job.batch(experiment.space, config), cwd=experiment.cwd)
 
     setup = RunnerSetup(command, batch, data_directory() / "runs", experiment.slots)
     if job is None:

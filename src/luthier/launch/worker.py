@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError, UnavailableError
-from luthier.runners.job_folder import last_line
+from luthier.runners.error_message import error_message
 from luthier.runners.registry import runner_kind
 from luthier.store import data_directory
 from luthier.store.base import Record
@@ -146,7 +146,7 @@ class Worker:
 
     def _give_up(self, record: Record) -> None:
         """Store that an experiment failed, with the last message of its process."""
-        reason = last_line(_log_of(record)).removeprefix("luthier: ") or "its process ended without a message"
+        reason = error_message(_log_of(record)).removeprefix("luthier: ") or "its process ended without a message"
         log.warning("experiment %d: given up: %s", record.id, reason)
         with suppress(InUseError, NotFoundError):
             owner = claim(self.store.history, record)

@@ -5,7 +5,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import signal
 import time
 from collections.abc import Mapping
@@ -17,16 +16,15 @@ from types import MappingProxyType
 
 from luthier.runners import supervisor
 from luthier.runners.checks import not_adopted
+from luthier.runners.error_message import error_message
 from luthier.runners.supervisor import JobFile, decoded, start_of
 from luthier.trial import Config, Execution, Failed, Lost, Problem, Pruned, TimedOut, Value
 
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
-_LONGEST_REASON = 200
 _STAGES = {
     supervisor.OPENING_OUTPUT: " (opening its output files)",
     supervisor.OPENING_MARK: " (opening the pipe that tells when the application begins)",
 }
-_ESCAPE_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _NEVER_BEGAN = "the script ended before its application began; look for exit or exec in the header"
 _METRICS = ("wall_s", "user_s", "system_s", "peak_memory_bytes", "exit_code")
 
@@ -217,8 +215,9 @@ class JobFolder:
         if exit_code < 0:
             return Failed(f"killed by {_signal_name(-exit_code)}")
         if exit_code > 0:
-            last = last_line(self.path / "stderr")
-            return Failed(f"exit code {exit_code}" + (f": {last}" if last else ""))
+            message = error_message(self.path / "stderr")
+            when = " before the application began" if job.is_marked and "wall_s" not in numbers else ""
+            return Failed(f"exit code {exit_code}{when}" + (f": {message}" if message else ""))
         return Failed(_NEVER_BEGAN) if job.is_marked and "wall_s" not in numbers else None
 
 
@@ -236,21 +235,6 @@ def write_note(path: Path, text: str) -> None:
     with suppress(FileNotFoundError):
         draft.write_text(f"{text}\n", encoding="utf-8")
         draft.rename(path)
-
-
-def last_line(path: Path) -> str:
-    """The last line of a file that is not blank, short and printable; "" if there is none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 64 * 1024))
-            text = file.read().decode(errors="replace")
-    except OSError:
-        return ""
-    for line in reversed(_ESCAPE_SEQUENCE.sub("", text).splitlines()):
-        printable = "".join(sign if sign.isprintable() else " " for sign in line).strip()
-        if printable:
-            return printable[:_LONGEST_REASON]
-    return ""
 
 
 def _start_error(job: JobFile, stage: int, error: int) -> str:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from luthier.runners import supervisor
-from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
+from luthier.runners.error_message import error_message
+from luthier.runners.job_folder import JobFolder, note_in, write_note
 from luthier.runners.supervisor import JobFile
 from luthier.trial import Execution, Failed, Lost, Pruned, TimedOut
 
@@ -35,7 +36,7 @@ for word in claimed cancel closed; do [ ! -e "$folder/$word" ] || exit 0; done
 {taken}python={shlex.quote(python)}
 [ -x "$python" ] || python=$(command -v python3) || {{ echo "no Python on $(uname -n)" >&2; exit 127; }}
 trap ': >"$folder/told"' TERM INT HUP
-"$python" -I -S "$folder/supervisor.py" "$folder"
+"$python" -I -S "$folder/supervisor.py" "$folder" </dev/null
 : >"$folder/ended"
 """
 
@@ -100,7 +101,7 @@ class PsijFolder:
         execution, began_at = self.run.execution(), self.run.claimed_at()
         if self.run.is_cancelled():
             return replace(execution, duration_s=0.0, problem=Pruned("cancelled"), metrics={})
-        complaint = last_line(self.path / "batch.log")
+        complaint = error_message(self.path / "batch.log")
         if began_at is None and complaint:
             return replace(execution, problem=Failed(complaint))
         return replace(execution, problem=Lost(f"its job left no record; {said}")) if self.path.exists() else execution

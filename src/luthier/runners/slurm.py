@@ -24,6 +24,7 @@ from luthier.runners.checks import (
 )
 from luthier.runners.job_folder import identity_of
 from luthier.runners.pace import Pace
+from luthier.runners.sbatch_options import asked
 from luthier.runners.slurm_commands import Controller
 from luthier.runners.slurm_folder import SlurmFolder
 from luthier.runners.slurm_text import Listed
@@ -41,14 +42,16 @@ class Batch:
     """A batch script as one would give it to sbatch, with the variables and the sbatch options of one configuration.
 
     The values of `environment` reach the script verbatim, whatever they hold. `options` are words for the command line
-    of sbatch and win over the script's own `#SBATCH` lines; output files and the name of the job are luthier's.
-    `is_marked` is the same as for `Command`.
+    of sbatch and win over the script's own `#SBATCH` lines; the name of the job is luthier's. `is_marked` is the same
+    as for `Command`. `cwd` is where sbatch is run, by default where luthier runs: the script runs there as well, unless
+    it asks for another folder.
     """
 
     script: str
     environment: Mapping[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     is_marked: bool = False
+    cwd: str | None = None
 
     def __post_init__(self) -> None:
         if not self.script.startswith("#!"):
@@ -293,6 +296,9 @@ def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> Non
     log = str(folder.path / "slurm.log")
     command = slurm_text.sbatch_command(str(folder.path / "batch"), name, log, batch.options)
     script, cwd = os.fsencode(folder.path / "script"), os.fsencode(folder.path / "cwd")
+    asked_for = asked(batch.script, batch.options, os.environ)
+    if asked_for.job_name:
+        environment = [*verbatim("job name", [f"SLURM_JOB_NAME={asked_for.job_name}"]), *environment]
     folder.prepare(
         JobFile(
             timeout_s, grace_s, cwd, [script], environment, identity=identity_of(job.config), is_marked=batch.is_marked
@@ -300,7 +306,8 @@ def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> Non
         name=name,
         script=verbatim("script", [batch.script])[0],
         batch=os.fsencode(text),
-        sbatch=verbatim("sbatch options", [str(Path.cwd()), *command]),
+        sbatch=verbatim("sbatch options", [str(Path(batch.cwd or ".").absolute()), *command]),
+        output=asked_for.encoded(name) if asked_for.has_output else None,
     )
 
 

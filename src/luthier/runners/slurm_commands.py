@@ -20,16 +20,19 @@ _LONGEST_BETWEEN_QUESTIONS_S = 30.0
 
 
 def call(argv: Sequence[str | bytes], *, cwd: bytes | None = None, patience_s: float = _PATIENCE_S) -> str:
-    """Run one of Slurm's commands and return what it printed.
+    """Run one of Slurm's commands and return what it printed; `cwd` is where a job is submitted from.
 
     If it fails, an `UnavailableError` has its error output in one line.
     """
     program = os.fsdecode(argv[0])
+    environment = slurm_text.environment_for_slurm(os.environ)
+    if cwd is not None:
+        environment = slurm_text.environment_for_sbatch(os.environ, os.fsdecode(cwd))
     try:
         done = subprocess.run(
             argv,
             cwd=cwd,
-            env=slurm_text.environment_for_slurm(os.environ),
+            env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=patience_s,

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from luthier.runners import supervisor
-from luthier.runners.job_folder import JobFolder, last_line, note_in, write_note
+from luthier.runners.error_message import error_message
+from luthier.runners.job_folder import JobFolder, note_in, write_note
 from luthier.runners.slurm_text import Listed, problem_of
 from luthier.runners.supervisor import JobFile
 from luthier.trial import Execution, Failed, Lost, Problem, Pruned
@@ -17,20 +18,25 @@ _LONGEST_LOG_BYTES = 64 * 1024
 class SlurmFolder:
     """One run's folder; nothing here waits or asks Slurm. `run` is what it has in common with a local run's.
 
-    Beside the files of a local run: `script` (the user's), `batch` (what is submitted), `sbatch` (how), `name` and `id`
-    (the job's name and number), `taken` (its number as the job itself reports it), `cwd` (a link to where it ran),
-    `told` (it got a signal), `slurm.log` (Slurm's own messages), `refused` (why Slurm will not run it) and `state` (the
-    last state that Slurm reported).
+    Beside the files of a local run: `script` (the user's), `batch` (what is submitted), `sbatch` (how), `output` (the
+    files that the script asks for), `name` and `id` (the job's name and number), `taken` (its number as the job itself
+    reports it), `cwd` (a link to where it ran), `told` (it got a signal to stop), `slurm.log` (Slurm's own messages),
+    `refused` (why Slurm will not run it) and `state` (the last state that Slurm reported).
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.run = JobFolder(path)
 
-    def prepare(self, job: JobFile, *, name: str, script: bytes, batch: bytes, sbatch: Sequence[bytes]) -> None:
+    def prepare(
+        self, job: JobFile, *, name: str, script: bytes, batch: bytes, sbatch: Sequence[bytes], output: str | None
+    ) -> None:
         """Put everything that the job needs in its folder; valid once the file `job`, the last of all, is there."""
         files = {"name": name.encode(), "script": script, "batch": batch, "sbatch": b"\0".join(sbatch)}
-        self.run.prepare(job, {**files, "supervisor.py": Path(supervisor.__file__).read_bytes()})
+        if output is not None:
+            files["output"] = os.fsencode(output)
+        supervisors = [Path(supervisor.__file__).with_name(name) for name in ("supervisor.py", "slurm_supervisor.py")]
+        self.run.prepare(job, {**files, **{path.name: path.read_bytes() for path in supervisors}})
 
     def job_name(self) -> str:
         """The name of the job, by which it is found if its number could not be written down."""
@@ -109,7 +115,7 @@ class SlurmFolder:
             return Pruned("cancelled")  # a job that starts nevertheless sees that it was cancelled, and ends
         if last is None:
             return Lost(f"Slurm no longer knows job {self.number()}, and it left no record")
-        said = last_line(self.path / "slurm.log")
+        said = error_message(self.path / "slurm.log")
         if last.state == "FAILED" and said and self.run.claimed_at() is None:
             return Failed(said)
         return Lost(f"job {last.number} left no record; Slurm says {last.state}")

@@ -78,16 +78,15 @@ class Listed:
 
 
 def environment_for_slurm(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without the user's own filters and formats, and without what makes sbatch wait or start many.
-
-    It is also what a job inherits, so that nothing of luthier's own is in it.
-    """
-    kept = {
-        name: value
-        for name, value in inherited(environment).items()
-        if not name.startswith(_FILTERS) and name not in _NOT_ONE_JOB
-    }
+    """An environment without the user's own filters and formats, for commands whose answers are read."""
+    kept = {name: value for name, value in inherited(environment).items() if not name.startswith(_FILTERS)}
     return kept | {"SLURM_TIME_FORMAT": "%s"}
+
+
+def environment_for_sbatch(environment: Mapping[str, str], folder: str) -> dict[str, str]:
+    """What a job inherits: nothing of luthier's own, and nothing that makes sbatch wait or start many jobs."""
+    kept = {name: value for name, value in inherited(environment).items() if name not in _NOT_ONE_JOB}
+    return kept | ({"PWD": folder} if "PWD" in kept else {})
 
 
 def head_of(script: str) -> str:
@@ -102,15 +101,17 @@ def head_of(script: str) -> str:
 
 def refused_option(script: str, options: Iterable[str]) -> str | None:
     """An option with which sbatch would not start one job here and return, if there is one."""
-    words = list(options)
-    for line in head_of(script).split("\n"):
-        if line.startswith("#SBATCH"):
-            words += _words(line.removeprefix("#SBATCH"))
-    for word in words:
+    for word in [*options, *words_of(script)]:
         for option, letter in _REFUSED_OPTIONS.items():
             if word.partition("=")[0] == option or word.startswith(letter):
                 return word
     return None
+
+
+def words_of(script: str) -> list[str]:
+    """The words of all #SBATCH lines of a script."""
+    lines = (line.removeprefix("#SBATCH") for line in head_of(script).split("\n") if line.startswith("#SBATCH"))
+    return [word for line in lines for word in _words(line)]
 
 
 def _words(line: str) -> list[str]:
@@ -124,22 +125,20 @@ def batch_script(script: str, folder: str, python: str, limit_s: float | None) -
     """The script that is submitted: it has the options of the user's script, and runs that under the supervisor.
 
     Nothing happens if the run was claimed before (a requeued job, or one submitted twice) or cancelled. The time limit
-    goes first, so that a limit of the user's own wins; it is a safety net, the supervisor is exact.
+    goes first, so that a limit of the user's own wins; it is a safety net, the supervisor is exact. The environment is
+    kept in a file, because dash drops the functions that bash exports; the shell then gives way to the supervisor, so
+    that Slurm's signals find nothing in between.
     """
     limit = "" if limit_s is None else f"#SBATCH --time={math.ceil(limit_s / 60) + 1}\n"
     return f"""#!/bin/sh
 {limit}{head_of(script)}
 folder={shlex.quote(folder)}
 if [ -e "$folder/claimed" ] || [ -e "$folder/cancel" ]; then exit 0; fi
+cat "/proc/$$/environ" >"$folder/environ"
 echo "$SLURM_JOB_ID" >"$folder/taken"
-ln -sfn "$PWD" "$folder/cwd"
 python={shlex.quote(python)}
 [ -x "$python" ] || python=$(command -v python3) || {{ echo "no Python on $(uname -n)" >&2; exit 127; }}
-trap ': >"$folder/told"' TERM INT HUP # the supervisor is told as well, and has something to write down
-"$python" -I -S "$folder/supervisor.py" "$folder"
-code=$(sed -n 's/.*"exit_code": \\(-*[0-9]*\\).*/\\1/p' "$folder/result" 2>/dev/null)
-[ "${{code:-1}}" -ge 0 ] || code=$((128 - code))
-exit "${{code:-1}}"
+exec "$python" -I -S -B "$folder/slurm_supervisor.py" "$folder"
 """
 
 

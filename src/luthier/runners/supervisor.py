@@ -188,7 +188,6 @@ def _become(job: JobFile, report: int, go: int) -> NoReturn:
         os.setsid()
         _reset_signals()
         environment = _environment(job)
-        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         for name, descriptor in (("stdout", 1), ("stderr", 2)):
             os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666), descriptor)
         stage = CHANGING_FOLDER
@@ -220,7 +219,9 @@ def _send(pid: int, number: int) -> None:
         pass  # the group is left with zombies or with processes that changed their user
 
 
-def _watch(pid: int, wake: int, mark: int | None, job: JobFile, began: float) -> tuple[int, float | None]:
+def _watch(
+    pid: int, wake: int, mark: int | None, job: JobFile, began: float, *, is_told_too: bool
+) -> tuple[int, float | None]:
     """Wait for the command to end; return whether it had to be stopped, and why, and when the mark came.
 
     The command is not reaped yet.
@@ -243,8 +244,11 @@ def _watch(pid: int, wake: int, mark: int | None, job: JobFile, began: float) ->
         if mark in ready:
             marked = _note_mark()
         if _stop_requested(wake) and not stopped:
-            stopped = CANCELLED
-            term_at = time.monotonic()
+            stopped, now = CANCELLED, time.monotonic()
+            if not is_told_too:
+                term_at = now
+            elif os.path.exists("cancel"):
+                kill_at = now + job.grace_s  # somebody else's scancel leaves as much time as Slurm does
     return stopped, marked
 
 
@@ -283,7 +287,7 @@ def _remove_mark() -> None:
         pass  # somebody removed the folder
 
 
-def _run(job: JobFile, wake: int) -> dict[str, float]:
+def _run(job: JobFile, wake: int, *, is_told_too: bool) -> dict[str, float]:
     """Run the command and return the numbers that tell how it went."""
     started_at = time.time()
     if _stop_requested(wake):
@@ -291,8 +295,7 @@ def _run(job: JobFile, wake: int) -> dict[str, float]:
     try:
         mark = os.open(MARK, os.O_RDWR | os.O_NONBLOCK) if job.is_marked else None
     except OSError as error:
-        numbers = {"start_stage": OPENING_MARK, "start_error": error.errno or 0}
-        return {"started_at": started_at, "stopped": 0, **numbers}
+        return {"started_at": started_at, "stopped": 0, "start_stage": OPENING_MARK, "start_error": error.errno or 0}
     pid, report, go = _prepared(job)
     _note_command(pid)
     started_at, began = time.time(), time.monotonic()
@@ -300,7 +303,7 @@ def _run(job: JobFile, wake: int) -> dict[str, float]:
     said = os.read(report, 128)
     if b"\n" in said:
         began = float(said.partition(b"\n")[0])  # as the child reports it, right before it becomes the command
-    stopped, marked = _watch(pid, wake, mark, job, began)
+    stopped, marked = _watch(pid, wake, mark, job, began, is_told_too=is_told_too)
     ended = time.monotonic()
     if not stopped and _stopped_as_well(wake):
         stopped = CANCELLED
@@ -379,14 +382,14 @@ def _close_inherited() -> None:
     os.closerange(3, highest + 1)
 
 
-def main(folder: str) -> None:
-    """Run the job in `folder`, unless another supervisor does or did."""
+def main(folder: str, *, is_told_too: bool = False) -> None:
+    """Run the job in `folder`, unless another did; with `is_told_too` stop signals reach the command by themselves."""
     _close_inherited()
     os.chdir(folder)
     with open("job", "rb") as file:
         job = decoded(file.read())
     if _claim():
-        _write_result(_run(job, _listen()))
+        _write_result(_run(job, _listen(), is_told_too=is_told_too))
 
 
 if __name__ == "__main__":

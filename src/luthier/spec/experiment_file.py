@@ -303,6 +303,8 @@ def _notes(settings: FileSettings, job: JobScript, measures: list[str]) -> list[
         notes.append("measured is what the script's own time prints first, as in SHAMan")
     elif job.is_timed_without_command and measures == ["wall"]:
         notes.append("the component's command is not timed, as in SHAMan")
+    if not job.command_is_timed and job.ends_with_header:
+        notes.append("a run whose header fails has failed (SHAMan goes on); begin the header with set +e to go on")
     return notes
 
 

@@ -32,6 +32,19 @@ _MARK = (
 
 It waits a few seconds at most: the supervisor may be dead. Opening a pipe for reading and writing never blocks.
 """
+_BEFORE_HEADER = (
+    'luthier_flags=$-; if [ -n "${BASH_VERSION-}" ]; then luthier_depth=${#BASH_SOURCE[@]}; '
+    "trap 'luthier_status=$?; [ ${#BASH_SOURCE[@]} -gt $luthier_depth ] || exit $luthier_status' ERR; else set -e; fi"
+)
+"""Ends the script when a command of the header fails, unless the author handles that (if, &&, ||).
+
+In bash a trap does it, which spares the inside of functions and of files that are sourced; other shells have `set -e`.
+"""
+_AFTER_HEADER = (
+    '[ -z "${BASH_VERSION-}" ] || trap - ERR; case $luthier_flags in (*e*) ;; (*) set +e ;; esac; '
+    "unset luthier_flags luthier_depth luthier_status"
+)
+_DECIDES_ITSELF = re.compile(r"\bset\s+(-\w+\s+)*[-+](\w*e|o\s+errexit)")
 _LARGEST_ARGUMENT = 128 * 1024  # MAX_ARG_STRLEN of Linux
 
 
@@ -43,8 +56,8 @@ class JobScript:
     `name` is what the script is called, `allocation` what a job of PSI/J's asks for, `component_name` what the
     component was called when the experiment began. The script that comes out begins with the application's first line
     and all of its #SBATCH lines. The component's header and files follow, then its command, `LD_PRELOAD` and the
-    application. The clock starts before the command; or after it, where there is an application and
-    `command_is_timed` is false.
+    application. A header or command that fails ends the script. The clock starts before the command; or after it, where
+    there is an application and `command_is_timed` is false.
     """
 
     component: "Component"
@@ -77,6 +90,11 @@ class JobScript:
     def is_timed_apart(self) -> bool:
         """Whether the script does something that is not to be timed before the application begins."""
         return bool(self.component.files) or not _is_comment(self.component.header) or self.is_timed_without_command
+
+    @property
+    def ends_with_header(self) -> bool:
+        """Whether luthier ends the script when its header fails."""
+        return not _is_comment(self.component.header) and not _DECIDES_ITSELF.search(self.component.header)
 
     @property
     def is_timed_without_command(self) -> bool:
@@ -175,7 +193,7 @@ class JobScript:
         comments = [component.header.strip()] * quiet_header + [command] * quiet_command
         lines = [*opening, *filter(None, comments), *first]
         if not quiet_header:
-            lines.append(component.header.rstrip("\n"))
+            lines += _guarded(component.header.rstrip("\n"))
         lines += [_write(file, values, native) for file in component.files]
         mark = [_MARK] if timed and self.is_timed_apart else []
         called = [] if quiet_command else [command]
@@ -229,6 +247,11 @@ def _split(application: str) -> tuple[list[str], list[str]]:
 def _is_comment(text: str) -> bool:
     """Whether a text holds nothing that a shell would run."""
     return all(line.lstrip().startswith("#") or not line.strip() for line in text.split("\n"))
+
+
+def _guarded(header: str) -> list[str]:
+    """A header whose failure ends the script; one that uses `set -e` or `set +e` stays as it is."""
+    return [header] if _DECIDES_ITSELF.search(header) else [_BEFORE_HEADER, header, _AFTER_HEADER]
 
 
 def _directive(line: str) -> str:
