@@ -10,7 +10,7 @@ from tests.replayed import replayed
 from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
-from luthier.engine.loop import Loop, Machinery
+from luthier.engine.loop import Loop, Machinery, Situation
 from luthier.engine.plan import Plan
 from luthier.engine.session import plan_of
 from luthier.errors import InUseError, UnavailableError
@@ -73,7 +73,7 @@ def test_rules_know_what_each_run_cost() -> None:
     record = store.create("test", experiment.to_json(), 0.0)
     seen: list[tuple[list[float | None], list[float | None], float]] = []
 
-    def watch(plan: Plan, draining: bool) -> None:
+    def watch(plan: Plan, now: Situation) -> None:
         progress = plan.progress(0.0)
         assert len(progress.costs_s) == len(progress.steps)
         seen.append((list(progress.costs_s), [run.duration_s for run in plan.runs], progress.cost_s))

@@ -13,7 +13,7 @@ from luthier.client import Event, events_in
 from luthier.server import experiment_events, list_events, streams
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.streams import Listener
-from luthier.store.server_store import Queue, ServerStore
+from luthier.store.server_store import Changes, Queue, ServerStore
 from luthier.trial import Completed
 
 PATIENCE_S = 120.0
@@ -223,7 +223,7 @@ class Counting:
     def __getattr__(self, name: str) -> object:
         return getattr(self._queue, name)
 
-    def changes(self, experiment_id: int) -> tuple[str, int, bool]:
+    def changes(self, experiment_id: int) -> Changes:
         self.asked += 1
         return self._queue.changes(experiment_id)
 
