@@ -114,6 +114,11 @@ def test_a_reason_is_hopeless_if_no_other_job_can_change_it() -> None:
     assert not Listed(1, "RUNNING", reason="QOSMaxWallDurationPerJobLimit").is_hopeless
 
 
+def test_a_job_that_is_being_allocated_has_not_begun() -> None:
+    states = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "FAILED")
+    assert [Listed(1, state).has_begun for state in states] == [False, False, True, True, True, True]
+
+
 @pytest.mark.parametrize(
     ("label", "name"),
     [

@@ -183,10 +183,11 @@ class SlurmRunner:
             return None
         if job.number is None:
             return BatchJob("", "NOT SUBMITTED", self._controller.complaint or "")
-        state, reason = ("SUBMITTED", "") if job.listed is None else (job.listed.state, job.listed.reason)
-        if job.began_at is not None:
-            state, reason = ("RUNNING" if state in {"SUBMITTED", *slurm_text.WAITING_STATES} else state), ""
-        return BatchJob(str(job.number), state, "" if reason == "None" else reason, job.began_at)
+        listed = job.listed or Listed(job.number, "SUBMITTED")
+        began_at = listed.started_at if job.began_at is None and listed.has_begun else job.began_at
+        if began_at is None:
+            return BatchJob(str(job.number), listed.state, "" if listed.reason == "None" else listed.reason)
+        return BatchJob(str(job.number), listed.state if listed.has_begun else "RUNNING", began_at=began_at)
 
     def _send(self, job: _Watched, *, others_queued: bool) -> None:
         """Submit a job to Slurm and note in its fields what Slurm answered."""

@@ -32,6 +32,7 @@ FINAL_STATES = frozenset(
 WAITING_STATES = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 """Where a job has not begun; or has begun and will begin again."""
 
+_NOT_BEGUN_STATES = WAITING_STATES | {"SUBMITTED", "CONFIGURING"}  # the first is luthier's, before Slurm was asked
 _HOPELESS_REASONS = frozenset(
     {
         "AccountNotAllowed",
@@ -88,6 +89,11 @@ class Listed:
     def is_over(self) -> bool:
         """Whether nothing of this job will run any more."""
         return self.state in FINAL_STATES
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has left the queue; the start of a job that waits is an estimate."""
+        return self.state not in _NOT_BEGUN_STATES
 
     @property
     def is_hopeless(self) -> bool:
