@@ -13,6 +13,7 @@ BENCHMARKS = (
     "sro",
     "allreduce",
     "slurm_survival",
+    "slurm_throughput",
     "live_pages",
 )
 

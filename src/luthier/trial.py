@@ -103,11 +103,38 @@ def outcome_name(outcome: Outcome | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A request to a runner: run this configuration once. The key identifies the run, also after a restart."""
+    """A request to a runner: run this configuration once. The key identifies the run, also after a restart.
+
+    `label` is a short name for people, where a runner can show one: it need not be unique.
+    """
 
     key: str
     config: Config
     timeout_s: float | None = None
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """A job of a batch system that has not ended: its number, its state and why it waits, in the system's own words.
+
+    `number` is empty while the system has not accepted the job. `began_at` is when it began, in seconds since the
+    epoch; None while it waits in the queue.
+    """
+
+    number: str
+    state: str
+    reason: str = ""
+    began_at: float | None = None
+
+    @property
+    def text(self) -> str:
+        """Number, state and reason for people."""
+        name = f"job {self.number} " if self.number else ""
+        return f"{name}{self.state}" + (f" ({self.reason})" if self.reason else "")
+
+
+NO_JOBS: Mapping[int, BatchJob] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +142,8 @@ class Execution:
     """What a runner reports about one job, before a measure turns it into an outcome.
 
     `problem` is None when the job succeeded. `value` is the number that a Python function returned, and `others` are
-    those that it returned after the first. `logs` is the folder with the files `stdout` and `stderr`.
+    those that it returned after the first. `logs` is the folder with the files `stdout` and `stderr`. `batch_job` is
+    the number of the job in the batch system, if there was one.
     """
 
     key: str
@@ -126,6 +154,7 @@ class Execution:
     value: float | None = None
     logs: str | None = None
     others: tuple[float, ...] = ()
+    batch_job: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +163,7 @@ class Run:
 
     `submit_order` and `finish_order` count the events of one experiment in a single sequence, so that its history can
     be replayed exactly as it happened. `uid` is random: a store that was restored from a backup gives new runs the
-    numbers of runs that it has lost, and must not use the files of those.
+    numbers of runs that it has lost, and must not use the files of those. `batch_job` is as in `Execution`.
     """
 
     number: int
@@ -150,6 +179,7 @@ class Run:
     metrics: Mapping[str, float] = field(default_factory=lambda: NO_METRICS)
     logs: str | None = None
     uid: str = ""
+    batch_job: str | None = None
 
     def key(self, experiment_uid: str) -> str:
         """The key of this run in its runner; runs recorded before schema 0003 have no `uid`."""

@@ -10,9 +10,10 @@ from tests.replayed import replayed
 from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
-from luthier.engine.loop import Loop, Machinery
+from luthier.engine.loop import Loop, Machinery, Situation
 from luthier.engine.plan import Plan
 from luthier.engine.session import plan_of
+from luthier.engine.work_time import WorkTime
 from luthier.errors import InUseError, UnavailableError
 from luthier.measures.registry import measures_from
 from luthier.runners.replay import Answer, ReplayRunner
@@ -23,7 +24,7 @@ from luthier.spec.rules import prune_from
 from luthier.store import open_store
 from luthier.store.base import Record, Store
 from luthier.store.ownership import claim, this_process
-from luthier.trial import Completed, Config, Execution, Failed, Job, Lost, Pruned, TimedOut
+from luthier.trial import BatchJob, Completed, Config, Execution, Failed, Job, Lost, Pruned, TimedOut
 
 SPACE = Space(Integer("x", 1, 40, default=40))
 Answers = Callable[[Config, int, float], Answer]
@@ -73,7 +74,7 @@ def test_rules_know_what_each_run_cost() -> None:
     record = store.create("test", experiment.to_json(), 0.0)
     seen: list[tuple[list[float | None], list[float | None], float]] = []
 
-    def watch(plan: Plan, draining: bool) -> None:
+    def watch(plan: Plan, now: Situation) -> None:
         progress = plan.progress(0.0)
         assert len(progress.costs_s) == len(progress.steps)
         seen.append((list(progress.costs_s), [run.duration_s for run in plan.runs], progress.cost_s))
@@ -142,8 +143,8 @@ class Queue(ReplayRunner):
 
     wait_s = 100.0
 
-    def __init__(self, answers: Answers) -> None:
-        super().__init__(lambda config, repeat, now_s: self._later(answers(config, repeat, now_s)))
+    def __init__(self, answers: Answers, slots: int = 1) -> None:
+        super().__init__(lambda config, repeat, now_s: self._later(answers(config, repeat, now_s)), slots=slots)
         self._submitted: dict[str, float] = {}
 
     def submit(self, job: Job) -> None:
@@ -169,6 +170,99 @@ def test_time_in_the_queue_is_no_run_time() -> None:
     for run in result.runs[1:]:
         assert isinstance(run.outcome, Pruned) == (int(run.config["x"]) > 30)
         assert getattr(run.outcome, "at_least", None) is None, "seconds are no bound of what the function returns"
+
+
+class BatchQueue(Queue):
+    """A cluster that says what its jobs wait for."""
+
+    def batch_job(self, key: str) -> BatchJob | None:
+        began_at = self.started_at(key)
+        number = str(list(self._submitted).index(key))
+        return (
+            BatchJob(number, "PENDING", "Resources") if began_at is None else BatchJob(number, "RUNNING", "", began_at)
+        )
+
+    def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
+        return [
+            replace(
+                execution,
+                started_at=execution.started_at + self.wait_s,
+                duration_s=execution.duration_s - self.wait_s,
+                batch_job=str(list(self._submitted).index(execution.key)),
+            )
+            for execution in super().poll(many, wait_s)
+        ]
+
+
+LIMITED = Experiment(
+    space=SPACE,
+    budget=100,
+    objectives=(Objective("returned"),),
+    optimizer="random",
+    resample="once",
+    verify_pairs=0,
+    time_limit_s=200.0,
+)
+
+
+def test_the_time_limit_does_not_count_the_queue() -> None:
+    """It ends the search after as much run time as without a queue; in between nothing is forgotten."""
+    store = open_store("memory:")
+    record = store.create("test", LIMITED.to_json(), 0.0)
+    seen: list[Situation] = []
+    _, result = replayed(store, record, LIMITED, BatchQueue(steady), lambda plan, now: seen.append(now))
+    spent = [run.duration_s or 0.0 for run in result.runs]
+    assert sum(spent) >= 200.0 > sum(spent[:-1]) - len(spent) * 0.5, "half a second of doubt for each wait"
+    assert len(spent) > 5
+    _, _, without_queue = work(LIMITED)
+    assert [run.config for run in result.runs] == [run.config for run in without_queue.runs]
+    assert {now.jobs[0].text for now in seen if 0 in now.jobs} == {"job 0 PENDING (Resources)", "job 0 RUNNING"}
+    elapsed = [now.elapsed_s for now in seen]
+    assert elapsed == sorted(elapsed)
+    assert [run.batch_job for run in result.runs] == [str(number) for number in range(len(spent))]
+
+
+def test_runs_beside_a_waiting_one_count() -> None:
+    """With two slots the clock stands still only while both runs wait."""
+    store = open_store("memory:")
+    experiment = replace(LIMITED, slots=2)
+    record = store.create("test", experiment.to_json(), 0.0)
+    _, result = replayed(store, record, experiment, BatchQueue(steady, slots=2))
+    spans = sorted((run.started_at or 0.0, (run.started_at or 0.0) + (run.duration_s or 0.0)) for run in result.runs)
+    busy_s, until = 0.0, 0.0
+    for begin, end in spans:
+        busy_s += max(end - max(begin, until), 0.0)
+        until = max(until, end)
+    longest_s = 40.0  # one more run may begin just before the limit, in each slot
+    assert 200.0 - 0.5 * len(spans) <= busy_s <= 200.0 + 2 * longest_s + 0.5 * len(spans)
+
+
+def test_work_time_stands_still_while_all_runs_wait() -> None:
+    time = WorkTime(100.0, 5.0)
+    time.note(110.0, [None, None])
+    assert time.elapsed_s(130.0) == 15.0
+    time.note(130.0, [None])
+    time.note(150.0, [140.0, None])  # seen ten seconds after it began
+    assert time.elapsed_s(150.0) == 25.0
+    time.note(160.0, [140.0])
+    time.note(170.0, [])
+    assert time.elapsed_s(170.0) == 45.0
+    time.note(170.0, [None])
+    time.note(180.0, [90.0])  # a clock that was set back
+    assert time.elapsed_s(180.0) == 55.0
+
+
+def test_what_jobs_wait_for_is_in_the_store_while_they_do() -> None:
+    store = open_store("memory:")
+    record = store.create("test", LIMITED.to_json(), 0.0)
+    seen: set[str] = set()
+
+    def look(plan: Plan, now: Situation) -> None:
+        seen.update(job.text for job in store.experiment(record.id).jobs.values())
+
+    ended, _ = replayed(store, record, LIMITED, BatchQueue(steady), look)
+    assert {"job 0 PENDING (Resources)", "job 0 RUNNING", "job 1 PENDING (Resources)"} <= seen
+    assert ended.jobs == {}
 
 
 def test_the_time_a_run_takes_to_die_is_no_bound() -> None:

@@ -299,6 +299,8 @@ def test_every_fate_is_told_apart(slurm: Cluster, tmp_path: Path) -> None:
     for fate in ("timeout", "cancelled", "node", "memory", "requeued"):
         runner.submit(Job(fate, Config({"fate": fate})))
     wait_started(runner, "timeout", "cancelled", "node", "requeued")
+    began_at = runner.started_at("timeout") or 0.0
+    wait_until(lambda: time.time() > began_at + 2.0, "it may end: Slurm counts whole seconds")
     number = {fate: (tmp_path / "runs" / fate / "taken").read_text().strip() for fate in FATES if fate != "preempted"}
     slurm.run("scontrol", "update", f"JobId={number['timeout']}", "EndTime=now")
     slurm.run("scancel", number["cancelled"])

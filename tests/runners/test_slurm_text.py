@@ -50,6 +50,89 @@ def test_no_text_is_too_strange_to_read(text: str) -> None:
     slurm_text.parse_submitted(text)
 
 
+def test_a_reason_is_hopeless_if_no_other_job_can_change_it() -> None:
+    """Reasons of Slurm 22.05 to 24.11."""
+    hopeless = [
+        "AccountNotAllowed",
+        "AssocMaxBBPerNode",
+        "AssocMaxCpuMinutesPerJobLimit",
+        "AssocMaxCpuPerJobLimit",
+        "AssocMaxGRESPerJob",
+        "AssocMaxMemPerNode",
+        "AssocMaxNodePerJobLimit",
+        "AssocMaxWallDurationPerJobLimit",
+        "BadConstraints",
+        "DeadLine",
+        "DependencyNeverSatisfied",
+        "InvalidAccount",
+        "InvalidQOS",
+        "MaxMemPerLimit",
+        "PartitionConfig",
+        "PartitionNodeLimit",
+        "PartitionTimeLimit",
+        "QOSMaxCpuPerJobLimit",
+        "QOSMaxCpuPerNode",
+        "QOSMaxMemoryMinutesPerJob",
+        "QOSMaxNodePerJobLimit",
+        "QOSMaxWallDurationPerJobLimit",
+        "QOSMinCpuNotSatisfied",
+        "QOSMinGRES",
+        "QOSNotAllowed",
+        "ReservationDeleted",
+    ]
+    passing = [
+        "None",
+        "Resources",
+        "Priority",
+        "Dependency",
+        "BeginTime",
+        "Licenses",
+        "Reservation",
+        "ReqNodeNotAvail",
+        "PartitionDown",
+        "JobHeldUser",
+        "JobHeldAdmin",
+        "AssocGrpCpuLimit",
+        "AssocGrpNodeRunMinutes",
+        "AssocMaxJobsLimit",
+        "AssocGrpWallLimit",
+        "MaxCpuPerAccount",
+        "QOSGrpCpuLimit",
+        "QOSGrpGRES",
+        "QOSJobLimit",
+        "QOSMaxCpuPerUserLimit",
+        "QOSMaxGRESPerUser",
+        "QOSMaxJobsPerUserLimit",
+        "QOSMaxSubmitJobPerUserLimit",
+        "QOSResourceLimit",
+        "QOSUsageThreshold",
+        "BurstBufferResources",
+        "JobArrayTaskLimit",
+        "Cleaning",
+    ]
+    assert [reason for reason in hopeless if not Listed(1, "PENDING", reason=reason).is_hopeless] == []
+    assert [reason for reason in passing if Listed(1, "PENDING", reason=reason).is_hopeless] == []
+    assert not Listed(1, "RUNNING", reason="QOSMaxWallDurationPerJobLimit").is_hopeless
+
+
+def test_a_job_that_is_being_allocated_has_not_begun() -> None:
+    states = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "FAILED")
+    assert [Listed(1, state).has_begun for state in states] == [False, False, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("3-run12", "3-run12-luthier-ab"),
+        ("x|y; $(id)\n--wrap=é", "x-y-id-wrap-luthier-ab"),
+        ("-" * 10, "-luthier-ab"),
+        ("a" * 500, "a" * 40 + "-luthier-ab"),
+    ],
+)
+def test_names_of_jobs_begin_with_what_people_know(label: str, name: str) -> None:
+    assert slurm_text.job_name(label, "ab") == name
+
+
 def test_what_is_over_and_what_is_hopeless() -> None:
     waiting, _, out_of_memory, hopeless = slurm_text.parse_squeue(SQUEUE)
     assert [job.is_over for job in (waiting, out_of_memory)] == [False, True]

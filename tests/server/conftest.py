@@ -99,7 +99,7 @@ class Running:
         history = self.store.history
         record = history.experiment(number)
         owner = claim(history, record)
-        known = self.store.queue.changes(number)[1]
+        known = self.store.queue.changes(number).events
         for place, outcome in enumerate(outcomes, start=record.runs):
             config = Config({"LEVEL": place % 99 + 1})
             purpose: Purpose = "search" if place else "default"

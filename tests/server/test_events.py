@@ -4,6 +4,8 @@ import asyncio
 import http.client
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,8 +15,8 @@ from luthier.client import Event, events_in
 from luthier.server import experiment_events, list_events, streams
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.streams import Listener
-from luthier.store.server_store import Queue, ServerStore
-from luthier.trial import Completed
+from luthier.store.server_store import Changes, Queue, ServerStore
+from luthier.trial import BatchJob, Completed
 
 PATIENCE_S = 120.0
 
@@ -80,11 +82,32 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_are_told_as_they_come_and_go(server: Running) -> None:
     number = server.launch()
     watching = Watching(server, f"/experiments/{number}/events")
-    assert watching.next("status").data == {"status": "queued", "stop_requested": False}
+    assert watching.next("status").data == {"status": "queued", "stop_requested": False, "jobs": []}
     server.play(number, [Completed(3.0), Completed(2.0), None], status=None)
     assert set(watching.runs(until=5)) == {0, 1, 2}
     server.ask("POST", f"/api/v1/experiments/{number}/stop")
-    assert any(event.data == {"status": "running", "stop_requested": True} for event in watching.events)
+    assert any(event.data == {"status": "running", "stop_requested": True, "jobs": []} for event in watching.events)
+    watching.close()
+
+
+def test_what_jobs_wait_for_is_told_when_it_changes(server: Running) -> None:
+    number = server.launch()
+    server.play(number, [None], status=None)
+    watching = Watching(server, f"/experiments/{number}/events")
+    watching.next("status")
+    history, job = server.store.history, BatchJob("77", "PENDING", "Resources")
+    owner = history.experiment(number).owner
+    assert owner is not None
+    for now, reason in ((1.0, "Resources"), (2.0, "Resources"), (3.0, "Priority")):
+        history.heartbeat(number, owner, now, {0: replace(job, reason=reason)})
+    told = []
+    for event in watching.events:
+        assert event.kind == "status"
+        told.append(cast("dict[str, list[dict[str, object]]]", event.data)["jobs"])
+        if told[-1][0]["reason"] == "Priority":
+            break
+    assert told[-1] == [{"run": 0, "number": "77", "state": "PENDING", "reason": "Priority", "began_at": None}]
+    assert len(told) <= 2, "the same again is not told"
     watching.close()
 
 
@@ -96,7 +119,7 @@ def test_whoever_comes_back_gets_what_was_missed(server: Running, monkeypatch: p
     everything = Watching(server, f"{path}?since=0")
     parts = [everything.next("runs") for _ in range(4)]
     assert [part.id for part in parts] == [0, 0, 0, 20]
-    assert everything.next("status").data == {"status": "stopped", "stop_requested": False}
+    assert everything.next("status").data == {"status": "stopped", "stop_requested": False, "jobs": []}
     everything.close()
     back = Watching(server, path, last=16)
     assert back.runs(until=20) == [8, 9]
@@ -223,7 +246,7 @@ class Counting:
     def __getattr__(self, name: str) -> object:
         return getattr(self._queue, name)
 
-    def changes(self, experiment_id: int) -> tuple[str, int, bool]:
+    def changes(self, experiment_id: int) -> Changes:
         self.asked += 1
         return self._queue.changes(experiment_id)
 

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.store.run_contract import RunContract
-from tests.store.samples import ME, OTHER, a_run, ended
+from tests.store.samples import ME, NASTY, OTHER, a_run, ended
 from tests.store.strategies import examples, jsons, short_texts, texts
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
 from luthier.store.base import Origin, Owner, StopRequest, Store
-from luthier.trial import Completed, Json, Lost, Run, TimedOut
+from luthier.trial import BatchJob, Completed, Json, Lost, Run, TimedOut
 
 Reopen = Callable[[], Store]
 """Opens another store on the same data, as another process would."""
@@ -185,6 +185,26 @@ class _OwnerTests:
         with pytest.raises(InUseError, match="process 1 on here"):
             store.heartbeat(key, OTHER, 3.0)
         assert store.experiment(key).seen_at == 2.0
+
+    def test_batch_jobs_are_kept_until_the_next_claim_or_close(self, store: Store) -> None:
+        """They come with a heartbeat; one without jobs leaves them as they are."""
+        key = store.create("x", {}, 0.0).id
+        assert store.experiment(key).jobs == {}
+        waits, runs = BatchJob("77", "PENDING", NASTY), BatchJob("78.pbs", "RUNNING", began_at=1.5)
+        store.claim(key, ME, 1.0, None)
+        store.heartbeat(key, ME, 2.0, {0: waits, 12: runs})
+        store.heartbeat(key, ME, 3.0)
+        assert store.experiment(key).jobs == {0: waits, 12: runs}
+        with pytest.raises(InUseError):
+            store.heartbeat(key, OTHER, 3.0, {})
+        store.claim(key, OTHER, 4.0, ME)
+        assert store.experiment(key).jobs == {}
+        store.heartbeat(key, OTHER, 5.0, {1: runs})
+        store.heartbeat(key, OTHER, 6.0, {})
+        assert store.experiment(key).jobs == {}
+        store.heartbeat(key, OTHER, 7.0, {1: runs})
+        store.close(key, OTHER, "stopped", None)
+        assert store.experiment(key).jobs == {}
 
     def test_request_to_stop_reaches_the_owner(self, store: Store) -> None:
         """Until the experiment is closed."""

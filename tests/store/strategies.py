@@ -53,6 +53,7 @@ def ended_runs(draw: st.DrawFn) -> Sequence[Run]:
             metrics=draw(st.dictionaries(texts, _finite, max_size=3)),
             logs=draw(st.none() | texts),
             uid=draw(st.text("0123456789abcdef", max_size=12)),
+            batch_job=draw(st.none() | texts),
         )
         for number in range(count)
     ]

@@ -12,8 +12,8 @@ from tests.store.strategies import examples, short_texts
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store.base import Origin, Owner, Record
-from luthier.store.server_store import ServerStore
-from luthier.trial import Completed, Failed, Lost, Outcome, Pruned, TimedOut
+from luthier.store.server_store import Changes, ServerStore
+from luthier.trial import BatchJob, Completed, Failed, Lost, Outcome, Pruned, TimedOut
 
 BooksOpener = Callable[[], ServerStore]
 
@@ -175,15 +175,17 @@ def test_key_of_a_deleted_experiment_is_free(server_store: ServerStore) -> None:
 def test_changes_count_events(server_store: ServerStore) -> None:
     key, other = asked(server_store), asked(server_store)
     server_store.history.append(other, a_run(7))
-    assert server_store.queue.changes(key) == ("queued", 0, False)
+    assert server_store.queue.changes(key) == Changes("queued", 0, stop_requested=False, jobs={})
     server_store.history.claim(key, ME, 1.0, None)
     server_store.history.append(key, a_run(0))
-    assert server_store.queue.changes(key) == ("running", 1, False)
+    assert server_store.queue.changes(key) == Changes("running", 1, stop_requested=False, jobs={})
     server_store.history.finish(key, ended(a_run(0), Completed(1.0)))
-    assert server_store.queue.changes(key) == ("running", 2, False)
+    assert server_store.queue.changes(key) == Changes("running", 2, stop_requested=False, jobs={})
     server_store.history.append(key, a_run(1))
     server_store.history.request_stop(key)
-    assert server_store.queue.changes(key) == ("running", 3, True)
+    job = BatchJob("77", "PENDING", "Resources")
+    server_store.history.heartbeat(key, ME, 2.0, {1: job})
+    assert server_store.queue.changes(key) == Changes("running", 3, stop_requested=True, jobs={1: job})
     assert [run.number for run in server_store.history.runs(key, since=2)] == [1]
 
 

@@ -95,6 +95,7 @@ def run_json(run: Run) -> dict[str, Json]:
         "submitted_at": run.submitted_at,
         "started_at": run.started_at,
         "duration_s": run.duration_s,
+        "batch_job": run.batch_job,
         "config": dict(run.config),
         "metrics": dict(run.metrics),
         "logs": run.logs,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from luthier.analysis.recommendation import is_reliable
 from luthier.analysis.text import config_text, duration_text, outcome_text, sparkline, value_text
 from luthier.cli.terminal import cell, say
-from luthier.engine.loop import Watcher
+from luthier.engine.loop import Situation, Watcher
 from luthier.engine.plan import Plan
 from luthier.optimizers.front import front_of
 from luthier.spec.experiment import Experiment
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 WIDTH = 60
+_WAIT_SHOWN_S = 5.0  # plain lines say nothing of runs that wait less
+_MOST_JOBS = 3
 ENDING = "stopping: waiting for the current runs; press Ctrl-C again to kill them"
 
 
@@ -43,7 +45,7 @@ def progress_view(
 
 
 class PlainLines:
-    """One line for each run that ended."""
+    """One line for each run that ended, and now and then one about the runs that wait in a queue."""
 
     def __init__(self, experiment: Experiment, stream: TextIO) -> None:
         self._experiment = experiment
@@ -52,8 +54,10 @@ class PlainLines:
         self._running: set[int] = set()
         self._ended = 0
         self._said_ending = False
+        self._said_waiting: set[tuple[str, str]] = set()
+        self._say_waiting_after_s = _WAIT_SHOWN_S
 
-    def __call__(self, plan: Plan, ending: bool) -> None:
+    def __call__(self, plan: Plan, now: Situation) -> None:
         """Print a line for each run that ended since the last call."""
         for number in sorted(self._running):
             run = plan.runs[number]
@@ -66,9 +70,24 @@ class PlainLines:
                 say(f"{line}  [best: {best_text(plan)}]", self._stream)
         self._running.update(run.number for run in plan.running)
         self._ended = counted_runs(plan)
-        if ending and plan.running and not self._said_ending:
+        if now.ending and plan.running and not self._said_ending:
             self._said_ending = True
             say(ENDING, self._stream)
+        self._say_waiting(plan, now)
+
+    def _say_waiting(self, plan: Plan, now: Situation) -> None:
+        """Say which runs wait in a queue: when a state or reason is new, and when the wait has doubled."""
+        waits = queue_waits(plan, now)
+        if not waits:
+            self._said_waiting, self._say_waiting_after_s = set(), _WAIT_SHOWN_S
+            return
+        longest_s = max(waits.values())
+        states = {(now.jobs[number].state, now.jobs[number].reason) for number in waits}
+        if longest_s < _WAIT_SHOWN_S or (longest_s < self._say_waiting_after_s and states <= self._said_waiting):
+            return
+        self._said_waiting |= states
+        self._say_waiting_after_s = max(2.0 * longest_s, self._say_waiting_after_s)
+        say(f"waiting: {jobs_text(plan, now, waiting_only=True)}", self._stream)
 
 
 class LivePanel:
@@ -81,7 +100,7 @@ class LivePanel:
         self._began = time.monotonic()
         self._before: int | None = None
 
-    def __call__(self, plan: Plan, ending: bool) -> None:
+    def __call__(self, plan: Plan, now: Situation) -> None:
         """Redraw the panel."""
         from rich.console import Group
         from rich.progress_bar import ProgressBar
@@ -98,21 +117,42 @@ class LivePanel:
         if plan.best is not None:
             rows.add_row("", cell(config_text(plan.trials[plan.best].config, self._experiment.space)))
         rows.add_row("now", cell("; ".join(config_text(run.config, self._experiment.space) for run in plan.running)))
+        if now.jobs:
+            rows.add_row("jobs", cell(jobs_text(plan, now)))
         values = [run.outcome.value for run in plan.runs[-WIDTH:] if isinstance(run.outcome, Completed)]
         rows.add_row("values", cell(sparkline(values), style="cyan"))
-        rows.add_row("time", cell(self._time_text(ended)))
-        hint = ENDING if ending else "Ctrl-C stops it cleanly"
+        rows.add_row("time", cell(self._time_text(ended, now.elapsed_s)))
+        hint = ENDING if now.ending else "Ctrl-C stops it cleanly"
         self._live.update(Group(cell(f"{self._title}  ({hint})", style="dim"), rows))
 
-    def _time_text(self, ended: int) -> str:
+    def _time_text(self, ended: int, elapsed_s: float) -> str:
         spent = time.monotonic() - self._began
         done = ended - (self._before or 0)
         if not done:
             return duration_text(spent)
         left = spent / done * (self._experiment.budget - ended)
         if self._experiment.time_limit_s is not None:
-            left = min(left, max(0.0, self._experiment.time_limit_s - spent))
+            left = min(left, max(0.0, self._experiment.time_limit_s - elapsed_s))
         return f"{duration_text(spent)}, at most {duration_text(left)} left"
+
+
+def queue_waits(plan: Plan, now: Situation) -> dict[int, float]:
+    """For how long the runs that wait in a queue have done so, by their numbers."""
+    waiting = [number for number, job in now.jobs.items() if job.began_at is None and plan.runs[number].outcome is None]
+    return {number: max(time.time() - plan.runs[number].submitted_at, 0.0) for number in waiting}
+
+
+def jobs_text(plan: Plan, now: Situation, *, waiting_only: bool = False) -> str:
+    """The batch jobs of active runs, those that wait first: number, state, reason, time in the queue."""
+    waits = queue_waits(plan, now)
+    shown = sorted(waits if waiting_only else now.jobs, key=lambda number: (number not in waits, number))
+    texts = [
+        f"run {number}: {now.jobs[number].text}"
+        + (f", {duration_text(waits[number])} in the queue" if number in waits else "")
+        for number in shown[:_MOST_JOBS]
+    ]
+    more = len(shown) - len(texts)
+    return "; ".join(texts) + (f"; and {more} more" if more else "")
 
 
 def counted_runs(plan: Plan) -> int:

@@ -58,6 +58,7 @@ class RunData(TypedDict):
     submitted_at: float
     started_at: float | None
     duration_s: float | None
+    batch_job: str | None
     config: dict[str, bool | int | float | str]
     metrics: dict[str, float]
     has_log: bool

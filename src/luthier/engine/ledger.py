@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from luthier.errors import InUseError, LuthierError, StoreAwayError
 from luthier.store.base import Owner, Record, Status, StopRequest, Store
-from luthier.trial import Json, Run
+from luthier.trial import NO_JOBS, BatchJob, Json, Run
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +31,12 @@ class Ledger:
     """
 
     def __init__(self, store: Store, record: Record, owner: Owner, *, gave_up: Callable[[], bool] = lambda: False):
-        self.uid = record.uid
+        self.uid, self.number = record.uid, record.id
         self._store = store
-        self._id = record.id
         self._owner = owner
         self._gave_up = gave_up
         self._seen = time.monotonic()
+        self._jobs = NO_JOBS
         self._lost: InUseError | None = None
         self._left = threading.Event()
         self._thread = threading.Thread(target=self._keep_alive, name=f"heartbeat-{record.id}", daemon=True)
@@ -53,26 +53,29 @@ class Ledger:
 
     def runs(self) -> Sequence[Run]:
         """The history so far."""
-        return self._insist(lambda: self._store.runs(self._id))
+        return self._insist(lambda: self._store.runs(self.number))
 
     def append(self, run: Run) -> None:
         """Record a run that is about to be submitted."""
-        self._insist(lambda: self._store.append(self._id, run, self._owner))
+        self._insist(lambda: self._store.append(self.number, run, self._owner))
 
     def finish(self, run: Run) -> None:
         """Record how a run ended."""
-        self._insist(lambda: self._store.finish(self._id, run, self._owner))
+        self._insist(lambda: self._store.finish(self.number, run, self._owner))
 
-    def stop_request(self) -> StopRequest | None:
-        """Write a heartbeat; return the request to stop the experiment, if there is one."""
-        return self._insist(self._beat)
+    def stop_request(self, jobs: Mapping[int, BatchJob]) -> StopRequest | None:
+        """Write a heartbeat, and the batch jobs of active runs if they changed; return the request to stop, if any."""
+        changed = None if jobs == self._jobs else jobs
+        request = self._insist(lambda: self._beat(changed))
+        self._jobs = jobs
+        return request
 
     def close(self, status: Status, result: Mapping[str, Json]) -> None:
         """Release the experiment, and store what was concluded."""
-        self._insist(lambda: self._store.close(self._id, self._owner, status, result))
+        self._insist(lambda: self._store.close(self.number, self._owner, status, result))
 
-    def _beat(self) -> StopRequest | None:
-        request = self._store.heartbeat(self._id, self._owner, time.time())
+    def _beat(self, jobs: Mapping[int, BatchJob] | None = None) -> StopRequest | None:
+        request = self._store.heartbeat(self.number, self._owner, time.time(), jobs)
         self._seen = time.monotonic()
         return request
 

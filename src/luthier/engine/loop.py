@@ -4,16 +4,17 @@ import logging
 import math
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import HEARTBEAT_S, Ledger
 from luthier.engine.plan import Order, Plan
+from luthier.engine.work_time import WorkTime
 from luthier.measures.base import Measure
 from luthier.policies.base import Prune
-from luthier.runners.base import Runner
-from luthier.trial import Completed, Execution, Job, Lost, Outcome, Pruned, Run
+from luthier.runners.base import BatchRunner, Runner
+from luthier.trial import NO_JOBS, BatchJob, Completed, Execution, Job, Lost, Outcome, Pruned, Run
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +36,21 @@ class Machinery:
     timer: Callable[[], float] = time.monotonic
 
 
-Watcher = Callable[[Plan, bool], None]
-"""Called after every change, to show progress: with the plan, and whether only the end of running jobs is awaited."""
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What there is to show beside the plan.
+
+    `ending`: only the end of active runs is awaited. `elapsed_s` is the time that the time limit counts. `jobs` has the
+    jobs of active runs in a batch system, by the number of the run.
+    """
+
+    ending: bool
+    elapsed_s: float
+    jobs: Mapping[int, BatchJob]
+
+
+Watcher = Callable[[Plan, Situation], None]
+"""Called after every change, to show progress."""
 
 
 class Loop:
@@ -51,7 +65,9 @@ class Loop:
         self._machinery = machinery
         self._ledger = ledger
         self._watch = watch
-        self._began = machinery.timer() - _time_spent(plan)
+        self._time = WorkTime(machinery.timer(), _time_spent(plan))
+        self._batch = machinery.runner if isinstance(machinery.runner, BatchRunner) else None
+        self._jobs = NO_JOBS
         self._beat = -math.inf
         self._submitted: dict[int, float] = {}
         self._started: dict[int, float] = {}
@@ -65,7 +81,7 @@ class Loop:
         A first interrupt, or a request to stop, lets what is running finish and takes what waits out of its queue; a
         second kills everything.
         """
-        self._watch(self._plan, self._draining)
+        self._show()
         for run in self._plan.running:
             self._start(run)
         while True:
@@ -75,9 +91,11 @@ class Loop:
                 return not self._draining
             self._prune()
             keys = {self._key(run): run for run in self._plan.running}
-            for execution in self._machinery.runner.poll(list(keys), WAIT_S):
+            ended = self._machinery.runner.poll(list(keys), WAIT_S)
+            self._look_at_jobs(ended)
+            for execution in ended:
                 self._finish(keys[execution.key], execution)
-            self._watch(self._plan, self._draining)
+            self._show()
 
     def _fill_slots(self) -> None:
         """Submit until every slot is taken or the plan has no more orders."""
@@ -90,14 +108,33 @@ class Loop:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds this experiment has been worked on, including the time of earlier processes."""
-        return self._machinery.timer() - self._began
+        """Seconds this experiment has been worked on, including the time of earlier processes.
+
+        The time in which all active runs wait in the queue of a batch system does not count.
+        """
+        return self._time.elapsed_s(self._machinery.timer())
+
+    def _show(self) -> None:
+        self._watch(self._plan, Situation(self._draining, self.elapsed_s, self._jobs))
+
+    def _look_at_jobs(self, ended: Sequence[Execution]) -> None:
+        """Note what the batch system, if there is one, says about the active runs; `ended` are not active any more."""
+        if self._batch is None:
+            return
+        over = {execution.key for execution in ended}
+        active = {run.number: self._key(run) for run in self._plan.running if self._key(run) not in over}
+        self._jobs = {number: job for number, key in active.items() if (job := self._batch.batch_job(key)) is not None}
+        # A job that never began has no duration.
+        began = [execution.started_at if execution.duration_s > 0 else None for execution in ended]
+        began += [job.began_at for job in self._jobs.values()]
+        now, clock = self._machinery.timer(), self._machinery.clock()
+        self._time.note(now, [None if one is None else now - max(clock - one, 0.0) for one in began])
 
     def _listen(self, interrupts: Interrupts) -> None:
         now, request = self._machinery.timer(), None
         if now - self._beat >= HEARTBEAT_S:
             self._beat = now
-            request = self._ledger.stop_request()
+            request = self._ledger.stop_request(self._jobs)
         if interrupts.count >= 1 or request is not None:
             self._draining = True
         if interrupts.count >= 2 or request == "kill":
@@ -118,12 +155,13 @@ class Loop:
         )
         self._ledger.append(run)
         self._plan.submitted(run)
-        self._watch(self._plan, self._draining)
+        self._show()
         self._start(run)
 
     def _start(self, run: Run) -> None:
         self._submitted[run.number] = self._machinery.timer()
-        self._machinery.runner.submit(Job(self._key(run), run.config, self._plan.experiment.timeout_s))
+        label = f"{self._ledger.number}-run{run.number}"
+        self._machinery.runner.submit(Job(self._key(run), run.config, self._plan.experiment.timeout_s, label))
 
     def _finish(self, run: Run, execution: Execution) -> None:
         reason = self._cancelled.pop(run.number, None)
@@ -137,6 +175,7 @@ class Loop:
             outcome=self._bounded(self._machinery.measure(execution), run),
             metrics=execution.metrics,
             logs=execution.logs,
+            batch_job=execution.batch_job,
         )
         self._ledger.finish(ended)
         self._submitted.pop(run.number, None)

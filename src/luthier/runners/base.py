@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from luthier.errors import InvalidInputError
 from luthier.texts import shown
-from luthier.trial import Config, Execution, Job
+from luthier.trial import BatchJob, Config, Execution, Job
 
 if TYPE_CHECKING:
     from luthier.runners.command import Command
@@ -48,6 +48,18 @@ class Runner(Protocol):
         None while the job waits in a queue or prepares its application, after it was reported, and for a key that was
         not submitted.
         """
+        ...
+
+
+@runtime_checkable
+class BatchRunner(Runner, Protocol):
+    """A runner whose jobs go through a batch system, in which they have numbers and wait in a queue.
+
+    This one method more makes the waiting visible, and keeps it out of the experiment's time limit.
+    """
+
+    def batch_job(self, key: str) -> BatchJob | None:
+        """What is known of a job that was submitted and not yet reported; None for any other key. Waits for nobody."""
         ...
 
 

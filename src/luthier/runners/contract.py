@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.errors import InvalidInputError, UnavailableError
-from luthier.runners.base import Runner
+from luthier.runners.base import BatchRunner, Runner
 from luthier.trial import Config, Execution, Failed, Job, Lost, Pruned, TimedOut
 
 Behaviour: TypeAlias = Literal["finish", "fail", "wait", "hang"]
@@ -191,6 +191,27 @@ class RunnerContract:
         execution = collect(runner, ["running"])["running"]
         assert began_at <= execution.started_at + execution.duration_s
         assert runner.started_at("running") is None
+
+    def test_a_batch_runner_knows_the_job_of_a_run_until_it_is_reported(self, stage: Stage) -> None:
+        """Its number, which the report has too; a runner without a queue has no numbers."""
+        runner = stage.runner(slots=1)
+        runner.submit(job("k", "wait", number=1))
+        numbers: set[str | None] = set()
+        if isinstance(runner, BatchRunner):
+            assert runner.batch_job("nobody") is None
+            for _ in range(300):
+                assert not runner.poll(["k"], 0.1)
+                under_way = runner.batch_job("k")
+                assert under_way is not None
+                if under_way.began_at is not None and under_way.number:
+                    numbers.add(under_way.number)
+                    break
+        stage.let_go()
+        numbers.add(collect(runner, ["k"])["k"].batch_job)
+        assert len(numbers) == 1
+        assert (numbers == {None}) != isinstance(runner, BatchRunner)
+        if isinstance(runner, BatchRunner):
+            assert runner.batch_job("k") is None
 
     def test_a_key_runs_at_most_once(self, stage: Stage) -> None:
         """A key submitted again is the same run, under way or reported."""

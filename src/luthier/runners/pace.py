@@ -21,6 +21,6 @@ class Pace:
         self._last = now
         self._step_s = min(self._step_s * _SLOWER, self._longest_s)
 
-    def hurry(self) -> None:
-        """Note that something happened."""
-        self._step_s = self._shortest_s
+    def hurry(self, within_s: float | None = None) -> None:
+        """Note that something happened; with `within_s` look sooner than usual, for a while."""
+        self._step_s = self._shortest_s if within_s is None else min(within_s, self._shortest_s)

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from luthier.runners.checks import (
 from luthier.runners.command import Command, job_file
 from luthier.runners.pace import Pace
 from luthier.runners.psij_folder import PsijFolder
-from luthier.trial import Config, Execution, Job
+from luthier.trial import BatchJob, Config, Execution, Job
 
 if TYPE_CHECKING:
     import psij
@@ -186,9 +186,22 @@ class PsijRunner:
         run = self._watched.get(key)
         return None if run is None or run.foreign is not None else run.folder.counted_from()
 
+    def batch_job(self, key: str) -> BatchJob | None:
+        """What PSI/J says about a job; a job that has begun since is shown as active."""
+        run = self._watched.get(key)
+        if run is None or run.foreign is not None:
+            return None
+        number, began_at = run.folder.native_id(), run.folder.run.claimed_at()
+        if number is None:
+            return BatchJob("", "NOT SUBMITTED", began_at=began_at)
+        status = None if run.job is None else run.job.status
+        if status is None or status.state.final:
+            return BatchJob(number, "UNKNOWN", "" if status is None else run.said, began_at)
+        return BatchJob(number, "ACTIVE" if began_at is not None else status.state.name, status.message or "", began_at)
+
     def _look(self, run: _Watched, now: float) -> Execution | None:
         """How the run ended, None while that is unknown; from time to time PSI/J is asked."""
-        if (execution := run.foreign or run.folder.ending()) is not None:
+        if (execution := run.foreign or _numbered(run, run.folder.ending())) is not None:
             return execution
         if now < run.again_at:
             return None
@@ -197,7 +210,7 @@ class PsijRunner:
         is_there = status is not None and not status.state.final
         is_off = run.folder.run.is_cancelled() and (run.cancel_sent or not is_there)
         if (is_off or run.doubts >= _SURE_AFTER) and not run.folder.run.is_supervised():
-            return run.folder.close(run.said)
+            return _numbered(run, run.folder.close(run.said))
         if status is None:
             self._try_again(run)
         elif status.state.final:
@@ -278,6 +291,11 @@ def _note_id(run: _Watched) -> None:
     """Write down which job was submitted, once it is known: Flux reports it later than others."""
     if run.job is not None and run.job.native_id is not None and run.folder.native_id() is None:
         run.folder.note_id(run.job.native_id)
+
+
+def _numbered(run: _Watched, execution: Execution | None) -> Execution | None:
+    """How a run ended, with the id of its job."""
+    return None if execution is None else replace(execution, batch_job=run.folder.native_id())
 
 
 def checked_executor(name: str) -> str:

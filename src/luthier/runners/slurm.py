@@ -8,7 +8,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
@@ -29,7 +29,7 @@ from luthier.runners.slurm_commands import Controller
 from luthier.runners.slurm_folder import SlurmFolder
 from luthier.runners.slurm_text import Listed
 from luthier.runners.supervisor import JobFile
-from luthier.trial import Config, Execution, Job
+from luthier.trial import BatchJob, Config, Execution, Job
 
 logger = logging.getLogger(__name__)
 
@@ -70,15 +70,16 @@ class _Watched:
     """A job under way, and what is known of it.
 
     `number` is Slurm's, None until Slurm is known to have the job. Answers to questions asked before `since` say
-    nothing about it. `seen_running` is when luthier first saw that it had begun; `missed` counts the answers in which
-    Slurm did not know it. `foreign` is what is reported of a folder that belongs to another configuration, and is not
-    touched.
+    nothing about it; `listed` is what the last one said. `seen_running` is when luthier first saw that it had begun;
+    `missed` counts the answers in which Slurm did not know it. `foreign` is what is reported of a folder that belongs
+    to another configuration, and is not touched.
     """
 
     folder: SlurmFolder
     name: str
     number: int | None
     since: float
+    listed: Listed | None = None
     began_at: float | None = None
     seen_running: float | None = None
     has_result: bool = False
@@ -178,6 +179,19 @@ class SlurmRunner:
         job = self._watched.get(key)
         return None if job is None or job.foreign is not None or job.began_at is None else job.folder.run.counted_from()
 
+    def batch_job(self, key: str) -> BatchJob | None:
+        """What squeue last said about a job; a job that has begun since is shown as running."""
+        job = self._watched.get(key)
+        if job is None or job.foreign is not None:
+            return None
+        if job.number is None:
+            return BatchJob("", "NOT SUBMITTED", self._controller.complaint or "")
+        listed = job.listed or Listed(job.number, "SUBMITTED")
+        began_at = listed.started_at if job.began_at is None and listed.has_begun else job.began_at
+        if began_at is None:
+            return BatchJob(str(job.number), listed.state, "" if listed.reason == "None" else listed.reason)
+        return BatchJob(str(job.number), listed.state if listed.has_begun else "RUNNING", began_at=began_at)
+
     def _send(self, job: _Watched, *, others_queued: bool) -> None:
         """Submit a job to Slurm and note in its fields what Slurm answered."""
         answer = self._controller.submit(job.folder.sbatch_words(), others_queued=others_queued)
@@ -232,7 +246,7 @@ class SlurmRunner:
         alive = [entry.number for entry in entries if not entry.is_over]
         has_begun = job.seen_running is not None and job.seen_running < asked_at
         own = _own(entries, job.folder.number() if has_begun else None)
-        job.missed = 0
+        job.missed, job.listed = 0, own
         if job.number is None:
             job.number = own.number
             job.folder.note_number(own.number)
@@ -270,16 +284,21 @@ class SlurmRunner:
         for job in self._watched.values():
             if job.began_at is None:
                 job.began_at = job.folder.run.claimed_at()
-                job.seen_running = None if job.began_at is None else time.monotonic()
+                if job.began_at is not None:
+                    job.seen_running = time.monotonic()
+                    self._looking.hurry()  # it may be short
             if job.began_at is not None and not job.has_result and job.folder.has_result():
                 job.has_result = True
-                self._hurry()
+                self._looking.hurry()
+                self._controller.expect_end()
 
     def _ending(self, job: _Watched) -> Execution | None:
         if job.over_since is None or job.foreign is not None:
             return job.foreign
         settled = time.monotonic() - job.over_since >= self._settle_s
-        return job.folder.ending(job.last, settled=settled)
+        execution = job.folder.ending(job.last, settled=settled)
+        number = job.folder.number()
+        return execution if execution is None or number is None else replace(execution, batch_job=str(number))
 
     def _hurry(self) -> None:
         self._controller.hurry()
@@ -292,7 +311,7 @@ def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> Non
     environment = verbatim("environment", (f"{name}={value}" for name, value in batch.environment.items()))
     limit_s = None if timeout_s is None else timeout_s + grace_s
     text = slurm_text.batch_script(batch.script, str(folder.path), sys.executable, limit_s)
-    name = f"luthier-{job.key}-{secrets.token_hex(4)}"  # another luthier may use the same key
+    name = slurm_text.job_name(job.label or job.key, secrets.token_hex(6))  # another luthier may use the same key
     log = str(folder.path / "slurm.log")
     command = slurm_text.sbatch_command(str(folder.path / "batch"), name, log, batch.options)
     script, cwd = os.fsencode(folder.path / "script"), os.fsencode(folder.path / "cwd")

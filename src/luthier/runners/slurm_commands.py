@@ -17,6 +17,7 @@ logger = logging.getLogger(__name__)
 _PATIENCE_S = 15.0
 _PATIENCE_WITH_QUESTIONS_S = 60.0
 _LONGEST_BETWEEN_QUESTIONS_S = 30.0
+_SOON_S = 0.2
 
 
 def call(argv: Sequence[str | bytes], *, cwd: bytes | None = None, patience_s: float = _PATIENCE_S) -> str:
@@ -79,14 +80,15 @@ class Controller:
     """Slurm's controller, through its commands; it may be unreachable for a while.
 
     `is_away` is true after a command failed, until the next answer: meanwhile nothing is submitted or cancelled.
-    Questions are asked at most every `ask_every_s` seconds, and less often while nothing happens.
+    `complaint` is what that command said.
+    Questions are asked at most every `ask_every_s` seconds, less often while nothing happens, and sooner when jobs end.
     """
 
     def __init__(self, ask_every_s: float) -> None:
         self.is_away = False
+        self.complaint: str | None = None
         self._question: Question | None = None
         self._asking = Pace(ask_every_s, max(ask_every_s, _LONGEST_BETWEEN_QUESTIONS_S))
-        self._complaint: str | None = None
         self._has_accounting = True
 
     def submit(self, words: Sequence[bytes], *, others_queued: bool) -> int | str | None:
@@ -151,6 +153,10 @@ class Controller:
         """Ask soon: something happened."""
         self._asking.hurry()
 
+    def expect_end(self) -> None:
+        """Ask very soon: a job has written its result, and Slurm is about to say that it is over."""
+        self._asking.hurry(_SOON_S)
+
     def wait(self, wait_s: float) -> None:
         """Wait for an answer, or for the time if nothing was asked."""
         if self._question is not None:
@@ -160,12 +166,12 @@ class Controller:
 
     def note_reached(self) -> None:
         """Log that the controller answers again, after it was away."""
-        if not self.is_away and self._complaint is not None:
+        if not self.is_away and self.complaint is not None:
             logger.info("Slurm answers again")
-            self._complaint = None
+            self.complaint = None
 
     def _note_away(self, complaint: str) -> None:
-        if self._complaint is None:
+        if self.complaint is None:
             logger.warning("Slurm: %s; trying again until it works", complaint)
-        self._complaint = complaint
+        self.complaint = complaint
         self.is_away = True

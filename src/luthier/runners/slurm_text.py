@@ -32,9 +32,28 @@ FINAL_STATES = frozenset(
 WAITING_STATES = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 """Where a job has not begun; or has begun and will begin again."""
 
+_NOT_BEGUN_STATES = WAITING_STATES | {"SUBMITTED", "CONFIGURING"}  # the first is luthier's, before Slurm was asked
 _HOPELESS_REASONS = frozenset(
-    {"BadConstraints", "DependencyNeverSatisfied", "PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit"}
+    {
+        "AccountNotAllowed",
+        "BadConstraints",
+        "DeadLine",
+        "DependencyNeverSatisfied",
+        "InvalidAccount",
+        "InvalidQOS",
+        "MaxMemPerLimit",
+        "PartitionConfig",
+        "PartitionNodeLimit",
+        "PartitionTimeLimit",
+        "QOSNotAllowed",
+        "ReservationDeleted",
+    }
 )
+# What one job asks for is above a maximum or below a minimum; limits on all jobs of somebody (Grp, PerUser, PerAccount)
+# give way when other jobs end.
+_HOPELESS_LIMIT = re.compile(r"(QOS|Assoc)Max\w+Per(Job|Node)(Limit)?|QOSMin\w+")
+_SHOWN_LABEL = 40
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._]+")
 _LOST_STATES = {
     "BOOT_FAIL": "its node could not be booted",
     "DEADLINE": "Slurm ended it at its deadline",
@@ -72,9 +91,16 @@ class Listed:
         return self.state in FINAL_STATES
 
     @property
+    def has_begun(self) -> bool:
+        """Whether it has left the queue; the start of a job that waits is an estimate."""
+        return self.state not in _NOT_BEGUN_STATES
+
+    @property
     def is_hopeless(self) -> bool:
         """Whether it waits for something that can never come."""
-        return self.state == "PENDING" and self.reason in _HOPELESS_REASONS
+        if self.state != "PENDING":
+            return False
+        return self.reason in _HOPELESS_REASONS or _HOPELESS_LIMIT.fullmatch(self.reason) is not None
 
 
 def environment_for_slurm(environment: Mapping[str, str]) -> dict[str, str]:
@@ -140,6 +166,14 @@ python={shlex.quote(python)}
 [ -x "$python" ] || python=$(command -v python3) || {{ echo "no Python on $(uname -n)" >&2; exit 127; }}
 exec "$python" -I -S -B "$folder/slurm_supervisor.py" "$folder"
 """
+
+
+def job_name(label: str, token: str) -> str:
+    """The name of a job, from a text for people and a token that makes it unique.
+
+    The text comes first: squeue shows eight characters of a name unless it is told otherwise.
+    """
+    return f"{_NOT_IN_NAMES.sub('-', label).strip('-')[:_SHOWN_LABEL]}-luthier-{token}"
 
 
 def sbatch_command(batch: str, name: str, log: str, options: Sequence[str]) -> list[str]:

@@ -1,16 +1,16 @@
 """Live changes of one experiment: one query for any number of viewers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import asdict, dataclass, field
 
 from starlette.concurrency import run_in_threadpool
 
 from luthier.analysis.serial import run_json
 from luthier.errors import LuthierError, NotFoundError
 from luthier.server.streams import Listener, event
-from luthier.store.server_store import ServerStore
-from luthier.trial import Json, Run
+from luthier.store.server_store import Changes, ServerStore
+from luthier.trial import NO_JOBS, BatchJob, Json, Run
 
 LOOK_EVERY_S = 0.1
 MOST_RUNS = 500
@@ -36,8 +36,8 @@ class ExperimentEvents:
     """Sends browsers the changes of the experiments they watch, as server-sent events.
 
     `runs` contains runs that started or ended, with the number of events so far as its id; a run may be sent twice.
-    `status` contains the status of the experiment; `gone` means that it was deleted. A client that reconnects with the
-    last id gets the events it missed.
+    `status` contains the status of the experiment and the batch jobs of its active runs; `gone` means that it was
+    deleted. A client that reconnects with the last id gets the events it missed.
     """
 
     def __init__(self, server_store: ServerStore) -> None:
@@ -62,7 +62,7 @@ class ExperimentEvents:
     ) -> AsyncIterator[bytes]:
         """The events of one experiment, from event `since` on or from now on, until the listener or the server ends."""
         try:
-            status, events, stopping = await run_in_threadpool(self._store.queue.changes, experiment_id)
+            now = await run_in_threadpool(self._store.queue.changes, experiment_id)
         except NotFoundError:
             yield event("gone", {})
             return
@@ -70,17 +70,17 @@ class ExperimentEvents:
             return
         watched = self._watched.get(experiment_id)
         if watched is None:
-            watched = self._watched[experiment_id] = _Watched(events, _state(status, stopping=stopping))
+            watched = self._watched[experiment_id] = _Watched(now.events, _state(now))
             watched.task = asyncio.create_task(self._watch(experiment_id, watched))
         listener = Listener()
         watched.listeners.add(listener)
         try:
-            if since is not None and since != events:
-                missed_from = since if since < events else 0  # a larger number comes from another store
+            if since is not None and since != now.events:
+                missed_from = since if since < now.events else 0  # a larger number comes from another store
                 for part in await run_in_threadpool(self._missed, experiment_id, missed_from):
                     yield part
             # After the runs: whoever stops listening when the experiment has ended has then seen all of them.
-            yield event("status", watched.state, events if since is None else None)
+            yield event("status", watched.state, now.events if since is None else None)
             async for part in listener.parts(may_go_on):
                 yield part
         finally:
@@ -110,12 +110,12 @@ class ExperimentEvents:
                 listener.close_stream()
 
     async def _look(self, experiment_id: int, watched: _Watched) -> None:
-        status, events, stopping = await run_in_threadpool(self._store.queue.changes, experiment_id)
-        if events > watched.sent:
+        now = await run_in_threadpool(self._store.queue.changes, experiment_id)
+        if now.events > watched.sent:
             parts = await run_in_threadpool(self._missed, experiment_id, watched.sent)
-            watched.sent = events
+            watched.sent = now.events
             watched.tell(parts)
-        state = _state(status, stopping=stopping)
+        state = _state(now)
         if state != watched.state:
             watched.state = state
             watched.tell([event("status", state)])
@@ -131,12 +131,15 @@ class ExperimentEvents:
         return parts
 
 
-def public_run(run: Run) -> dict[str, Json]:
-    """One run as clients see it, without the path of its log files on the server."""
+def public_run(run: Run, jobs: Mapping[int, BatchJob] = NO_JOBS) -> dict[str, Json]:
+    """One run as clients see it, without the path of its log files on the server; `jobs` are those of active runs."""
     public = run_json(run)
     has_log = public.pop("logs") is not None
+    if run.number in jobs:
+        public["batch_job"] = jobs[run.number].number or None
     return {**public, "has_log": has_log}
 
 
-def _state(status: str, *, stopping: bool) -> dict[str, Json]:
-    return {"status": status, "stop_requested": stopping}
+def _state(now: Changes) -> dict[str, Json]:
+    jobs = [{"run": number, **asdict(job)} for number, job in sorted(now.jobs.items())]
+    return {"status": now.status, "stop_requested": now.stop_requested, "jobs": jobs}

@@ -92,22 +92,22 @@ class ResultCache:
 
     def of(self, record: Record) -> Result:
         """The result of an experiment; while it is running, it may be up to `FRESH_S` old."""
-        status, events, _ = self._store.queue.changes(record.id)
-        return self._result(self._known(record), status, events)[1]
+        now = self._store.queue.changes(record.id)
+        return self._result(self._known(record), now.status, now.events)[1]
 
     def derived(self, record: Record, what: str, work: Callable[[Result], T]) -> tuple[int, T]:
         """A value computed from the result, and the number of events that it includes.
 
         `what` is its name in the cache. While the experiment is running, the value may be older than the result.
         """
-        status, events, _ = self._store.queue.changes(record.id)
+        now = self._store.queue.changes(record.id)
         known = self._known(record)
-        events, result = self._result(known, status, events)
+        events, result = self._result(known, now.status, now.events)
         with self._lock:
             if what not in known.others and len(known.others) >= _MOST_KINDS:
                 known.others.clear()
             kept = known.others.setdefault(what, _Cached(self._clock))
-        patience_s = REST * kept.took_s if status == "running" else 0.0
+        patience_s = REST * kept.took_s if now.status == "running" else 0.0
         return cast("tuple[int, T]", kept.get(events, patience_s, lambda: (events, work(result))))
 
     async def run_slow(self, work: Callable[[], T]) -> T:

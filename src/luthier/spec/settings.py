@@ -216,7 +216,12 @@ class Settings:
     time_limit_s: Annotated[
         float | None,
         Setting(
-            Seconds(), "End the search after this time, e.g. 2h.", "Time limit", "Limits", metavar="TIME", unset="none"
+            Seconds(),
+            "End the search after this time, e.g. 2h; waiting for a batch system does not count.",
+            "Time limit",
+            "Limits",
+            metavar="TIME",
+            unset="none",
         ),
     ] = None
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias
 
-from luthier.trial import Json, Run
+from luthier.trial import NO_JOBS, BatchJob, Json, Run
 
 Status: TypeAlias = Literal["queued", "running", "stopped", "finished", "no result", "failed"]
 """The status of an experiment.
@@ -57,6 +57,7 @@ class Record:
     `uid` is globally unique and names the experiment's files; `settings` is everything needed to run it again; `result`
     is the conclusion of the engine when it ended. `unattended` experiments are run by workers, also after a crash; the
     others were started on the command line, and their `author` is empty. All users can see `shared` experiments.
+    `jobs` are the jobs that active runs have in a batch system, by the number of the run, as of the last heartbeat.
     """
 
     id: int
@@ -74,6 +75,7 @@ class Record:
     author: str = ""
     shared: bool = False
     source: str | None = None
+    jobs: Mapping[int, BatchJob] = field(default_factory=lambda: NO_JOBS)
 
 
 class Store(Protocol):
@@ -113,9 +115,12 @@ class Store(Protocol):
         """
         ...
 
-    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
+    def heartbeat(
+        self, experiment_id: int, owner: Owner, now: float, jobs: Mapping[int, BatchJob] | None = None
+    ) -> StopRequest | None:
         """Record that the owner is alive; return the stop request, if there is one.
 
+        `jobs` replace those of the record; None leaves them as they are, and the next claim or close removes them.
         Raises `InUseError` if the experiment has another owner now.
         """
         ...

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 from luthier.store import rows
 from luthier.store.base import Origin, Owner, Record, Status, StopRequest
+from luthier.store.batch_jobs import jobs_text
 from luthier.store.rows import NOT_ENDED, ExperimentRow, RunRow
-from luthier.trial import Json, Run
+from luthier.trial import BatchJob, Json, Run
 
 
 class MemoryStore:
@@ -65,17 +66,22 @@ class MemoryStore:
                 **row,
                 **rows.owner_columns(owner),
                 "seen_at": rows.finite(now, "seen_at"),
+                "jobs": None,
                 "status": "running",
                 "stop_requested": row["stop_requested"] and instead_of is None,
                 "kill_requested": row["kill_requested"] and instead_of is None,
             }
             return True
 
-    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
-        """Record that the owner is alive; return the stop request, if there is one."""
+    def heartbeat(
+        self, experiment_id: int, owner: Owner, now: float, jobs: Mapping[int, BatchJob] | None = None
+    ) -> StopRequest | None:
+        """Record that the owner is alive, and its batch jobs; return the stop request, if there is one."""
         with self._lock:
             row = self._owned_row(experiment_id, owner)
             row["seen_at"] = rows.finite(now, "seen_at")
+            if jobs is not None:
+                row["jobs"] = jobs_text(jobs)
             return rows.stop_request_from(row)
 
     def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
@@ -129,6 +135,7 @@ class MemoryStore:
                 **row,
                 **rows.owner_columns(None),
                 "status": status,
+                "jobs": None,
                 "result": text,
                 "stop_requested": False,
                 "kill_requested": False,

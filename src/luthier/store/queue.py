@@ -8,6 +8,7 @@ from sqlalchemy import (
     Executable,
     Text,
     bindparam,
+    case,
     delete,
     func,
     literal,
@@ -20,16 +21,18 @@ from sqlalchemy import (
 from luthier.errors import InvalidInputError
 from luthier.store import queries, rows
 from luthier.store.base import ENDED, Owner, Record, Status
+from luthier.store.batch_jobs import jobs_from
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
+from luthier.store.server_store import Changes
 from luthier.store.tables import experiments, runs
 from luthier.trial import OUTCOME_NAMES
 
-_SHORT = [column for column in experiments.c if column.name not in {"settings", "source"}]
-_NO_SOURCE = null().label("source")
-_LISTED = select(*_SHORT, experiments.c.settings, _NO_SOURCE, RUN_COUNT).order_by(experiments.c.id.desc())
+_SHORT = [column for column in experiments.c if column.name not in {"settings", "source", "jobs"}]
+_NOT_READ = (null().label("source"), null().label("jobs"))
+_LISTED = select(*_SHORT, experiments.c.settings, *_NOT_READ, RUN_COUNT).order_by(experiments.c.id.desc())
 _WAITING = (
-    select(*_SHORT, literal("{}", Text).label("settings"), _NO_SOURCE, RUN_COUNT)
+    select(*_SHORT, literal("{}", Text).label("settings"), *_NOT_READ, RUN_COUNT)
     .where(experiments.c.status.in_(["queued", "running"]), experiments.c.unattended)
     .order_by(experiments.c.id)
 )
@@ -50,7 +53,11 @@ def _last(order: ColumnElement[int]) -> ColumnElement[int]:
 
 
 _CHANGES = select(
-    experiments.c.status, experiments.c.stop_requested, _last(runs.c.submit_order), _last(runs.c.finish_order)
+    experiments.c.status,
+    experiments.c.stop_requested,
+    case((experiments.c.status == "running", experiments.c.jobs)),  # others need not be read up to that column
+    _last(runs.c.submit_order),
+    _last(runs.c.finish_order),
 ).where(IS_EXPERIMENT)
 
 
@@ -69,7 +76,7 @@ class SqlQueue:
         before: int | None = None,
         limit: int = 100,
     ) -> Sequence[Record]:
-        """The newest experiments first, without their `source`."""
+        """The newest experiments first, without their `source` and batch jobs."""
         wanted = _LISTED.limit(rows.positive(limit))
         if author is not None:
             wanted = wanted.where(or_(experiments.c.author == author, experiments.c.shared))
@@ -127,14 +134,14 @@ class SqlQueue:
 
         return self._database.write(work, repeatable=False)
 
-    def changes(self, experiment_id: int) -> tuple[str, int, bool]:
-        """What shows whether something changed: status, number of events so far, whether a stop was requested."""
+    def changes(self, experiment_id: int) -> Changes:
+        """What shows whether something changed."""
         key = queries.key(experiment_id)
         row = self._database.read(lambda connection: connection.execute(_CHANGES, key).first())
         if row is None:
             raise rows.no_experiment(experiment_id)
-        status, stop_requested, submitted, finished = row
-        return str(status), 1 + max(submitted, finished), bool(stop_requested)
+        status, stop_requested, jobs, submitted, finished = row
+        return Changes(str(status), 1 + max(submitted, finished), bool(stop_requested), jobs_from(jobs))
 
     def _records(self, wanted: Executable) -> Sequence[Record]:
         found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())

@@ -9,6 +9,7 @@ from typing import TypedDict, cast
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
 from luthier.store.base import Origin, Owner, Record, Status, StopRequest
+from luthier.store.batch_jobs import jobs_from
 from luthier.trial import (
     NO_METRICS,
     Completed,
@@ -49,6 +50,7 @@ class StateRow(OwnerColumns):
     kill_requested: bool
     seen_at: float | None
     result: str | None
+    jobs: str | None
 
 
 class NewExperimentRow(StateRow):
@@ -96,24 +98,14 @@ class EndingRow(TypedDict):
     at_least: float | None
     metrics: str | None
     logs: str | None
+    batch_job: str | None
 
 
 class RunRow(SubmissionRow, EndingRow):
     """A whole run."""
 
 
-NOT_ENDED = EndingRow(
-    finish_order=None,
-    started_at=None,
-    duration_s=None,
-    outcome=None,
-    reason=None,
-    value=None,
-    others=None,
-    at_least=None,
-    metrics=None,
-    logs=None,
-)
+NOT_ENDED = cast("EndingRow", dict.fromkeys(EndingRow.__annotations__))
 
 
 def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: Origin | None) -> NewExperimentRow:
@@ -129,6 +121,7 @@ def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: 
         kill_requested=False,
         seen_at=None,
         result=None,
+        jobs=None,
         unattended=origin is not None,
         author="" if origin is None else short(origin.author, "author"),
         shared=False,
@@ -199,6 +192,7 @@ def _record(row: ExperimentRow, runs: int) -> Record:
         author=row["author"],
         shared=row["shared"],
         source=row["source"],
+        jobs=jobs_from(row["jobs"]),
     )
 
 
@@ -217,7 +211,7 @@ def submission_row(run: Run) -> SubmissionRow:
 
 def refuse_ended(run: Run) -> None:
     """Raise for a run that is to be appended but has fields of its ending, which would be lost."""
-    ending = (run.finish_order, run.started_at, run.duration_s, run.outcome, run.logs)
+    ending = (run.finish_order, run.started_at, run.duration_s, run.outcome, run.logs, run.batch_job)
     if run.metrics or any(part is not None for part in ending):
         raise StoreError(
             f"run {run.number}: it ended before it was recorded; append it without its ending, then finish it"
@@ -243,6 +237,7 @@ def ending_row(run: Run) -> EndingRow:
         else None,
         metrics=to_json(run.metrics, f"{where}: metrics") if run.metrics else None,
         logs=run.logs,
+        batch_job=run.batch_job,
     )
 
 
@@ -273,6 +268,7 @@ def _run(row: RunRow) -> Run:
         metrics=NO_METRICS if metrics is None else MappingProxyType(metrics),
         logs=row["logs"],
         uid=row["uid"],
+        batch_job=row["batch_job"],
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.store.base import Owner, Record, Status, Store
+from luthier.trial import BatchJob
 
 Role: TypeAlias = Literal["viewer", "user", "admin"]
 """The rights of a user: `viewer` can look, `user` can also launch experiments and change their own, `admin` all."""
@@ -13,6 +14,16 @@ CredentialKind: TypeAlias = Literal["session", "token", "once"]
 """A session of a browser, a token for programs, or an invitation that works once."""
 
 _REMOVED = "/removed"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changes of an experiment: status, number of events so far, whether a stop was requested, its batch jobs."""
+
+    status: str
+    events: int
+    stop_requested: bool
+    jobs: Mapping[int, BatchJob]
 
 
 class Queue(Protocol):
@@ -60,8 +71,8 @@ class Queue(Protocol):
         """
         ...
 
-    def changes(self, experiment_id: int) -> tuple[str, int, bool]:
-        """What shows whether something changed: status, number of events so far, whether a stop was requested."""
+    def changes(self, experiment_id: int) -> Changes:
+        """What shows whether something changed."""
         ...
 
 

@@ -23,11 +23,12 @@ from sqlalchemy.exc import IntegrityError
 
 from luthier.store import queries, rows
 from luthier.store.base import Origin, Owner, Record, Status, StopRequest
+from luthier.store.batch_jobs import jobs_text
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.rows import ExperimentRow, RunRow
 from luthier.store.tables import experiments, runs
-from luthier.trial import Json, Run
+from luthier.trial import BatchJob, Json, Run
 
 _IS_RUN = and_(runs.c.experiment_id == bindparam("experiment"), runs.c.number == bindparam("run"))
 _RECORDS = select(experiments, RUN_COUNT).order_by(experiments.c.id)
@@ -59,12 +60,14 @@ _CLAIM = (
         owner_started=bindparam("owner_started"),
         owner_claim=bindparam("owner_claim"),
         seen_at=bindparam("now"),
+        jobs=None,
         status="running",
         stop_requested=case((experiments.c.owner_host.is_(None), experiments.c.stop_requested), else_=false()),
         kill_requested=case((experiments.c.owner_host.is_(None), experiments.c.kill_requested), else_=false()),
     )
 )
 _HEARTBEAT = update(experiments).where(IS_EXPERIMENT, IS_OWNER).values(seen_at=bindparam("now"))
+_HEARTBEAT_AND_JOBS = _HEARTBEAT.values(jobs=bindparam("new_jobs"))
 _REQUEST_STOP = (
     update(experiments)
     .where(IS_EXPERIMENT)
@@ -83,6 +86,7 @@ _CLOSE = (
         **rows.owner_columns(None),
         stop_requested=False,
         kill_requested=False,
+        jobs=None,
         status=bindparam("new_status"),
         result=bindparam("new_result"),
     )
@@ -171,12 +175,17 @@ class SqlStore:
 
         return self._database.write(work, repeatable=False)
 
-    def heartbeat(self, experiment_id: int, owner: Owner, now: float) -> StopRequest | None:
-        """Record that the owner is alive; return the stop request, if there is one."""
+    def heartbeat(
+        self, experiment_id: int, owner: Owner, now: float, jobs: Mapping[int, BatchJob] | None = None
+    ) -> StopRequest | None:
+        """Record that the owner is alive, and its batch jobs; return the stop request, if there is one."""
         parameters = {**queries.key(experiment_id), **queries.was(owner), "now": rows.finite(now, "seen_at")}
+        if jobs is not None:
+            parameters["new_jobs"] = jobs_text(jobs)
 
         def work(connection: Connection) -> StopRequest | None:
-            changed = connection.execute(_HEARTBEAT, parameters).rowcount
+            statement = _HEARTBEAT if jobs is None else _HEARTBEAT_AND_JOBS
+            changed = connection.execute(statement, parameters).rowcount
             state = queries.state(connection, experiment_id)
             if changed == 0:
                 raise rows.not_owned(experiment_id, rows.owner_from(state))

@@ -1,5 +1,7 @@
 """All details of one experiment."""
 
+from dataclasses import asdict
+
 from fastapi import APIRouter
 from pydantic import JsonValue
 
@@ -41,6 +43,20 @@ class FailingOutput(ResponseModel):
     stderr: str
 
 
+class ActiveJob(ResponseModel):
+    """The job of an active run in a batch system, as that described it last."""
+
+    run: int
+    number: str
+    """Empty while the batch system has not accepted the job."""
+    state: str
+    reason: str
+    """Why it waits."""
+    submitted_at: float
+    began_at: float | None
+    """Null while it waits in the queue."""
+
+
 class Detail(Summary):
     """An experiment with all its details."""
 
@@ -64,6 +80,16 @@ class Detail(Summary):
             "has_script": True,
             "figures": ["trajectory", "gain"],
             "stop_requested": False,
+            "jobs": [
+                {
+                    "run": 20,
+                    "number": "4711",
+                    "state": "PENDING",
+                    "reason": "Resources",
+                    "submitted_at": 1.7e9,
+                    "began_at": None,
+                }
+            ],
         }
     )
 
@@ -95,6 +121,8 @@ class Detail(Summary):
     figures: list[str]
     """The names of the figures that have content now."""
     stop_requested: bool
+    jobs: list[ActiveJob]
+    """The jobs of active runs in a batch system."""
 
 
 @router.get("/experiments/{experiment_id}", summary="Get an experiment")
@@ -104,6 +132,7 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
     def work() -> Detail:
         record = server.operations.visible(who, experiment_id)
         events, (concluded, known) = server.results.derived(record, "detail", lambda result: _known(record, result))
+        submitted = {run.number: run.submitted_at for run in server.results.of(record).runs} if record.jobs else {}
         return Detail.model_validate(
             {
                 **known,
@@ -114,6 +143,11 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
                 "has_source": record.source is not None,
                 "has_script": record.settings.get("command") is not None,
                 "stop_requested": record.stop_requested is not None,
+                "jobs": [
+                    {"run": number, "submitted_at": submitted[number], **asdict(job)}
+                    for number, job in sorted(record.jobs.items())
+                    if number in submitted
+                ],
             }
         )
 

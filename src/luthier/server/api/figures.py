@@ -108,7 +108,7 @@ async def get_figure(
 
     def work() -> Response:
         record = server.operations.visible(who, experiment_id)
-        if known is not None and known == _tag(record, server.store.queue.changes(experiment_id)[1]):
+        if known is not None and known == _tag(record, server.store.queue.changes(experiment_id).events):
             return Response(status_code=304, headers={"ETag": known})
         events, figure = server.results.derived(
             record, f"figure {name} {points}", lambda result: _drawn(drawing(result, points))

@@ -189,6 +189,7 @@ class RunResponse(ResponseModel):
             "submitted_at": 1.7e9,
             "started_at": 1.7e9,
             "duration_s": 0.68,
+            "batch_job": "4711",
             "config": {"bs": 512},
             "metrics": {"wall": 0.68},
             "has_log": True,
@@ -206,6 +207,8 @@ class RunResponse(ResponseModel):
     submitted_at: float
     started_at: float | None
     duration_s: float | None
+    batch_job: str | None
+    """The number of its job in the batch system; null without one."""
     config: dict[str, JsonValue]
     metrics: dict[str, float | None]
     has_log: bool

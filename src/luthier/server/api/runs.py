@@ -1,5 +1,6 @@
 """Runs, trials and logs of an experiment."""
 
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Annotated, Literal
 
@@ -71,11 +72,11 @@ def list_runs(
     request: Request, server: Server, who: Viewer, experiment_id: Id, wanted: Annotated[RunFilter, Query()]
 ) -> Response | Page[RunResponse]:
     """In order of submission. With `Accept: application/x-ndjson`, all runs, one per line."""
-    result = server.results.of(server.operations.visible(who, experiment_id))
-    found = filter(wanted.fits, result.runs)
+    record = server.operations.visible(who, experiment_id)
+    found = (public_run(run, record.jobs) for run in server.results.of(record).runs if wanted.fits(run))
     if NDJSON in request.headers.get("accept", ""):
-        return StreamingResponse((f"{json_text(public_run(run))}\n" for run in found), media_type=NDJSON)
-    items = [RunResponse.model_validate(public_run(run)) for run, _ in zip(found, range(wanted.limit), strict=False)]
+        return StreamingResponse((f"{json_text(run)}\n" for run in found), media_type=NDJSON)
+    items = [RunResponse.model_validate(run) for run in islice(found, wanted.limit)]
     return Page(items=items, next=items[-1].run if len(items) == wanted.limit else None)
 
 

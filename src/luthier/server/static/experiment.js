@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { $, card, fill, h, throttled } from "./dom.js";
 import { config, count, duration, measured } from "./format.js";
 import { isActive, showHeader } from "./experiment-header.js";
+import { jobText, queueText } from "./jobs.js";
 import { follow } from "./live.js";
 import { Plot } from "./plot.js";
 import { attempt, statusLine } from "./messages.js";
@@ -16,6 +17,7 @@ const path = `/experiments/${root.dataset.id}`;
 const TABS = { overview: "Overview", insight: "Analysis", trials: "Trials", setup: "Setup" };
 const OVERVIEW_FIGURES = ["trajectory", "trials", "gain"];
 const SHOWN_RUNS = 8;
+const QUEUE_SHOWN_EVERY_MS = 5000;
 
 let detail = null;
 let figures = [];
@@ -36,6 +38,7 @@ const waiting = h(
   h("div", { class: "code-block" }, h("pre", { tabindex: "0" }, "luthier worker")),
 );
 const latestRows = h("tbody", { class: "latest-runs" });
+const queue = h("p", { class: "muted queue", hidden: true });
 const panels = Object.fromEntries(
   Object.keys(TABS).map((name) => [
     name,
@@ -94,6 +97,7 @@ function showOverview() {
             h("th", { class: "number" }, "Value"),
             h("th", {}, "Configuration"),
             h("th", { class: "number" }, "Duration"),
+            h("th", {}, "Job"),
           ),
         ),
         latestRows,
@@ -101,6 +105,7 @@ function showOverview() {
     ),
     "wide",
   );
+  runs.querySelector("header").append(queue);
   panels.overview.classList.add("two");
   fill(
     panels.overview,
@@ -206,6 +211,7 @@ async function reload() {
   if (before !== undefined && before !== detail.status) status.textContent = `The experiment is ${detail.status}.`;
   showAll();
   showInsight();
+  showLatestRuns();
 }
 
 const reloadSoon = throttled(() => attempt(reload), 1500);
@@ -223,6 +229,12 @@ function returned() {
   reloadSoon();
   for (const plot of plots.values()) plot.refresh();
   choose(current());
+}
+
+/** Whether the batch system says of the active runs what is shown. */
+function sameJobs(jobs) {
+  const words = (list) => JSON.stringify(list.map(({ run, number, state, reason }) => [run, number, state, reason]));
+  return words(jobs) === words(detail.jobs);
 }
 
 function isSlow(name) {
@@ -245,6 +257,9 @@ function runs(list, event) {
 }
 
 function showLatestRuns() {
+  const jobs = new Map(detail.jobs.map((job) => [job.run, job]));
+  queue.textContent = queueText(detail.jobs);
+  queue.hidden = queue.textContent === "";
   const shown = [...latest.keys()].sort((one, other) => other - one);
   for (const old of shown.splice(SHOWN_RUNS)) latest.delete(old);
   fill(
@@ -262,6 +277,7 @@ function showLatestRuns() {
         ),
         h("td", { class: "mono ellipsis", title: config(run.config) }, config(run.config)),
         h("td", { class: "number" }, duration(run.duration_s)),
+        h("td", {}, run.outcome === "running" && jobs.has(key) ? jobText(jobs.get(key)) : (run.batch_job ?? "")),
       );
     }),
   );
@@ -280,12 +296,13 @@ async function begin() {
   const page = await attempt(() => get(`${path}/runs?${older}limit=50`));
   for (const run of page?.items ?? []) latest.set(run.run, run);
   showLatestRuns();
+  setInterval(() => detail.jobs.length > 0 && showLatestRuns(), QUEUE_SHOWN_EVERY_MS);
   lastEvent = detail.events;
   const end = follow(
     () => `/api/v1${path}/events?since=${lastEvent}`,
     {
       runs,
-      status: ({ status: now }) => now !== detail.status && reloadSoon(),
+      status: ({ status: now, jobs }) => (now !== detail.status || !sameJobs(jobs)) && reloadSoon(),
       gone: () => {
         end();
         fill(root, statusLine("This experiment was deleted.", "note"));

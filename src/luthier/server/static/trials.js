@@ -117,7 +117,7 @@ export function trialsTable(path, detail) {
     fill(
       cell,
       dataTable(
-        ["Run", "Purpose", "Outcome", h("th", { class: "number" }, "Duration"), "Output"],
+        ["Run", "Purpose", "Outcome", h("th", { class: "number" }, "Duration"), "Job", "Output"],
         page.items.map((run) => runRow(run, below)),
       ),
       detail.has_script ? h("div", { class: "actions", style: "margin: 0.8rem 0" }, scripts) : null,
@@ -144,6 +144,7 @@ export function trialsTable(path, detail) {
       h("td", {}, run.purpose),
       h("td", { class: `outcome ${run.outcome}`, style: "white-space: normal" }, said),
       h("td", { class: "number" }, duration(run.duration_s)),
+      h("td", {}, run.batch_job ?? ""),
       h("td", {}, run.has_log ? logs : h("span", { class: "muted" }, "not kept")),
     );
   }
