@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.conftest import EXPERIMENT, Reply, Running, Starter
 
-from luthier.launch.declared import library
 from luthier.server.middleware import MOST_BYTES
 from luthier.spec.library import component_text
 from luthier.spec.rules import prune_from, resample_from
@@ -285,7 +284,7 @@ def test_components_are_registered_changed_and_forgotten(server: Running) -> Non
     assert server.ask("POST", path, {"yaml": COMPONENT, "replace": True}).status == 201
     server.launch("components: {knob: {}}\nexperiment: {script: 'echo $LEVEL'}")
     detail = told(server.ask("GET", f"{path}/knob"))
-    assert detail["yaml"] == component_text("knob", library().get("knob"))
+    assert detail["yaml"] == component_text("knob", server.context.library.get("knob"))
     assert detail["used_by"] == [{"id": 1, "name": "knob"}]
     assert listed(server.ask("GET", path)) == [
         {"name": "knob", "description": "turns", "parameters": ["LEVEL"], "used_by": 1}

@@ -13,6 +13,7 @@ from luthier.client import Event, events_in
 from luthier.server import experiment_events, list_events, streams
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.streams import Listener
+from luthier.store.base import StopRequest
 from luthier.store.server_store import Queue, ServerStore
 from luthier.trial import Completed
 
@@ -223,7 +224,7 @@ class Counting:
     def __getattr__(self, name: str) -> object:
         return getattr(self._queue, name)
 
-    def changes(self, experiment_id: int) -> tuple[str, int, bool]:
+    def changes(self, experiment_id: int) -> tuple[str, int, StopRequest | None]:
         self.asked += 1
         return self._queue.changes(experiment_id)
 
@@ -231,7 +232,7 @@ class Counting:
 def test_one_look_serves_all_listeners(server: Running) -> None:
     number = server.launch()
     queue = Counting(server.store.queue)
-    server_store = ServerStore(server.store.history, queue, server.store.accounts)  # type: ignore[arg-type]  # __getattr__ has the rest
+    server_store = ServerStore(server.store.history, queue, server.store.accounts, server.store.components)  # type: ignore[arg-type]  # __getattr__ has the rest
     listeners = 40
 
     async def listen(watched: ExperimentEvents) -> int:

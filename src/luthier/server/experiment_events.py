@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from luthier.analysis.serial import run_json
 from luthier.errors import LuthierError, NotFoundError
 from luthier.server.streams import Listener, event
+from luthier.store.base import STOPS, StopRequest
 from luthier.store.server_store import ServerStore
 from luthier.trial import Json, Run
 
@@ -70,7 +71,7 @@ class ExperimentEvents:
             return
         watched = self._watched.get(experiment_id)
         if watched is None:
-            watched = self._watched[experiment_id] = _Watched(events, _state(status, stopping=stopping))
+            watched = self._watched[experiment_id] = _Watched(events, _state(status, stopping))
             watched.task = asyncio.create_task(self._watch(experiment_id, watched))
         listener = Listener()
         watched.listeners.add(listener)
@@ -115,7 +116,7 @@ class ExperimentEvents:
             parts = await run_in_threadpool(self._missed, experiment_id, watched.sent)
             watched.sent = events
             watched.tell(parts)
-        state = _state(status, stopping=stopping)
+        state = _state(status, stopping)
         if state != watched.state:
             watched.state = state
             watched.tell([event("status", state)])
@@ -138,5 +139,5 @@ def public_run(run: Run) -> dict[str, Json]:
     return {**public, "has_log": has_log}
 
 
-def _state(status: str, *, stopping: bool) -> dict[str, Json]:
-    return {"status": status, "stop_requested": stopping}
+def _state(status: str, request: StopRequest | None) -> dict[str, Json]:
+    return {"status": status, "stop_requested": request in STOPS, "verify_requested": request == "verify"}

@@ -12,6 +12,7 @@ from luthier.launch.start import with_earlier_best
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
 from luthier.spec.experiment_file import Declared
+from luthier.spec.library import Library
 from luthier.spec.yaml_lines import Document, parse_document
 from luthier.store.base import ENDED, Origin, Record, StopRequest
 from luthier.store.ownership import is_alive, status_text
@@ -64,7 +65,7 @@ class Operations:
 
     def check(self, text: str) -> Declared:
         """The experiment that a text describes; nothing is created, and no file is read."""
-        return declared_by(parsed(text, SOURCE), self.folder, None)
+        return declared_by(parsed(text, SOURCE), self.folder, None, Library(self.store.components).get)
 
     def create(self, who: Principal, text: str, *, key: str | None = None, detail: str = "") -> tuple[Record, bool]:
         """Queue the experiment that a text describes; also return whether it is new: not if the key was used."""

@@ -7,9 +7,11 @@ from sqlalchemy import (
     Connection,
     Executable,
     Text,
+    and_,
     bindparam,
     delete,
     func,
+    insert,
     literal,
     null,
     or_,
@@ -19,24 +21,31 @@ from sqlalchemy import (
 
 from luthier.errors import InvalidInputError
 from luthier.store import queries, rows
-from luthier.store.base import ENDED, Owner, Record, Status
+from luthier.store.base import ENDED, Owner, Record, Status, StopRequest
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
-from luthier.store.tables import experiments, runs
+from luthier.store.stop_requests import StopColumns, stop_request_from
+from luthier.store.tables import experiments, runs, workers
 from luthier.trial import OUTCOME_NAMES
 
-_SHORT = [column for column in experiments.c if column.name not in {"settings", "source"}]
-_NO_SOURCE = null().label("source")
-_LISTED = select(*_SHORT, experiments.c.settings, _NO_SOURCE, RUN_COUNT).order_by(experiments.c.id.desc())
+_SHORT = [column for column in experiments.c if column.name not in {"settings", "source", "periods"}]
+_NO_SOURCE = (null().label("source"), null().label("periods"))
+_LISTED = select(*_SHORT, experiments.c.settings, *_NO_SOURCE, RUN_COUNT).order_by(experiments.c.id.desc())
 _WAITING = (
-    select(*_SHORT, literal("{}", Text).label("settings"), _NO_SOURCE, RUN_COUNT)
+    select(*_SHORT, literal("{}", Text).label("settings"), *_NO_SOURCE, RUN_COUNT)
     .where(experiments.c.status.in_(["queued", "running"]), experiments.c.unattended)
     .order_by(experiments.c.id)
 )
 _ENQUEUE = (
     update(experiments)
     .where(IS_EXPERIMENT, IS_OWNER, experiments.c.status.not_in(list(ENDED)))
-    .values(status="queued", unattended=True, stop_requested=False, kill_requested=False, **rows.owner_columns(None))
+    .values(
+        status="queued",
+        unattended=True,
+        stop_requested=False,
+        kill_requested=queries.WANTS_VERIFICATION,
+        **rows.owner_columns(None),
+    )
 )
 _SHARE = update(experiments).where(IS_EXPERIMENT).values(shared=bindparam("now_shared"))
 _LOCK = select(experiments.c.id).where(IS_EXPERIMENT, IS_OWNER).with_for_update()
@@ -50,8 +59,20 @@ def _last(order: ColumnElement[int]) -> ColumnElement[int]:
 
 
 _CHANGES = select(
-    experiments.c.status, experiments.c.stop_requested, _last(runs.c.submit_order), _last(runs.c.finish_order)
+    experiments.c.status,
+    experiments.c.stop_requested,
+    experiments.c.kill_requested,
+    _last(runs.c.submit_order),
+    _last(runs.c.finish_order),
 ).where(IS_EXPERIMENT)
+
+
+_IS_WORKER = and_(*(workers.c[name] == bindparam(f"worker_{name}") for name in ("host", "pid", "started")))
+_SEEN = update(workers).where(_IS_WORKER).values(seen_at=bindparam("now"))
+_NEW_WORKER = insert(workers)
+_FORGET = delete(workers).where(_IS_WORKER)
+_FORGET_OLD = delete(workers).where(workers.c.seen_at < bindparam("before"))
+_FORGOTTEN_AFTER_S = 24 * 3600.0
 
 
 class SqlQueue:
@@ -127,14 +148,38 @@ class SqlQueue:
 
         return self._database.write(work, repeatable=False)
 
-    def changes(self, experiment_id: int) -> tuple[str, int, bool]:
-        """What shows whether something changed: status, number of events so far, whether a stop was requested."""
+    def changes(self, experiment_id: int) -> tuple[str, int, StopRequest | None]:
+        """What shows whether something changed: status, number of events so far, and the stop request."""
         key = queries.key(experiment_id)
         row = self._database.read(lambda connection: connection.execute(_CHANGES, key).first())
         if row is None:
             raise rows.no_experiment(experiment_id)
-        status, stop_requested, submitted, finished = row
-        return str(status), 1 + max(submitted, finished), bool(stop_requested)
+        status, stop, kill, submitted, finished = row
+        request = stop_request_from(StopColumns(stop_requested=bool(stop), kill_requested=bool(kill)))
+        return str(status), 1 + max(submitted, finished), request
+
+    def note_worker(self, worker: Owner, now: float) -> None:
+        """Record that a worker is alive; those that have not been seen for a day are forgotten."""
+        seen = {"host": worker.host, "pid": worker.pid, "started": worker.started}
+        key = {f"worker_{name}": value for name, value in seen.items()}
+        finite = rows.finite(now, "seen_at")
+
+        def work(connection: Connection) -> None:
+            connection.execute(_FORGET_OLD, {"before": finite - _FORGOTTEN_AFTER_S})
+            if connection.execute(_SEEN, {**key, "now": finite}).rowcount == 0:
+                connection.execute(_NEW_WORKER, {**seen, "seen_at": finite})
+
+        self._database.write(work)
+
+    def forget_worker(self, worker: Owner) -> None:
+        """Record that a worker has ended."""
+        key = {"worker_host": worker.host, "worker_pid": worker.pid, "worker_started": worker.started}
+        self._database.write(lambda connection: connection.execute(_FORGET, key))
+
+    def workers(self) -> Sequence[tuple[Owner, float]]:
+        """The workers, each with the time at which it was last seen."""
+        found = self._database.read(lambda connection: connection.execute(select(workers)).all())
+        return [(Owner(host, pid, started), seen_at) for host, pid, started, seen_at in found]
 
     def _records(self, wanted: Executable) -> Sequence[Record]:
         found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
