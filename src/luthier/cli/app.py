@@ -178,19 +178,31 @@ def show(
 def stop(
     number: Number,
     now: Annotated[bool, typer.Option("--now", help="Kill the current runs instead of waiting for them.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="End the search only, and verify the best configuration found so far.")
+    ] = False,
     store: StoreUrl = None,
 ) -> None:
     """Stop an experiment: current runs finish, and no new ones start.
 
-    Example: luthier stop 3
+    Example: luthier stop 3 --verify
     """
     from luthier.store import open_store
     from luthier.store.ownership import status_text
 
+    if now and verify:
+        raise InvalidInputError("--now and --verify cannot be combined; give one of them")
     history = open_store(store)
     record = history.experiment(number)
     if status_text(record) not in ("queued", "running"):
         raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
+    if verify:
+        from luthier.analysis.verification import check_verifiable
+
+        check_verifiable(record)
+        history.request_stop(number, "verify")
+        say(f"experiment {number}: the search ends when its current runs have finished; then its best is verified")
+        return
     history.request_stop(number, "kill" if now else "drain")
     when = "now; its current runs are killed" if now else "when its current runs have finished"
     say(f"experiment {number} stops {when}; continue it later with: luthier resume {number}")

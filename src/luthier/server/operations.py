@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from luthier.analysis.verification import check_verifiable
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.launch.declared import declared_by
 from luthier.launch.files import discard_files
@@ -32,6 +33,9 @@ SOURCE = "experiment.yaml"
 
 RUN_TIMEOUT_S = 24 * 3600.0
 """The default time limit of a run."""
+
+
+_STOP_ACTIONS: Mapping[StopRequest, str] = {"verify": "stop and verify", "drain": "stop", "kill": "stop now"}
 
 
 class ConflictError(LuthierError):
@@ -85,12 +89,17 @@ class Operations:
         return self._launched(who, record.name, record.settings, Origin(who.name, record.source), detail)[0]
 
     def stop(self, who: Principal, experiment_id: int, how: StopRequest = "drain") -> Record:
-        """Ask an experiment to stop: active runs finish or are killed, and no new ones start."""
+        """Ask an experiment to stop: active runs finish or are killed, and no new ones start.
+
+        With `verify` only the search ends, and the best configuration so far is verified.
+        """
         record = self._changeable(who, experiment_id)
         if status_text(record) not in ("queued", "running"):
             raise ConflictError(f"experiment {experiment_id} is not running: it is {status_text(record)}")
+        if how == "verify":
+            check_verifiable(record)
         self.store.history.request_stop(experiment_id, how)
-        self._note(who, "stop" if how == "drain" else "stop now", record)
+        self._note(who, _STOP_ACTIONS[how], record)
         return self.store.history.experiment(experiment_id)
 
     def resume(self, who: Principal, experiment_id: int) -> Record:

@@ -15,7 +15,7 @@ from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
 from luthier.spec.experiment import Experiment, settings_json
 from luthier.spec.script import JobScript
-from luthier.store.base import Record
+from luthier.store.base import STOPS, Record
 from luthier.trial import Json
 
 router = APIRouter(tags=["experiments"], responses=ERRORS)
@@ -64,6 +64,7 @@ class Detail(Summary):
             "has_script": True,
             "figures": ["trajectory", "gain"],
             "stop_requested": False,
+            "verify_requested": False,
         }
     )
 
@@ -95,6 +96,8 @@ class Detail(Summary):
     figures: list[str]
     """The names of the figures that have content now."""
     stop_requested: bool
+    verify_requested: bool
+    """Whether the search was asked to end so that the best configuration is verified."""
 
 
 @router.get("/experiments/{experiment_id}", summary="Get an experiment")
@@ -113,7 +116,8 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
                 "events": events,
                 "has_source": record.source is not None,
                 "has_script": record.settings.get("command") is not None,
-                "stop_requested": record.stop_requested is not None,
+                "stop_requested": record.stop_requested in STOPS,
+                "verify_requested": record.stop_requested == "verify",
             }
         )
 

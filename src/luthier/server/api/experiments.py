@@ -26,7 +26,7 @@ from luthier.server.api.yaml_text import yaml_text
 from luthier.server.authentication import Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
 from luthier.server.summaries import summary_of
-from luthier.store.base import Record
+from luthier.store.base import Record, StopRequest
 from luthier.store.base import Status as StoredStatus
 from luthier.store.ownership import status_text
 
@@ -139,9 +139,18 @@ def stop_experiment(
     who: Viewer,
     experiment_id: Id,
     now: Annotated[bool, Query(description="Kill active runs instead of waiting for them.")] = False,
+    verify: Annotated[
+        bool, Query(description="End the search only, and verify the best configuration so far.")
+    ] = False,
 ) -> Summary:
-    """No new runs start; active runs finish, or are killed with `now`."""
-    return _summary(server.operations.stop(who, experiment_id, "kill" if now else "drain"), who)
+    """No new runs start; active runs finish, or are killed with `now`.
+
+    With `verify` the search ends and the verification follows, with what is left of the budget.
+    """
+    if now and verify:
+        raise InvalidInputError("now and verify cannot be combined; give one of them")
+    how: StopRequest = "kill" if now else "verify" if verify else "drain"
+    return _summary(server.operations.stop(who, experiment_id, how), who)
 
 
 @router.post("/experiments/{experiment_id}/resume", summary="Resume an experiment")
