@@ -1,14 +1,9 @@
 """Stop and verify through REST, with a worker."""
 
-import threading
-from collections.abc import Iterator
-
-import pytest
-from tests.server.conftest import EXPERIMENT, Running, Starter
+from tests.server.conftest import EXPERIMENT, Running
 from tests.server.test_stop_now import wait_until
 
 import luthier as lt
-from luthier.launch.worker import Worker
 
 API = "/api/v1"
 SLOW = (
@@ -16,22 +11,6 @@ SLOW = (
     .replace("echo $LEVEL", "sleep 0.05; echo $LEVEL")
     .replace("default: 1", "default: 99")
 )
-
-
-@pytest.fixture
-def worked(start_server: Starter) -> Iterator[Running]:
-    """A server with a worker."""
-    server = start_server()
-    stopped = threading.Event()
-    worker = Worker(server.store, server.store_url)
-    thread = threading.Thread(target=worker.run, args=(stopped,))
-    thread.start()
-    yield server
-    for record in server.store.queue.waiting():
-        server.store.history.request_stop(record.id, "kill")
-    wait_until(lambda: worker.working == 0)
-    stopped.set()
-    thread.join()
 
 
 def test_the_search_ends_and_the_best_is_verified(worked: Running) -> None:

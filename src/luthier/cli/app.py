@@ -100,12 +100,10 @@ def tune(
     given = dict(settings or {})
     if maximize:
         given["objectives"] = arguments.maximized(given.get("objectives", ["wall"]))
-    experiment = Experiment(
-        space=arguments.space_from(parameters or [], constraints or []),
-        command=template,
-        cwd=str(Path.cwd()),
-        **read_settings(given),
-    )
+    values = read_settings(given)
+    values["cwd"] = arguments.working_folder(values.get("cwd"))
+    space = arguments.space_from(parameters or [], constraints or [])
+    experiment = Experiment(space=space, command=template, **values)
     note = arguments.default_note(parameters or [], experiment.space)
     name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
     return show_result(*work_on(start.create(experiment, name, store), note=note, quiet=quiet), as_json=as_json)

@@ -143,8 +143,6 @@ def environment(record: Record, experiment: Experiment) -> Rows:
     ending = (record.result or {}).get("ending")
     if ending:
         rows.append(("the search ended", str(ending)))
-    if experiment.cwd is not None:
-        rows.append(("working folder", experiment.cwd))
     if isinstance(experiment.command, JobScript):
         rows.append(("runs on", experiment.command.where))
     elif experiment.command is not None:

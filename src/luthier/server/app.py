@@ -68,8 +68,11 @@ def create_app(
     folder: Path | None = None,
     provider: "Provider | None" = None,
     run_timeout_s: float | None = RUN_TIMEOUT_S,
+    has_worker: bool = True,
 ) -> FastAPI:
     """The web application for one store; runs are executed below `folder`, by default this user's data directory.
+
+    Without a worker on this machine they are executed elsewhere.
 
     Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
@@ -91,7 +94,7 @@ def create_app(
         store=server_store,
         library=Library(server_store.components),
         authenticator=Authenticator(server_store.accounts),
-        operations=Operations(server_store, home / "work", run_timeout_s=run_timeout_s),
+        operations=Operations(server_store, home / "work", has_worker, run_timeout_s=run_timeout_s),
         results=ResultCache(server_store),
         experiment_events=ExperimentEvents(server_store),
         list_events=ListEvents(server_store),

@@ -46,12 +46,14 @@ class ConflictError(LuthierError):
 class Operations:
     """The experiments of one store, as users with limited rights may see and change them.
 
-    An experiment that a user may not see is reported as not found. `folder` is where runs are executed. `run_timeout_s`
-    is the time limit of runs whose experiment sets no `timeout`: a run that hangs would block others.
+    An experiment that a user may not see is reported as not found. `folder` is where runs are executed unless an
+    experiment names another folder; if they are executed on this machine (`runs_here`), that one must exist.
+    `run_timeout_s` is the time limit of runs whose experiment sets no `timeout`: a run that hangs would block others.
     """
 
     store: ServerStore
     folder: Path
+    runs_here: bool = True
     clock: Callable[[], float] = time.time
     run_timeout_s: float | None = RUN_TIMEOUT_S
 
@@ -67,14 +69,27 @@ class Operations:
             raise NotFoundError(f"experiment {experiment_id} does not exist")
         return record
 
-    def check(self, text: str) -> Declared:
-        """The experiment that a text describes; nothing is created, and no file is read."""
-        return declared_by(parsed(text, SOURCE), self.folder, None, Library(self.store.components).get)
+    def check(self, text: str, who: Principal) -> Declared:
+        """The experiment that a text describes; nothing is created, and no file is read.
+
+        Only users who may launch it, and so run any program, learn whether its folder exists.
+        """
+        found = declared_by(parsed(text, SOURCE), self.folder, None, Library(self.store.components).get)
+        cwd = found.experiment.cwd
+        if (
+            cwd is not None
+            and cwd != str(self.folder)
+            and self.runs_here
+            and who.role != "viewer"
+            and not _is_folder(cwd)
+        ):
+            raise InvalidInputError(f"{SOURCE}: experiment.folder: {cwd!r} does not exist on the server")
+        return found
 
     def create(self, who: Principal, text: str, *, key: str | None = None, detail: str = "") -> tuple[Record, bool]:
         """Queue the experiment that a text describes; also return whether it is new: not if the key was used."""
         who.require("user")
-        found = self.check(text)
+        found = self.check(text, who)
         history = self.store.history
         experiment = with_earlier_best(found.experiment, history, lambda number: self.visible(who, number))
         return self._launched(who, found.name, experiment.to_json(), Origin(who.name, text, key), detail)
@@ -190,6 +205,13 @@ def parsed(text: str, source: str) -> Document:
     except ValueError as error:
         raise InvalidInputError(f"{source}: {error}") from None
     return document
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):  # a name that no file system accepts
+        return False
 
 
 def _require_command(record: Record) -> None:
