@@ -67,7 +67,11 @@ def test_an_experiment_from_launch_to_deletion(server: Running) -> None:
     assert server.ask("DELETE", f"{API}/experiments/1").status == 409
     assert told(server.ask("POST", f"{API}/experiments/1/stop"))["status"] == "running"
     assert told(server.ask("GET", f"{API}/experiments/1"))["stop_requested"] is True
-    assert server.ask("GET", f"{API}/experiments/1/source").json == {"yaml": EXPERIMENT}
+    assert server.ask("GET", f"{API}/experiments/1/source").json == {
+        "yaml": EXPERIMENT,
+        "is_written": True,
+        "notes": [],
+    }
     copy = server.ask("POST", f"{API}/experiments/1/clone", {})
     assert copy.status == 201
     assert told(copy)["id"] == 2

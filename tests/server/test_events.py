@@ -81,11 +81,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_are_told_as_they_come_and_go(server: Running) -> None:
     number = server.launch()
     watching = Watching(server, f"/experiments/{number}/events")
-    assert watching.next("status").data == {"status": "queued", "stop_requested": False}
+    assert watching.next("status").data == {"status": "queued", "stop_requested": False, "verify_requested": False}
     server.play(number, [Completed(3.0), Completed(2.0), None], status=None)
     assert set(watching.runs(until=5)) == {0, 1, 2}
     server.ask("POST", f"/api/v1/experiments/{number}/stop")
-    assert any(event.data == {"status": "running", "stop_requested": True} for event in watching.events)
+    assert any(
+        event.data == {"status": "running", "stop_requested": True, "verify_requested": False}
+        for event in watching.events
+    )
     watching.close()
 
 
@@ -97,7 +100,7 @@ def test_whoever_comes_back_gets_what_was_missed(server: Running, monkeypatch: p
     everything = Watching(server, f"{path}?since=0")
     parts = [everything.next("runs") for _ in range(4)]
     assert [part.id for part in parts] == [0, 0, 0, 20]
-    assert everything.next("status").data == {"status": "stopped", "stop_requested": False}
+    assert everything.next("status").data == {"status": "stopped", "stop_requested": False, "verify_requested": False}
     everything.close()
     back = Watching(server, path, last=16)
     assert back.runs(until=20) == [8, 9]

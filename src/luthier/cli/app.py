@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -152,7 +153,10 @@ def show(
     """
     from luthier.analysis import serial
     from luthier.analysis.importance import importances
+    from luthier.analysis.waiting import waiting_for
+    from luthier.analysis.working_time import working_time
     from luthier.cli import summary
+    from luthier.store import open_server_store
     from luthier.store.ownership import status_text
 
     record, result = read_result(number, store)
@@ -163,6 +167,11 @@ def show(
         print_json({**serial.result_json(record, result), "importance": explained, "trials": trials})
         return
     say(f"experiment {record.id}: {record.name}, {status_text(record)}")
+    if spent := working_time(record, result, time.time()).sentence:
+        say(spent)
+    if record.status == "queued":
+        queue = open_server_store(store).queue
+        say(f"waiting: {waiting_for(queue, record, time.time()).sentence}")
     say("")
     print_view(summary.result_view(record, result))
     say("")

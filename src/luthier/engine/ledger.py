@@ -68,7 +68,8 @@ class Ledger:
         return self._insist(self._beat)
 
     def close(self, status: Status, result: Mapping[str, Json]) -> None:
-        """Release the experiment, and store what was concluded."""
+        """Release the experiment, and store what was concluded; its last heartbeat is the end of the period of work."""
+        self._insist(self._beat)
         self._insist(lambda: self._store.close(self._id, self._owner, status, result))
 
     def _beat(self) -> StopRequest | None:
