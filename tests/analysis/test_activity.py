@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from luthier.analysis.activity import SUGGESTING, activity_of, work_spans
-from luthier.analysis.search_speedup import SearchSpeedup, compared, speedup_over_random
+from luthier.analysis.activity import SUGGESTING, Activity, activity_of
+from luthier.analysis.result import conclude
+from luthier.analysis.search_speedup import Search, SearchSpeedup, compared, speedup_over_random
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.template import Template
@@ -37,24 +38,24 @@ def run(
     )
 
 
+def used(runs: list[Run], slots: int = 1, pauses: tuple[tuple[float, float], ...] = ()) -> Activity:
+    experiment = Experiment(space=Space(Integer("x", 0, 50)), slots=slots)
+    return activity_of(replace(conclude(experiment, runs), pauses=pauses))
+
+
 def test_a_pause_is_not_idle_time() -> None:
     runs = [run(0, 0.0, 10.0), run(1, 10.5, 9.5), run(2, 5_000.0, 10.0), run(3, 5_010.0, 10.0)]
-    found = activity_of(runs, slots=1)
-    assert found.worked_s == 40.0
+    found = used(runs, pauses=((20.0, 5_000.0),))
     assert found.busy == pytest.approx(39.5 / 40.0)
     assert (found.finished, found.lost, found.suggesting_s) == (4, 0, 2.0)
+    assert found.sentence() == "search: 4 runs finished, slots busy 98.8 % of the time, suggestions took 2.0 s"
 
 
-def test_time_that_a_suggestion_took_is_idle_time() -> None:
-    runs = [run(0, 0.0, 10.0), run(1, 110.0, 10.0, suggest_s=100.0)]
-    assert activity_of(runs, slots=1).busy == pytest.approx(20.0 / 120.0)
-    assert work_spans([run(0, 0.0, 10.0), run(1, 110.0, 10.0, suggest_s=90.0)]) == [(0.0, 10.0), (110.0, 120.0)]
-
-
-def test_runs_stored_without_the_time_of_their_suggestion() -> None:
-    runs = [run(0, 0.0, 10.0, suggest_s=None), run(1, 40.0, 10.0, suggest_s=None), run(2, 200.0, 1.0, suggest_s=None)]
-    assert work_spans(runs) == [(0.0, 50.0), (200.0, 201.0)]
-    assert activity_of(runs, slots=1).suggesting_s is None
+def test_time_without_runs_is_idle_time() -> None:
+    runs = [run(0, 0.0, 10.0, suggest_s=None), run(1, 110.0, 10.0, suggest_s=None)]
+    found = used(runs)
+    assert found.busy == pytest.approx(20.0 / 120.0)
+    assert found.suggesting_s is None
 
 
 def test_slots_lost_runs_and_the_verification() -> None:
@@ -64,26 +65,28 @@ def test_slots_lost_runs_and_the_verification() -> None:
         run(2, 5.0, 1.0, Lost("a dead node")),
         run(3, 10.0, 100.0, purpose="verify"),
     ]
-    found = activity_of(runs, slots=2)
-    assert (found.finished, found.lost, found.worked_s) == (2, 1, 10.0)
+    found = used(runs, slots=2)
+    assert (found.finished, found.lost) == (2, 1)
     assert found.busy == pytest.approx(0.8)
+    assert "2 runs finished, 1 lost, slots busy 80 %" in found.sentence()
 
 
 def test_nothing_ran() -> None:
-    assert activity_of([], slots=1).busy is None
-    assert (
-        activity_of([replace(run(0, 5.0, 0.0), duration_s=None, started_at=None, outcome=None)], slots=1).busy is None
-    )
+    assert used([]) == Activity(0, 0, None, None)
+    waiting = replace(run(0, 5.0, 0.0), duration_s=None, started_at=None, outcome=None, finish_order=None)
+    assert used([waiting]).busy is None
+    assert used([waiting]).sentence() == ""
 
 
 def test_the_speedup_over_random() -> None:
-    randomly = [run(number, 10.0 * number, 10.0, Completed(50.0 - number)) for number in range(30)]
-    searched = [run(number, 5.0 * number, 5.0, Completed(40.0 - 10.0 * number)) for number in range(4)]
+    randomly = Search([run(number, 10.0 * number, 10.0, Completed(50.0 - number)) for number in range(30)])
+    searched = Search([run(number, 5.0 * number, 5.0, Completed(40.0 - 10.0 * number)) for number in range(4)])
     assert compared(searched, randomly, 7, 1.0) == SearchSpeedup(7, 30, 3, 10.0, 20.0)
+    assert compared(replace(searched, pauses=((5.0, 10.0),)), randomly, 7, 1.0) == SearchSpeedup(7, 30, 3, 10.0, 30.0)
     assert compared(randomly, searched, 7, 1.0) == SearchSpeedup(7, 4)  # 10 is never reached
-    assert compared(searched, [run(0, 0.0, 1.0, Failed("exit code 1"))], 7, 1.0) is None
-    upwards = [run(number, number, 1.0, Completed(number + 1.0)) for number in range(4)]
-    assert compared(upwards, [run(0, 0.0, 6.0, Completed(2.0))], 7, -1.0) == SearchSpeedup(7, 1, 2, 0.5, 3.0)
+    assert compared(searched, Search([run(0, 0.0, 1.0, Failed("exit code 1"))]), 7, 1.0) is None
+    upwards = Search([run(number, number, 1.0, Completed(number + 1.0)) for number in range(4)])
+    assert compared(upwards, Search([run(0, 0.0, 6.0, Completed(2.0))]), 7, -1.0) == SearchSpeedup(7, 1, 2, 0.5, 3.0)
 
 
 def test_the_speedup_in_words() -> None:
@@ -116,7 +119,11 @@ def test_only_a_random_search_of_the_same_experiment_is_compared() -> None:
             replace(run(0, 0.0, 0.0), finish_order=None, started_at=None, duration_s=None, outcome=None, metrics={}),
         )
         store.finish(record.id, run(0, 0.0, 1.0, Completed(3.0)))
-    found = speedup_over_random(store, store.experiment(records[4].id), kinds[4])
-    assert found == SearchSpeedup(records[0].id, 1, 1, 1.0, 1.0)
-    assert speedup_over_random(store, store.experiment(records[0].id), kinds[0]) is None
-    assert speedup_over_random(store, store.experiment(records[1].id), replace(kinds[1], optimizer="auto")) is None
+
+    def found(number: int) -> SearchSpeedup | None:
+        record = store.experiment(records[number].id)
+        return speedup_over_random(store, record, conclude(kinds[number], store.runs(record.id)))
+
+    assert found(4) == SearchSpeedup(records[0].id, 1, 1, 1.0, 1.0)
+    assert found(0) is None
+    assert found(1) is None

@@ -130,10 +130,10 @@ def watch_stop_and_resume(visit: Visit) -> None:
     expect(runs).not_to_have_text(before or "")  # without loading the page again
     page.locator(".js-plotly-plot .scatterlayer .trace").first.wait_for(state="attached")
     visit.keep("5-live")
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Resume").click()
     page.locator(".badge.running").wait_for()
-    page.get_by_role("button", name="Stop").click()
+    page.get_by_role("button", name="Stop", exact=True).click()
     page.locator(".badge.stopped").wait_for()
     visit.keep("6-stopped")
 
@@ -332,7 +332,7 @@ def test_an_example_is_one_click_away(site: Running, visit: Visit) -> None:
     enter(visit)
     visit.page.get_by_role("button", name="Launch the example").click()
     visit.page.wait_for_url("**/experiments/1")
-    expect(visit.page.get_by_text("No runs yet")).to_be_visible()
+    expect(visit.page.get_by_text("Waiting in the queue")).to_be_visible()
     assert site.store.history.experiment(1).name == "block size of dd"
 
 

@@ -96,6 +96,21 @@ components:
 """
 
 
+def test_every_store_has_components_of_its_own(user: User) -> None:
+    assert "no component 'x' is registered; add it with: luthier component add FILE" in user(
+        "component", "show", "x", code=2
+    )
+    file = user.write("c.yaml", COMPONENT)
+    user("component", "add", file, "--store", "one.db")
+    assert user("component", "list", "--json", "--store", "one.db") == '["counter"]\n'
+    for other in ([], ["--store", "two.db"]):
+        assert user("component", "list", "--json", *other) == "[]\n"
+    user.write("e.yaml", "experiment: {script: echo, budget: 2}\ncomponents: {counter: {level: [9, 1]}}\n")
+    for command in (["run", "e.yaml", "-q"], ["validate", "e.yaml"], ["render", "e.yaml"]):
+        user(*command, "--store", "one.db")
+        assert "no component 'counter' is registered" in user(*command, "--store", "two.db", code=2)
+
+
 def test_a_failed_job_does_not_end_the_experiment_and_the_last_value_is_reached(user: User) -> None:
     file = user.write("e.yaml", EXPERIMENT)
     result = json.loads(user("run", file, "--json", "--set", "optimizer=exhaustive", "--set", "verify=2"))
@@ -229,7 +244,6 @@ def test_render_shows_the_script_and_the_command_line(user: User) -> None:
         ),
         (["validate"], "nothing to check"),
         (["validate", "--schema", "x"], "--schema x: unknown; give component or experiment"),
-        (["component", "show", "x"], "no component 'x' is registered; add it with: luthier component add FILE"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_stored(user: User, arguments: list[str], message: str) -> None:

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from typing import cast
 import pytest
 from fastapi import FastAPI
 
+from luthier.launch.worker import Worker
 from luthier.server.app import ServerAddress, create_app
 from luthier.server.authentication import LOCAL
 from luthier.server.connections import Limits
@@ -143,6 +145,24 @@ def start_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[St
 def server(start_server: Starter) -> Running:
     """A server without accounts."""
     return start_server()
+
+
+@pytest.fixture
+def worked(start_server: Starter) -> Iterator[Running]:
+    """A server with a worker."""
+    server = start_server()
+    stopped = threading.Event()
+    worker = Worker(server.store, server.store_url)
+    thread = threading.Thread(target=worker.run, args=(stopped,))
+    thread.start()
+    yield server
+    for record in server.store.queue.waiting():
+        server.store.history.request_stop(record.id, "kill")
+    stopped.set()
+    thread.join()
+    while worker.working:
+        worker.look()
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

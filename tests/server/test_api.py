@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.conftest import EXPERIMENT, Reply, Running, Starter
 
-from luthier.launch.declared import library
 from luthier.server.middleware import MOST_BYTES
 from luthier.spec.library import component_text
 from luthier.spec.rules import prune_from, resample_from
@@ -68,7 +67,11 @@ def test_an_experiment_from_launch_to_deletion(server: Running) -> None:
     assert server.ask("DELETE", f"{API}/experiments/1").status == 409
     assert told(server.ask("POST", f"{API}/experiments/1/stop"))["status"] == "running"
     assert told(server.ask("GET", f"{API}/experiments/1"))["stop_requested"] is True
-    assert server.ask("GET", f"{API}/experiments/1/source").json == {"yaml": EXPERIMENT}
+    assert server.ask("GET", f"{API}/experiments/1/source").json == {
+        "yaml": EXPERIMENT,
+        "is_written": True,
+        "notes": [],
+    }
     copy = server.ask("POST", f"{API}/experiments/1/clone", {})
     assert copy.status == 201
     assert told(copy)["id"] == 2
@@ -285,7 +288,7 @@ def test_components_are_registered_changed_and_forgotten(server: Running) -> Non
     assert server.ask("POST", path, {"yaml": COMPONENT, "replace": True}).status == 201
     server.launch("components: {knob: {}}\nexperiment: {script: 'echo $LEVEL'}")
     detail = told(server.ask("GET", f"{path}/knob"))
-    assert detail["yaml"] == component_text("knob", library().get("knob"))
+    assert detail["yaml"] == component_text("knob", server.context.library.get("knob"))
     assert detail["used_by"] == [{"id": 1, "name": "knob"}]
     assert listed(server.ask("GET", path)) == [
         {"name": "knob", "description": "turns", "parameters": ["LEVEL"], "used_by": 1}

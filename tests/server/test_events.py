@@ -19,6 +19,7 @@ from luthier.store.server_store import Changes, Queue, ServerStore
 from luthier.trial import BatchJob, Completed
 
 PATIENCE_S = 120.0
+NOTHING_ASKED = {"stop_requested": False, "verify_requested": False}
 
 
 class Watching:
@@ -82,11 +83,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_runs_are_told_as_they_come_and_go(server: Running) -> None:
     number = server.launch()
     watching = Watching(server, f"/experiments/{number}/events")
-    assert watching.next("status").data == {"status": "queued", "stop_requested": False, "jobs": []}
+    assert watching.next("status").data == {"status": "queued", **NOTHING_ASKED, "jobs": []}
     server.play(number, [Completed(3.0), Completed(2.0), None], status=None)
     assert set(watching.runs(until=5)) == {0, 1, 2}
     server.ask("POST", f"/api/v1/experiments/{number}/stop")
-    assert any(event.data == {"status": "running", "stop_requested": True, "jobs": []} for event in watching.events)
+    assert any(
+        event.data == {"status": "running", **NOTHING_ASKED, "stop_requested": True, "jobs": []}
+        for event in watching.events
+    )
     watching.close()
 
 
@@ -119,7 +123,7 @@ def test_whoever_comes_back_gets_what_was_missed(server: Running, monkeypatch: p
     everything = Watching(server, f"{path}?since=0")
     parts = [everything.next("runs") for _ in range(4)]
     assert [part.id for part in parts] == [0, 0, 0, 20]
-    assert everything.next("status").data == {"status": "stopped", "stop_requested": False, "jobs": []}
+    assert everything.next("status").data == {"status": "stopped", **NOTHING_ASKED, "jobs": []}
     everything.close()
     back = Watching(server, path, last=16)
     assert back.runs(until=20) == [8, 9]
@@ -254,7 +258,7 @@ class Counting:
 def test_one_look_serves_all_listeners(server: Running) -> None:
     number = server.launch()
     queue = Counting(server.store.queue)
-    server_store = ServerStore(server.store.history, queue, server.store.accounts)  # type: ignore[arg-type]  # __getattr__ has the rest
+    server_store = ServerStore(server.store.history, queue, server.store.accounts, server.store.components)  # type: ignore[arg-type]  # __getattr__ has the rest
     listeners = 40
 
     async def listen(watched: ExperimentEvents) -> int:

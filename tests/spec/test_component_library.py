@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
-from luthier.spec.component import Component, read_components
+from luthier.errors import InvalidInputError, NotFoundError
+from luthier.spec.component import Component
 from luthier.spec.library import Library
+from luthier.store import open_server_store
 
 ONE = Component.model_validate(
     {"command": "a é\n#b", "parameters": {"x": {"cmd_var": True, "type": "int", "default": 0}}}
@@ -13,21 +14,33 @@ ONE = Component.model_validate(
 TWO = Component.model_validate({"parameters": {"Y": {"env_var": True, "type": "str", "default": "on"}}})
 
 
-def test_what_was_added_is_read_back_and_the_others_stay(tmp_path: Path) -> None:
-    library = Library(tmp_path / "components")
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    return opened(tmp_path)
+
+
+def opened(folder: Path) -> Library:
+    return Library(open_server_store(str(folder / "some.db")).components, folder / "components")
+
+
+def test_what_was_added_is_read_back_and_the_others_stay(library: Library, tmp_path: Path) -> None:
     assert library.names() == []
     library.add({"one": ONE}, replace=False)
     library.add({"two-b": TWO}, replace=False)
-    assert library.names() == ["one", "two-b"]
-    assert library.get("one") == ONE
-    assert library.get("two-b") == TWO
-    assert read_components(tmp_path / "components" / "one.yaml") == {"one": ONE}
+    for reader in (library, opened(tmp_path)):
+        assert reader.names() == ["one", "two-b"]
+        assert reader.get("one") == ONE
+        assert reader.get("two-b") == TWO
     library.remove("one")
-    assert library.names() == ["two-b"]
+    assert opened(tmp_path).names() == ["two-b"]
 
 
-def test_all_or_none_are_added(tmp_path: Path) -> None:
-    library = Library(tmp_path)
+def test_another_store_has_its_own(library: Library, tmp_path: Path) -> None:
+    library.add({"one": ONE}, replace=False)
+    assert Library(open_server_store(str(tmp_path / "other.db")).components).names() == []
+
+
+def test_all_or_none_are_added(library: Library) -> None:
     library.add({"one": ONE}, replace=False)
     with pytest.raises(InvalidInputError, match="'one' is already registered; use --replace"):
         library.add({"new": TWO, "one": TWO}, replace=False)
@@ -37,8 +50,7 @@ def test_all_or_none_are_added(tmp_path: Path) -> None:
     assert library.get("one") == TWO
 
 
-def test_several_threads_write_one_component(tmp_path: Path) -> None:
-    library = Library(tmp_path)
+def test_several_threads_write_one_component(library: Library) -> None:
     many = [Component.model_validate({"header": f"{n}\n" * 2000, "parameters": {}}) for n in range(8)]
 
     def write(component: Component) -> None:
@@ -48,11 +60,10 @@ def test_several_threads_write_one_component(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(len(many)) as pool:
         list(pool.map(write, many))
-    assert [path.name for path in tmp_path.iterdir()] == ["one.yaml"]
+    assert library.names() == ["one"]
 
 
-def test_an_unknown_name_gets_a_hint(tmp_path: Path) -> None:
-    library = Library(tmp_path)
+def test_an_unknown_name_gets_a_hint(library: Library) -> None:
     with pytest.raises(NotFoundError, match="add it with: luthier component add FILE"):
         library.get("dd")
     library.add({"openmpi": ONE}, replace=False)
@@ -63,18 +74,21 @@ def test_an_unknown_name_gets_a_hint(tmp_path: Path) -> None:
         library.get("../openmpi")
 
 
-def test_a_damaged_file_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "bad.yaml").write_text("components: {bad: {parameters: {x: {type: int}}}}")
+def test_the_file_of_an_earlier_version_is_named(library: Library, tmp_path: Path) -> None:
+    (tmp_path / "components").mkdir()
+    (tmp_path / "components" / "dd.yaml").touch()
+    with pytest.raises(NotFoundError, match=r"earlier version kept it in a file; add it with: .*components/dd\.yaml"):
+        library.get("dd")
+    with pytest.raises(NotFoundError, match="component add FILE"):
+        library.get("../components/dd")
+
+
+def test_a_damaged_text_is_one_line(library: Library) -> None:
+    library.texts.put({"bad": "components: {bad: {parameters: {x: {type: int}}}}"}, replace=False)
     with pytest.raises(
-        InvalidInputError, match=r"bad\.yaml:1: components\.bad\.parameters\.x: is not passed to the program"
+        InvalidInputError, match=r"component bad:1: components\.bad\.parameters\.x: is not passed to the program"
     ):
-        Library(tmp_path).get("bad")
-    (tmp_path / "other.yaml").write_text("components: {else: {parameters: {}}}")
-    with pytest.raises(InvalidInputError, match="does not describe 'other'"):
-        Library(tmp_path).get("other")
-
-
-def test_a_folder_that_cannot_be_made_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UnavailableError, match="cannot be written"):
-        Library(tmp_path / "file" / "components").add({"one": ONE}, replace=False)
+        library.get("bad")
+    library.texts.put({"other": "components: {else: {parameters: {}}}"}, replace=False)
+    with pytest.raises(InvalidInputError, match="component other: its text does not describe it"):
+        library.get("other")

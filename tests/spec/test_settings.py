@@ -86,7 +86,7 @@ def test_one_more_setting_is_one_declaration(tmp_path: Path) -> None:
 
 def test_calls_from_python_know_every_setting() -> None:
     given, declared_types = get_type_hints(GivenSettings), get_type_hints(Settings)
-    assert set(given) | {"objectives"} == set(declared_types)
+    assert set(given) | {"objectives", "cwd"} == set(declared_types)
     for name, kind in given.items():
         if "Sequence" not in str(kind):
             assert kind == declared_types[name], name

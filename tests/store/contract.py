@@ -20,7 +20,7 @@ from tests.store.samples import ME, NASTY, OTHER, a_run, ended
 from tests.store.strategies import examples, jsons, short_texts, texts
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
-from luthier.store.base import Origin, Owner, StopRequest, Store
+from luthier.store.base import Machine, Origin, Owner, Period, StopRequest, Store
 from luthier.trial import BatchJob, Completed, Json, Lost, Run, TimedOut
 
 Reopen = Callable[[], Store]
@@ -246,6 +246,42 @@ class _OwnerTests:
         store.request_stop(key, "kill")
         store.claim(key, ME, 5.0, None)
         assert store.heartbeat(key, ME, 6.0) is None
+
+    def test_request_to_verify_outlives_its_owner(self, store: Store) -> None:
+        """It is a decision about the search; stronger requests come first, and an ended experiment has none."""
+        key = store.create("x", {}, 0.0).id
+        store.claim(key, ME, 1.0, None)
+        store.request_stop(key, "verify")
+        assert store.heartbeat(key, ME, 2.0) == store.experiment(key).stop_requested == "verify"
+        store.claim(key, OTHER, 3.0, ME)
+        assert store.heartbeat(key, OTHER, 4.0) == "verify"
+        store.close(key, OTHER, "failed", None)
+        store.claim(key, ME, 5.0, None)
+        assert store.heartbeat(key, ME, 6.0) == "verify"
+        for how, expected in (("drain", "drain"), ("verify", "drain"), ("kill", "kill"), ("verify", "kill")):
+            store.request_stop(key, cast("StopRequest", how))
+            assert store.heartbeat(key, ME, 7.0) == expected
+        store.close(key, ME, "stopped", None)
+        assert store.experiment(key).stop_requested is None
+        store.claim(key, ME, 8.0, None)
+        store.request_stop(key, "verify")
+        store.close(key, ME, "finished", None)
+        assert store.experiment(key).stop_requested is None
+
+    def test_periods_of_work_are_recorded(self, store: Store) -> None:
+        """A period ends with the last heartbeat, also that of a process which died."""
+        here, there = Machine("here", "fast é", 8, "1.0"), Machine("there", "", 1, "2.0")
+        key = store.create("x", {}, 0.0).id
+        assert store.experiment(key).periods == ()
+        store.claim(key, ME, 1.0, None, None, here)
+        assert store.experiment(key).periods == (Period(1.0, None, here),)
+        store.heartbeat(key, ME, 2.5)
+        assert not store.claim(key, OTHER, 6.0, None, None, there)
+        store.claim(key, OTHER, 7.0, ME, None, there)
+        store.heartbeat(key, OTHER, 8.0)
+        store.close(key, OTHER, "stopped", None)
+        assert store.experiment(key).periods == (Period(1.0, 2.5, here), Period(7.0, None, there))
+        assert store.experiment(key).seen_at == 8.0
 
     def test_former_owner_cannot_write(self, store: Store) -> None:
         """Not even the same process with an older claim."""

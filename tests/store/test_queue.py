@@ -175,17 +175,17 @@ def test_key_of_a_deleted_experiment_is_free(server_store: ServerStore) -> None:
 def test_changes_count_events(server_store: ServerStore) -> None:
     key, other = asked(server_store), asked(server_store)
     server_store.history.append(other, a_run(7))
-    assert server_store.queue.changes(key) == Changes("queued", 0, stop_requested=False, jobs={})
+    assert server_store.queue.changes(key) == Changes("queued", 0, None, {})
     server_store.history.claim(key, ME, 1.0, None)
     server_store.history.append(key, a_run(0))
-    assert server_store.queue.changes(key) == Changes("running", 1, stop_requested=False, jobs={})
+    assert server_store.queue.changes(key) == Changes("running", 1, None, {})
     server_store.history.finish(key, ended(a_run(0), Completed(1.0)))
-    assert server_store.queue.changes(key) == Changes("running", 2, stop_requested=False, jobs={})
+    assert server_store.queue.changes(key) == Changes("running", 2, None, {})
     server_store.history.append(key, a_run(1))
     server_store.history.request_stop(key)
     job = BatchJob("77", "PENDING", "Resources")
     server_store.history.heartbeat(key, ME, 2.0, {1: job})
-    assert server_store.queue.changes(key) == Changes("running", 3, stop_requested=True, jobs={1: job})
+    assert server_store.queue.changes(key) == Changes("running", 3, "drain", {1: job})
     assert [run.number for run in server_store.history.runs(key, since=2)] == [1]
 
 
@@ -257,3 +257,27 @@ def delete_once_begun(server_store: ServerStore, key: int) -> bool:
     while not server_store.history.runs(key):
         pass
     return server_store.queue.delete(key, None)
+
+
+def test_workers_are_known_while_they_are_alive(server_store: ServerStore) -> None:
+    queue = server_store.queue
+    assert queue.workers() == []
+    for worker, now in ((ME, 1.0), (OTHER, 2.0), (ME, 3.0)):
+        queue.note_worker(worker, now)
+    assert sorted(queue.workers(), key=lambda entry: entry[1]) == [(OTHER, 2.0), (ME, 3.0)]
+    queue.forget_worker(OTHER)
+    queue.forget_worker(OTHER)
+    assert queue.workers() == [(ME, 3.0)]
+    queue.note_worker(OTHER, 3.0 + 25 * 3600)
+    assert queue.workers() == [(OTHER, 3.0 + 25 * 3600)]
+
+
+def test_a_resumed_experiment_keeps_the_request_to_verify(server_store: ServerStore) -> None:
+    key = asked(server_store)
+    server_store.history.claim(key, ME, 1.0, None)
+    server_store.history.request_stop(key, "verify")
+    assert server_store.queue.changes(key) == Changes("running", 0, "verify", {})
+    server_store.history.close(key, ME, "failed", None)
+    assert server_store.queue.enqueue(key, None)
+    server_store.history.claim(key, OTHER, 2.0, None)
+    assert server_store.history.heartbeat(key, OTHER, 3.0) == "verify"

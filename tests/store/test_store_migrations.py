@@ -1,4 +1,6 @@
 from collections.abc import Callable
+from pathlib import Path
+from typing import cast
 
 import pytest
 from alembic import command
@@ -10,8 +12,9 @@ from sqlalchemy import Connection, MetaData, insert, text
 from sqlalchemy.exc import IntegrityError
 from tests.store.samples import ME, NASTY, a_run, ended
 
-from luthier.store import _backend, rows
+from luthier.store import _backend, open_server_store, rows
 from luthier.store.base import Record, Store
+from luthier.store.components import SqlComponents
 from luthier.store.database import Database
 from luthier.store.schema import MIGRATIONS, NEWEST, version
 from luthier.store.sql import SqlStore
@@ -159,3 +162,37 @@ def _upgraded(connection: Connection, revision: str) -> None:
     config.set_main_option("script_location", str(MIGRATIONS))
     config.attributes["connection"] = connection
     command.upgrade(config, revision)
+
+
+def test_an_old_store_gets_the_components_of_its_user(
+    url: str, opening: Opener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data" / "luthier" / "components"
+    folder.mkdir(parents=True)
+    (folder / "dd.yaml").write_text("components: {dd: {}}  # é", encoding="utf-8")
+    (folder / "bad.yaml").write_bytes(b"\xff")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    backend = _backend(url, 10)
+    assert backend is not None
+    old = Database(backend)
+    old.write(make_version_1)
+    old.dispose()
+    store = opening(url)
+    assert isinstance(store, SqlStore)
+    components = SqlComponents(store._database)
+    assert (components.names(), components.text("dd")) == (["dd"], "components: {dd: {}}  # é")
+    components.remove("dd")
+    assert SqlComponents(cast("SqlStore", opening(url))._database).names() == []
+    assert (folder / "dd.yaml").exists()
+
+
+def test_new_stores_begin_without_components_except_that_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "luthier" / "components"
+    folder.mkdir(parents=True)
+    (folder / "dd.yaml").write_text("components: {dd: {}}", encoding="utf-8")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.delenv("LUTHIER_STORE", raising=False)
+    assert open_server_store(str(tmp_path / "new.db")).components.names() == []
+    assert open_server_store().components.names() == ["dd"]

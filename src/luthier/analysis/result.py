@@ -32,7 +32,7 @@ class Result:
 
     `front` holds the Pareto-optimal trials, sorted by the first objective; with a single objective it is the best trial
     of the search. With several objectives, `winner` is the trial of the front that is best in the first objective among
-    those that are no worse than the default in any other.
+    those that are no worse than the default in any other. `pauses` are the times in which nobody worked on it.
     """
 
     experiment: Experiment
@@ -45,6 +45,7 @@ class Result:
     verdict: str
     estimator: str
     front: tuple[Trial, ...] = ()
+    pauses: tuple[tuple[float, float], ...] = ()
 
     @property
     def best(self) -> Trial:

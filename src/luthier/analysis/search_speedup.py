@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.activity import ended_at, search_runs, work_spans, worked_until
+from luthier.analysis.activity import search_runs
+from luthier.analysis.result import Result
+from luthier.analysis.working_time import Pauses, pauses_of, worked_at
 from luthier.errors import LuthierError
-from luthier.spec.experiment import Experiment
 from luthier.store.base import Record, Store
 from luthier.trial import Completed, Lost, Run
 
@@ -38,11 +39,30 @@ class SearchSpeedup:
         return f"search speed-up over random: {said}; as good as the best value of {other} after {count}"
 
 
-def speedup_over_random(store: Store, record: Record, experiment: Experiment) -> SearchSpeedup | None:
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The runs of an experiment, and the times in which nobody worked on it."""
+
+    runs: Sequence[Run]
+    pauses: Pauses = ()
+
+    def finished(self) -> list[Run]:
+        """The runs of the search that have ended and were not lost, in the order in which they ended."""
+        ended = [run for run in search_runs(self.runs) if run.outcome is not None and not isinstance(run.outcome, Lost)]
+        return sorted(ended, key=_ended_at)
+
+    def worked_s(self, until: Run) -> float:
+        """The time from the first submission to the end of a run, without pauses."""
+        began = min(run.submitted_at for run in self.runs)
+        return worked_at(_ended_at(until), self.pauses) - worked_at(began, self.pauses)
+
+
+def speedup_over_random(store: Store, record: Record, result: Result) -> SearchSpeedup | None:
     """The comparison with the longest random search of the same parameters, command and objective in the store.
 
     None if there is no such experiment, for a random search itself, and with several objectives.
     """
+    experiment = result.experiment
     if experiment.has_front or experiment.optimizer == "random":
         return None
     others = [one for one in store.experiments() if _is_baseline(one, record)]
@@ -50,9 +70,10 @@ def speedup_over_random(store: Store, record: Record, experiment: Experiment) ->
         return None
     longest = max(others, key=lambda one: (one.runs, one.id))
     try:
-        return compared(store.runs(record.id), store.runs(longest.id), longest.id, experiment.objective.sign)
+        baseline = Search(store.runs(longest.id), pauses_of(longest))
     except LuthierError:
         return None  # it was deleted meanwhile
+    return compared(Search(result.runs, result.pauses), baseline, longest.id, experiment.objective.sign)
 
 
 def _is_baseline(one: Record, record: Record) -> bool:
@@ -66,27 +87,23 @@ def _is_baseline(one: Record, record: Record) -> bool:
     )
 
 
-def compared(runs: Sequence[Run], random_runs: Sequence[Run], baseline: int, sign: float) -> SearchSpeedup | None:
-    """The search of `runs` compared with `random_runs`, the search of the experiment with the number `baseline`."""
-    own, others = _finished(runs), _finished(random_runs)
+def compared(search: Search, randomly: Search, baseline: int, sign: float) -> SearchSpeedup | None:
+    """A search compared with a random one, that of the experiment with the number `baseline`."""
+    others = randomly.finished()
     values = [value for run in others if (value := _value(run, sign)) is not None]
     if not values:
         return None
-    target, spans = min(values), work_spans(search_runs(runs))
-    for count, run in enumerate(own, start=1):
+    for count, run in enumerate(search.finished(), start=1):
         value = _value(run, sign)
-        if value is not None and value <= target:
-            took_s = worked_until(spans, ended_at(run))
-            random_s = sum(end - begin for begin, end in work_spans(search_runs(random_runs)))
-            by_time = random_s / took_s if took_s > 0.0 else None
+        if value is not None and value <= min(values):
+            took_s, random_s = search.worked_s(run), randomly.worked_s(others[-1])
+            by_time = random_s / took_s if min(took_s, random_s) > 0.0 else None
             return SearchSpeedup(baseline, len(others), count, len(others) / count, by_time)
     return SearchSpeedup(baseline, len(others))
 
 
-def _finished(runs: Sequence[Run]) -> list[Run]:
-    """The runs of the search that have ended and were not lost, in the order in which they ended."""
-    ended = [run for run in search_runs(runs) if run.outcome is not None and not isinstance(run.outcome, Lost)]
-    return sorted(ended, key=ended_at)
+def _ended_at(run: Run) -> float:
+    return run.began_at + (run.duration_s or 0.0)
 
 
 def _value(run: Run, sign: float) -> float | None:

@@ -4,8 +4,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from luthier.errors import InvalidInputError
+from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal
 from luthier.statistics.comparison import Comparison, compare
+from luthier.store.base import Record
 from luthier.trial import Completed, Config, Lost, Run
 
 PRECISE_ENOUGH = 0.01
@@ -56,6 +59,21 @@ class Duel:
             confidence=confidence,
             goal=goal,
             repeatable=self.repeatable,
+        )
+
+
+def check_verifiable(record: Record) -> None:
+    """Raise if a running experiment cannot be asked to stop the search and verify what it found."""
+    if record.status == "queued":
+        raise InvalidInputError(f"experiment {record.id} is queued; the search can be stopped while it runs")
+    experiment = Experiment.from_json(record.settings)
+    if experiment.has_front:
+        raise InvalidInputError(
+            f"experiment {record.id} has several measures, and a Pareto front is not verified; stop it instead"
+        )
+    if experiment.verify_pairs == 0:
+        raise InvalidInputError(
+            f"experiment {record.id} has verify: 0, which disables the verification; stop it instead"
         )
 
 

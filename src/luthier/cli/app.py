@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -100,12 +101,10 @@ def tune(
     given = dict(settings or {})
     if maximize:
         given["objectives"] = arguments.maximized(given.get("objectives", ["wall"]))
-    experiment = Experiment(
-        space=arguments.space_from(parameters or [], constraints or []),
-        command=template,
-        cwd=str(Path.cwd()),
-        **read_settings(given),
-    )
+    values = read_settings(given)
+    values["cwd"] = arguments.working_folder(values.get("cwd"))
+    space = arguments.space_from(parameters or [], constraints or [])
+    experiment = Experiment(space=space, command=template, **values)
     note = arguments.default_note(parameters or [], experiment.space)
     name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
     return show_result(*work_on(start.create(experiment, name, store), note=note, quiet=quiet), as_json=as_json)
@@ -154,7 +153,10 @@ def show(
     """
     from luthier.analysis import serial
     from luthier.analysis.importance import importances
+    from luthier.analysis.waiting import waiting_for
+    from luthier.analysis.working_time import working_time
     from luthier.cli import summary
+    from luthier.store import open_server_store
     from luthier.store.ownership import status_text
 
     record, result = read_result(number, store)
@@ -165,6 +167,11 @@ def show(
         print_json({**serial.result_json(record, result), "importance": explained, "trials": trials})
         return
     say(f"experiment {record.id}: {record.name}, {status_text(record)}")
+    if spent := working_time(record, result, time.time()).sentence:
+        say(spent)
+    if record.status == "queued":
+        queue = open_server_store(store).queue
+        say(f"waiting: {waiting_for(queue, record, time.time()).sentence}")
     say("")
     print_view(summary.result_view(record, result))
     say("")
@@ -178,19 +185,31 @@ def show(
 def stop(
     number: Number,
     now: Annotated[bool, typer.Option("--now", help="Kill the current runs instead of waiting for them.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="End the search only, and verify the best configuration found so far.")
+    ] = False,
     store: StoreUrl = None,
 ) -> None:
     """Stop an experiment: current runs finish, and no new ones start.
 
-    Example: luthier stop 3
+    Example: luthier stop 3 --verify
     """
     from luthier.store import open_store
     from luthier.store.ownership import status_text
 
+    if now and verify:
+        raise InvalidInputError("--now and --verify cannot be combined; give one of them")
     history = open_store(store)
     record = history.experiment(number)
     if status_text(record) not in ("queued", "running"):
         raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
+    if verify:
+        from luthier.analysis.verification import check_verifiable
+
+        check_verifiable(record)
+        history.request_stop(number, "verify")
+        say(f"experiment {number}: the search ends when its current runs have finished; then its best is verified")
+        return
     history.request_stop(number, "kill" if now else "drain")
     when = "now; its current runs are killed" if now else "when its current runs have finished"
     say(f"experiment {number} stops {when}; continue it later with: luthier resume {number}")

@@ -1,6 +1,7 @@
 """From the arguments of the command line to the parts of an experiment."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from luthier.analysis.text import config_text
 from luthier.errors import InvalidInputError
@@ -33,6 +34,14 @@ def template_from(command: Sequence[str], environment: Sequence[str], *, shell: 
             raise InvalidInputError(f"--env {text}: write NAME=TEXT, for example OMP_NUM_THREADS={{threads}}")
         pairs[name] = value
     return Template(tuple(command), pairs, shell=shell)
+
+
+def working_folder(given: str | None) -> str:
+    """The folder of `--folder`; by default the current one."""
+    path = Path.cwd() if given is None else Path.cwd() / given
+    if not path.is_dir():
+        raise InvalidInputError(f"--folder {given}: does not exist, or is not a folder")
+    return str(path)
 
 
 def maximized(measures: Sequence[str]) -> list[str]:

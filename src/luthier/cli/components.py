@@ -58,6 +58,7 @@ def add_component(
     replace: Annotated[
         bool, typer.Option("--replace", help="Overwrite components that are already registered.")
     ] = False,
+    store: StoreUrl = None,
 ) -> None:
     """Register the components that a file describes.
 
@@ -67,19 +68,19 @@ def add_component(
     from luthier.spec.component import read_components
 
     described = read_components(file)
-    library().add(described, replace=replace)
+    library(store).add(described, replace=replace)
     say(f"registered: {', '.join(described)}")
 
 
 @component.command("list")
-def list_components(as_json: AsJson = False) -> None:
+def list_components(store: StoreUrl = None, as_json: AsJson = False) -> None:
     """List the registered components.
 
     Example: luthier component list
     """
     from luthier.launch.declared import library
 
-    registered = library()
+    registered = library(store)
     if as_json:
         print_json(registered.names(), indent=None)
         return
@@ -91,7 +92,7 @@ def list_components(as_json: AsJson = False) -> None:
 
 
 @component.command("show")
-def show_component(name: Name, as_json: AsJson = False) -> None:
+def show_component(name: Name, store: StoreUrl = None, as_json: AsJson = False) -> None:
     """Print a registered component as a YAML file.
 
     Example: luthier component show dd
@@ -99,7 +100,7 @@ def show_component(name: Name, as_json: AsJson = False) -> None:
     from luthier.launch.declared import library
     from luthier.spec.library import component_text
 
-    described = library().get(name)
+    described = library(store).get(name)
     if as_json:
         print_json(described.model_dump(mode="json", exclude_defaults=True))
     else:
@@ -107,14 +108,14 @@ def show_component(name: Name, as_json: AsJson = False) -> None:
 
 
 @component.command("remove")
-def remove_component(name: Name) -> None:
+def remove_component(name: Name, store: StoreUrl = None) -> None:
     """Remove a registered component.
 
     Example: luthier component remove dd
     """
     from luthier.launch.declared import library
 
-    library().remove(name)
+    library(store).remove(name)
     say(f"removed: {name}")
 
 
@@ -134,7 +135,7 @@ def run(
     from luthier.launch.declared import declared_in
 
     changes = [*(settings or ()), *([f"after={after}"] if after else ()), *_runner_setting(runner)]
-    return _run(declared_in(file, changes), store, quiet=quiet, as_json=as_json)
+    return _run(declared_in(file, changes, store), store, quiet=quiet, as_json=as_json)
 
 
 def validate(
@@ -142,6 +143,7 @@ def validate(
     schema: Annotated[
         str | None, typer.Option(help="Print the JSON Schema of these files.", metavar="component|experiment")
     ] = None,
+    store: StoreUrl = None,
 ) -> None:
     """Check files without running anything, or print their JSON Schema.
 
@@ -154,7 +156,7 @@ def validate(
     if schema is not None:
         print_json(_schema(schema))
     for file in files or ():
-        say(f"{file}: {check(file)}")
+        say(f"{file}: {check(file, store)}")
 
 
 def render(
@@ -166,6 +168,7 @@ def render(
         ),
     ] = None,
     settings: Settings = None,
+    store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the script and the command line that an experiment runs for one configuration.
@@ -175,7 +178,7 @@ def render(
     from luthier.launch.declared import config_from, declared_in
     from luthier.spec.script import JobScript, comment
 
-    experiment = declared_in(file, settings or []).experiment
+    experiment = declared_in(file, settings or [], store).experiment
     job = experiment.command
     if not isinstance(job, JobScript):
         raise InvalidInputError(f"{file}: does not describe a job")
@@ -188,12 +191,12 @@ def render(
 
 
 @shaman.command("install")
-def install(file: File) -> None:
+def install(file: File, store: StoreUrl = None) -> None:
     """Register components like shaman-install does, but keep all others.
 
     Example: luthier shaman install openmpi.yaml
     """
-    add_component(file, replace=True)
+    add_component(file, replace=True, store=store)
 
 
 @shaman.command("optimize")
@@ -227,7 +230,7 @@ def optimize(
     }
     changes = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in settings.items()]
     read = submitted_in if runner is None else declared_in
-    found = read(configuration_file, [*changes, *_runner_setting(runner)])
+    found = read(configuration_file, [*changes, *_runner_setting(runner)], store)
     return _run(found, store, quiet=quiet, as_json=False, script_folder=sbatch_dir, result_file=result_file)
 
 

@@ -1,6 +1,7 @@
 """What commands about one experiment share: its progress and its result on the terminal."""
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from luthier.cli.terminal import print_json, print_view, say
@@ -45,9 +46,11 @@ def show_result(record: "Record", result: "Result", interrupted: bool, *, as_jso
 def read_result(number: int, store: str | None) -> "tuple[Record, Result]":
     """A stored experiment and its result."""
     from luthier.analysis.result import conclude
+    from luthier.analysis.working_time import pauses_of
     from luthier.spec.experiment import Experiment
     from luthier.store import open_store
 
     history = open_store(store)
     record = history.experiment(number)
-    return record, conclude(Experiment.from_json(record.settings), history.runs(number))
+    result = conclude(Experiment.from_json(record.settings), history.runs(number))
+    return record, replace(result, pauses=pauses_of(record))

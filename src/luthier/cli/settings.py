@@ -7,13 +7,13 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from luthier.errors import InvalidInputError
-from luthier.spec.setting_kinds import Numbers, RuleOrSeconds, Seconds, Text, Whole
+from luthier.spec.setting_kinds import Folder, Numbers, RuleOrSeconds, Seconds, Text, Whole
 from luthier.spec.settings import Setting, all_settings
 
 Given: TypeAlias = Mapping[str, Any] | None
 """The settings that were given on the command line, as Typer read them, by their names in `Settings`."""
 
-_SINGLE = (Whole, Seconds, RuleOrSeconds, Text)
+_SINGLE = (Whole, Seconds, RuleOrSeconds, Text, Folder)
 
 
 def with_settings(command: Callable[..., int]) -> Callable[..., int]:

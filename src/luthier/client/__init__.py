@@ -117,9 +117,13 @@ class Client:
         """All details of one experiment."""
         return cast("dict[str, Json]", self._ask("GET", f"/experiments/{number}"))
 
-    def stop(self, number: int, *, now: bool = False) -> Summary:
-        """Stop an experiment: active runs finish, or are killed with `now`; no new runs start."""
-        return cast("Summary", self._ask("POST", f"/experiments/{number}/stop{'?now=true' if now else ''}"))
+    def stop(self, number: int, *, now: bool = False, verify: bool = False) -> Summary:
+        """Stop an experiment: active runs finish, or are killed with `now`; no new runs start.
+
+        With `verify` only the search ends, and the best configuration so far is verified.
+        """
+        query = "?now=true" if now else "?verify=true" if verify else ""
+        return cast("Summary", self._ask("POST", f"/experiments/{number}/stop{query}"))
 
     def resume(self, number: int) -> Summary:
         """Resume an experiment that was stopped, failed or was interrupted."""

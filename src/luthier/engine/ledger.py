@@ -71,7 +71,8 @@ class Ledger:
         return request
 
     def close(self, status: Status, result: Mapping[str, Json]) -> None:
-        """Release the experiment, and store what was concluded."""
+        """Release the experiment, and store what was concluded; its last heartbeat is the end of the period of work."""
+        self._insist(self._beat)
         self._insist(lambda: self._store.close(self.number, self._owner, status, result))
 
     def _beat(self, jobs: Mapping[int, BatchJob] | None = None) -> StopRequest | None:

@@ -14,12 +14,16 @@ from luthier.engine.work_time import WorkTime
 from luthier.measures.base import Measure
 from luthier.policies.base import Prune
 from luthier.runners.base import BatchRunner, Runner
+from luthier.store.base import STOPS
 from luthier.trial import NO_JOBS, BatchJob, Completed, Execution, Job, Lost, Outcome, Pruned, Run
 
 log = logging.getLogger(__name__)
 
 WAIT_S = 0.2
 """How long to wait for a run at most before looking at interrupts, pruning and requests to stop."""
+
+STOPPED = "stopped by request, then verified"
+"""Why a search ended that was asked to stop and verify."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class Loop:
         """Work until the plan has no more orders; return False if the experiment was stopped before.
 
         A first interrupt, or a request to stop, lets what is running finish and takes what waits out of its queue; a
-        second kills everything.
+        second kills everything. After a request to verify, the search ends in the same way and the plan goes on.
         """
         self._show()
         for run in self._plan.running:
@@ -135,13 +139,15 @@ class Loop:
         if now - self._beat >= HEARTBEAT_S:
             self._beat = now
             request = self._ledger.stop_request(self._jobs)
-        if interrupts.count >= 1 or request is not None:
+        if request == "verify":
+            self._plan.stop_search(STOPPED)
+        if interrupts.count >= 1 or request in STOPS:
             self._draining = True
         if interrupts.count >= 2 or request == "kill":
             self._cancel(self._plan.running, Lost("killed because the experiment was stopped"))
-        if self._draining:  # a job may wait in a queue for days
-            waiting = [run for run in self._plan.running if self._going_s(run) is None]
-            self._cancel(waiting, Lost("stopped before it began"))
+        if self._draining or self._plan.is_stopped:  # a job may wait in a queue for days
+            stopped = [run for run in self._plan.running if self._draining or run.purpose == "search"]
+            self._cancel([run for run in stopped if self._going_s(run) is None], Lost("stopped before it began"))
 
     def _submit(self, order: Order) -> None:
         run = Run(

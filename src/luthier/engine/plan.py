@@ -23,6 +23,9 @@ MOST_LOSSES = 2
 FEWEST_LOST = 20
 """Lost runs do not use up the budget; the search ends when as many were lost as the budget allows, at least so many."""
 
+ENDED_BEFORE = "the search had ended before"
+"""The reason in a replay, where the true one is not known."""
+
 _RUNS_FOR_A_LOOK = 20  # of the budget, for each second look at a configuration
 
 
@@ -58,6 +61,7 @@ class Plan:
         self._challenger: int | None = None
         self._reason_to_end: str | None = None
         self._looks = 0
+        self._asked_to_end: str | None = None
 
     @property
     def runs(self) -> Sequence[Run]:
@@ -122,7 +126,7 @@ class Plan:
     def submitted(self, run: Run) -> None:
         """Note that an order is being carried out."""
         if run.purpose == "verify":
-            self._end_search(_budget_spent(self.experiment, self.progress(0.0)) or "the search had ended before")
+            self._end_search(_budget_spent(self.experiment, self.progress(0.0)) or ENDED_BEFORE)
             self._challenger = run.trial or self._choose_challenger()
         if run.trial == len(self._known.trials):
             self._known.add(run.config)
@@ -144,6 +148,17 @@ class Plan:
             del self._steps[run.number], self._costs_s[run.number]
         if run.purpose != "verify":
             self._learn(run)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the search was asked to end."""
+        return self._asked_to_end is not None
+
+    def stop_search(self, reason: str) -> None:
+        """End the search when the active runs have ended, but not before the default was measured; then verify."""
+        self._asked_to_end = reason
+        if self.ending == ENDED_BEFORE:
+            self.ending = reason
 
     def replay(self, runs: Sequence[Run]) -> None:
         """Learn a stored history, event by event; the optimizer is told, and not asked."""
@@ -183,7 +198,8 @@ class Plan:
         if not progress.trials:
             return None
         return (
-            _budget_spent(self.experiment, progress)
+            self._asked_to_end
+            or _budget_spent(self.experiment, progress)
             or _too_many_lost(self.experiment, self._runs)
             or _hopeless(progress, len(self._running))
             or self._stop(progress)
@@ -194,8 +210,10 @@ class Plan:
         self._reason_to_end = reason
         if self._running:
             return []
+        if self.is_stopped and 0 in self._again and self._known.trials[0].estimate is None:
+            return [_repeat(self._known.trials, 0)]  # without a default there is nothing to compare with
         left = self.experiment.budget - self.counted
-        may_look = self._resample.uses_spare_runs and not self.experiment.has_front
+        may_look = self._resample.uses_spare_runs and not self.experiment.has_front and not self.is_stopped
         if may_look and self._looks * _RUNS_FOR_A_LOOK < self.experiment.budget and left > 2 * FEWEST_PAIRS:
             number = second_look(self.experiment.space, self._known.trials, self._known.best)
             if number is not None:

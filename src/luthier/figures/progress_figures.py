@@ -9,12 +9,14 @@ from luthier.analysis.machine_drift import level_of
 from luthier.analysis.recommendation import is_reliable
 from luthier.analysis.result import Result
 from luthier.analysis.text import config_text, estimate_text, outcome_text
+from luthier.analysis.working_time import worked_spans
 from luthier.arrays import FloatArray
 from luthier.figures.figure import Axis, Figure, Panel, Role, Trace
 from luthier.figures.scales import (
     ValueScale,
     measured,
     records,
+    span_scale,
     steps,
     thinned,
     time_scale,
@@ -99,9 +101,10 @@ def utilisation(result: Result, points: int) -> Figure | None:
     timed = [run for run in result.runs if run.started_at is not None and run.duration_s is not None]
     if len(timed) < 2:
         return None
-    scale = time_scale(timed)
-    first = np.array([scale.place(run.began_at) for run in timed])
-    last = np.array([scale.place(run.began_at + (run.duration_s or 0.0)) for run in timed])
+    spans = worked_spans(timed, result.pauses)
+    scale = span_scale(min(begin for begin, _ in spans), max(end for _, end in spans))
+    first = np.array([scale.place(begin) for begin, _ in spans])
+    last = np.array([scale.place(end) for _, end in spans])
     end = float(last.max())
     if not end > 0.0:
         return None
@@ -116,7 +119,12 @@ def utilisation(result: Result, points: int) -> Figure | None:
         Trace(kind="line", role="search", name="parallel runs", x=x, y=y),
     )
     note = f"busy for {busy:.0%} of the time".replace("%", " %")
-    return Figure("Parallel runs", (Panel(scale.axis, Axis("active runs, on average")),), traces, note)
+    return Figure(
+        "Parallel runs",
+        (Panel(scale.axis_without("pauses" if result.pauses else ""), Axis("active runs, on average")),),
+        traces,
+        note,
+    )
 
 
 def _mean_active(first: FloatArray, last: FloatArray, edges: FloatArray) -> list[float]:

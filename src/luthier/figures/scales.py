@@ -81,12 +81,20 @@ class TimeScale:
     @property
     def axis(self) -> Axis:
         """The axis for times."""
-        return Axis(f"time since the start of the first run [{self.unit}]")
+        return self.axis_without("")
+
+    def axis_without(self, omitted: str) -> Axis:
+        """The axis for times of which some were omitted."""
+        return Axis(f"time since the start of the first run{omitted and f', without {omitted}'} [{self.unit}]")
 
 
 def time_scale(runs: Sequence[Run]) -> TimeScale:
     """The time scale of these runs, at least one."""
-    began, ended = min(run.began_at for run in runs), max(run.began_at + (run.duration_s or 0.0) for run in runs)
+    return span_scale(min(run.began_at for run in runs), max(run.began_at + (run.duration_s or 0.0) for run in runs))
+
+
+def span_scale(began: float, ended: float) -> TimeScale:
+    """The time scale from the start of the first run to the end of the last one."""
     for size, unit in ((3600.0, "h"), (60.0, "min")):
         if ended - began > 3.0 * size:
             return TimeScale(began, size, unit)

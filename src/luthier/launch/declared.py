@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,51 +12,54 @@ from luthier.engine.session import optimizer_of
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.space import Space
-from luthier.spec.component import components_in
+from luthier.spec.component import Component, components_in
 from luthier.spec.experiment import Experiment
 from luthier.spec.experiment_file import Declared, ExperimentFile, declared
 from luthier.spec.library import Library
 from luthier.spec.script import JobScript
 from luthier.spec.shaman import with_components
 from luthier.spec.yaml_lines import Document, parse_plain, read_document
-from luthier.store import data_directory
+from luthier.store import data_directory, open_server_store
 from luthier.texts import closest
 from luthier.trial import Config, Value
 
 
-def library() -> Library:
-    """The components that this user has registered."""
-    return Library(data_directory() / "components")
+def library(store_url: str | None) -> Library:
+    """The components that are registered in a store."""
+    return Library(open_server_store(store_url).components, data_directory() / "components")
 
 
-def declared_in(path: Path, settings: Sequence[str] = ()) -> Declared:
-    """The experiment that a file describes, with the changes of `--set`, completely checked."""
+def declared_in(path: Path, settings: Sequence[str] = (), store_url: str | None = None) -> Declared:
+    """The experiment that a file describes, with the changes of `--set`, completely checked.
+
+    Components that the file does not describe are those of the store.
+    """
     document = read_document(path)
     for text in settings:
         document = _changed(document, text)
-    return declared_by(document, Path.cwd(), path.parent)
+    return declared_by(document, Path.cwd(), path.parent, lambda name: library(store_url).get(name))
 
 
-def submitted_in(path: Path, settings: Sequence[str] = ()) -> Declared:
+def submitted_in(path: Path, settings: Sequence[str] = (), store_url: str | None = None) -> Declared:
     """The same for a file of SHAMan, which submits every run to Slurm unless the file names a runner."""
     own = read_document(path).values.get("experiment")
     if isinstance(own, dict) and "runner" in own:
-        return declared_in(path, settings)
+        return declared_in(path, settings, store_url)
     if shutil.which("sbatch") is None:
         raise InvalidInputError(
             f"{path}: its runs are Slurm jobs, and sbatch is not installed here; to run them on this machine use "
             "--runner local"
         )
-    return declared_in(path, [*settings, "runner=slurm"])
+    return declared_in(path, [*settings, "runner=slurm"], store_url)
 
 
-def declared_by(document: Document, cwd: Path, folder: Path | None) -> Declared:
-    """The experiment that a document describes, completely checked.
+def declared_by(document: Document, cwd: Path, folder: Path | None, registered: Callable[[str], Component]) -> Declared:
+    """The experiment that a document describes, completely checked; `registered` finds a component by its name.
 
     Without a `folder` the document is from another user: it must not name files, and messages reveal nothing about the
     files and the environment of this process.
     """
-    found = declared(document, folder, cwd, library().get)
+    found = declared(document, folder, cwd, registered)
     place = ("experiment", "measure")
     try:
         measures_from([objective.measure for objective in found.experiment.objectives])
@@ -79,15 +82,15 @@ def _ignored(experiment: Experiment, *, is_own: bool) -> list[str]:
     return ignored_settings({**(os.environ if is_own else {}), **added}, reads_rules=is_own)
 
 
-def check(path: Path) -> str:
+def check(path: Path, store_url: str | None = None) -> str:
     """A short summary of what a valid file describes."""
     document = with_components(read_document(path))
     if not _is_experiment(document):
         return f"components: {', '.join(components_in(document, path.parent))}"
     listed, own = document.values.get("components"), document.values.get("experiment")
     if not isinstance(listed, dict) or len(listed) < 2 or (isinstance(own, dict) and "component" in own):
-        return _summary(declared_in(path))
-    return "; ".join([*_checked_each(path, list(listed)), "choose one with --set component=NAME"])
+        return _summary(declared_in(path, store_url=store_url))
+    return "; ".join([*_checked_each(path, list(listed), store_url), "choose one with --set component=NAME"])
 
 
 def _summary(found: Declared) -> str:
@@ -96,13 +99,13 @@ def _summary(found: Declared) -> str:
     return "; ".join([f"an experiment, {found.name!r}, over {over}", *found.notes])
 
 
-def _checked_each(path: Path, names: list[str]) -> list[str]:
+def _checked_each(path: Path, names: list[str], store_url: str | None) -> list[str]:
     """A summary for each component of a file that lists several; raise if none of them can be tuned."""
     summaries: list[str] = []
     problems: list[LuthierError] = []
     for name in names:
         try:
-            summaries.append(_summary(declared_in(path, [f"component={json.dumps(name)}"])))
+            summaries.append(_summary(declared_in(path, [f"component={json.dumps(name)}"], store_url)))
         except LuthierError as error:
             problems.append(error)
             summaries.append(f"{name!r} cannot be tuned: {error}")

@@ -1,6 +1,7 @@
 """A worker: runs the experiments that wait in a store, each in a process of its own."""
 
 import logging
+import math
 import os
 import platform
 import subprocess
@@ -17,12 +18,15 @@ from luthier.runners.error_message import error_message
 from luthier.runners.registry import runner_kind
 from luthier.store import data_directory
 from luthier.store.base import Record
-from luthier.store.ownership import DEAD_AFTER_S, claim, is_alive
+from luthier.store.ownership import DEAD_AFTER_S, claim, is_alive, this_process
 from luthier.store.server_store import ServerStore
 
 log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
+NOTED_EVERY_S = 10.0
+"""How often a worker records in the store that it is alive."""
+
 _TRIES = 3
 _LONGEST_PAUSE_S = 60.0
 
@@ -61,12 +65,18 @@ class Worker:
 
     def run(self, stopped: threading.Event) -> None:
         """Start experiments until stopped; a store that is not reachable is tried again."""
+        me, noted_at = this_process(), -math.inf
         while not stopped.is_set():
             try:
+                if self.clock() - noted_at >= NOTED_EVERY_S:
+                    self.store.queue.note_worker(me, time.time())
+                    noted_at = self.clock()
                 self.look()
             except LuthierError as error:
                 log.warning("worker: %s; trying again", error)
             stopped.wait(LOOK_EVERY_S)
+        with suppress(LuthierError):
+            self.store.queue.forget_worker(me)
 
     def look(self) -> None:
         """Start waiting experiments as far as the limits allow; give up those that do not start."""

@@ -27,7 +27,7 @@ def tune_command(experiment: Experiment, name: str) -> str | None:
     words += [word for constraint in experiment.space.constraints for word in ("-c", constraint)]
     words += [word for name, text in template.environment.items() for word in ("-e", f"{name}={text}")]
     for setting, texts in settings:
-        if getattr(experiment, setting.field) != setting.default and setting.field != "after":
+        if getattr(experiment, setting.field) != setting.default and setting.field not in ("after", "cwd"):
             words += [word for text in texts for word in (setting.flags[-1], text)]
     words += ["--shell"] * template.shell + ["--name", name, "--", *template.argv]
     line = shlex.join(words)

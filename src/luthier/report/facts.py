@@ -11,6 +11,7 @@ from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
+from luthier.analysis.working_time import machine_rows, working_time
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
 from luthier.spec.experiment import Experiment
@@ -136,22 +137,23 @@ def _kind(parameter: Parameter) -> str:
     return parameter.scale
 
 
-def environment(record: Record, experiment: Experiment) -> Rows:
+def environment(record: Record, result: Result) -> Rows:
     """Where and how the experiment ran, as far as it is stored."""
+    experiment = result.experiment
     created = time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(record.created_at))
     rows = [("created", created), ("status", status_text(record)), ("identifier", record.uid)]
     ending = (record.result or {}).get("ending")
     if ending:
         rows.append(("the search ended", str(ending)))
-    if experiment.cwd is not None:
-        rows.append(("working folder", experiment.cwd))
     if isinstance(experiment.command, JobScript):
         rows.append(("runs on", experiment.command.where))
     elif experiment.command is not None:
         template = experiment.command
         rows.append(("command", " ".join(template.argv) if template.shell else shlex.join(template.argv)))
         rows += [(f"variable {name}", text) for name, text in template.environment.items()]
-    return rows
+    if spent := working_time(record, result, time.time()).elapsed_s:
+        rows.append(("elapsed, without pauses", duration_text(spent)))
+    return [*rows, *((name if name == "CPU" else name.lower(), text) for name, text in machine_rows(record, result))]
 
 
 def commands(record: Record, experiment: Experiment) -> Mapping[str, str]:

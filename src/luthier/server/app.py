@@ -15,7 +15,6 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from luthier import __version__
 from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
-from luthier.launch.declared import library
 from luthier.server.authentication import AccessError, Authenticator, ForbiddenError
 from luthier.server.context import Context, cached_user
 from luthier.server.experiment_events import ExperimentEvents
@@ -28,6 +27,7 @@ from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
 from luthier.server.store_errors import STORE_UNAVAILABLE, StoreLog, is_store_error
+from luthier.spec.library import Library
 from luthier.store import data_directory
 from luthier.store.server_store import ServerStore
 
@@ -68,8 +68,11 @@ def create_app(
     folder: Path | None = None,
     provider: "Provider | None" = None,
     run_timeout_s: float | None = RUN_TIMEOUT_S,
+    has_worker: bool = True,
 ) -> FastAPI:
     """The web application for one store; runs are executed below `folder`, by default this user's data directory.
+
+    Without a worker on this machine they are executed elsewhere.
 
     Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
@@ -89,9 +92,9 @@ def create_app(
     )
     context = app.state.context = Context(
         store=server_store,
-        library=library(),
+        library=Library(server_store.components),
         authenticator=Authenticator(server_store.accounts),
-        operations=Operations(server_store, home / "work", run_timeout_s=run_timeout_s),
+        operations=Operations(server_store, home / "work", has_worker, run_timeout_s=run_timeout_s),
         results=ResultCache(server_store),
         experiment_events=ExperimentEvents(server_store),
         list_events=ListEvents(server_store),

@@ -117,8 +117,9 @@ def serve(
         print("luthier: press Ctrl-C to stop the server", file=sys.stderr, flush=True)
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)
+        app = create_app(server_store, place, run_timeout_s=run_timeout_s, has_worker=not no_worker)
         try:
-            serve_on(create_app(server_store, place, run_timeout_s=run_timeout_s), listening, limits)
+            serve_on(app, listening, limits)
         finally:
             stopped.set()
         if looking is not None:

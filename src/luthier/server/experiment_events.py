@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from luthier.analysis.serial import run_json
 from luthier.errors import LuthierError, NotFoundError
 from luthier.server.streams import Listener, event
+from luthier.store.base import STOPS
 from luthier.store.server_store import Changes, ServerStore
 from luthier.trial import NO_JOBS, BatchJob, Json, Run
 
@@ -141,5 +142,9 @@ def public_run(run: Run, jobs: Mapping[int, BatchJob] = NO_JOBS) -> dict[str, Js
 
 
 def _state(now: Changes) -> dict[str, Json]:
-    jobs = [{"run": number, **asdict(job)} for number, job in sorted(now.jobs.items())]
-    return {"status": now.status, "stop_requested": now.stop_requested, "jobs": jobs}
+    return {
+        "status": now.status,
+        "stop_requested": now.stop_request in STOPS,
+        "verify_requested": now.stop_request == "verify",
+        "jobs": [{"run": number, **asdict(job)} for number, job in sorted(now.jobs.items())],
+    }

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from luthier.analysis.verification import check_verifiable
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.launch.declared import declared_by
 from luthier.launch.files import discard_files
@@ -12,6 +13,7 @@ from luthier.launch.start import with_earlier_best
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
 from luthier.spec.experiment_file import Declared
+from luthier.spec.library import Library
 from luthier.spec.yaml_lines import Document, parse_document
 from luthier.store.base import ENDED, Origin, Record, StopRequest
 from luthier.store.ownership import is_alive, status_text
@@ -33,6 +35,9 @@ RUN_TIMEOUT_S = 24 * 3600.0
 """The default time limit of a run."""
 
 
+_STOP_ACTIONS: Mapping[StopRequest, str] = {"verify": "stop and verify", "drain": "stop", "kill": "stop now"}
+
+
 class ConflictError(LuthierError):
     """Not possible in the current state; a retry may succeed later."""
 
@@ -41,12 +46,14 @@ class ConflictError(LuthierError):
 class Operations:
     """The experiments of one store, as users with limited rights may see and change them.
 
-    An experiment that a user may not see is reported as not found. `folder` is where runs are executed. `run_timeout_s`
-    is the time limit of runs whose experiment sets no `timeout`: a run that hangs would block others.
+    An experiment that a user may not see is reported as not found. `folder` is where runs are executed unless an
+    experiment names another folder; if they are executed on this machine (`runs_here`), that one must exist.
+    `run_timeout_s` is the time limit of runs whose experiment sets no `timeout`: a run that hangs would block others.
     """
 
     store: ServerStore
     folder: Path
+    runs_here: bool = True
     clock: Callable[[], float] = time.time
     run_timeout_s: float | None = RUN_TIMEOUT_S
 
@@ -62,14 +69,27 @@ class Operations:
             raise NotFoundError(f"experiment {experiment_id} does not exist")
         return record
 
-    def check(self, text: str) -> Declared:
-        """The experiment that a text describes; nothing is created, and no file is read."""
-        return declared_by(parsed(text, SOURCE), self.folder, None)
+    def check(self, text: str, who: Principal) -> Declared:
+        """The experiment that a text describes; nothing is created, and no file is read.
+
+        Only users who may launch it, and so run any program, learn whether its folder exists.
+        """
+        found = declared_by(parsed(text, SOURCE), self.folder, None, Library(self.store.components).get)
+        cwd = found.experiment.cwd
+        if (
+            cwd is not None
+            and cwd != str(self.folder)
+            and self.runs_here
+            and who.role != "viewer"
+            and not _is_folder(cwd)
+        ):
+            raise InvalidInputError(f"{SOURCE}: experiment.folder: {cwd!r} does not exist on the server")
+        return found
 
     def create(self, who: Principal, text: str, *, key: str | None = None, detail: str = "") -> tuple[Record, bool]:
         """Queue the experiment that a text describes; also return whether it is new: not if the key was used."""
         who.require("user")
-        found = self.check(text)
+        found = self.check(text, who)
         history = self.store.history
         experiment = with_earlier_best(found.experiment, history, lambda number: self.visible(who, number))
         return self._launched(who, found.name, experiment.to_json(), Origin(who.name, text, key), detail)
@@ -84,12 +104,17 @@ class Operations:
         return self._launched(who, record.name, record.settings, Origin(who.name, record.source), detail)[0]
 
     def stop(self, who: Principal, experiment_id: int, how: StopRequest = "drain") -> Record:
-        """Ask an experiment to stop: active runs finish or are killed, and no new ones start."""
+        """Ask an experiment to stop: active runs finish or are killed, and no new ones start.
+
+        With `verify` only the search ends, and the best configuration so far is verified.
+        """
         record = self._changeable(who, experiment_id)
         if status_text(record) not in ("queued", "running"):
             raise ConflictError(f"experiment {experiment_id} is not running: it is {status_text(record)}")
+        if how == "verify":
+            check_verifiable(record)
         self.store.history.request_stop(experiment_id, how)
-        self._note(who, "stop" if how == "drain" else "stop now", record)
+        self._note(who, _STOP_ACTIONS[how], record)
         return self.store.history.experiment(experiment_id)
 
     def resume(self, who: Principal, experiment_id: int) -> Record:
@@ -180,6 +205,13 @@ def parsed(text: str, source: str) -> Document:
     except ValueError as error:
         raise InvalidInputError(f"{source}: {error}") from None
     return document
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except (OSError, ValueError):  # a name that no file system accepts
+        return False
 
 
 def _require_command(record: Record) -> None:

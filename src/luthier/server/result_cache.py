@@ -5,12 +5,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar, cast
 
 from starlette.concurrency import run_in_threadpool
 
 from luthier.analysis.result import Result, conclude
+from luthier.analysis.working_time import pauses_of
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.store.server_store import ServerStore
@@ -77,6 +78,7 @@ class _CachedExperiment:
     result: _Cached[Result]
     runs: dict[int, Run] = field(default_factory=dict)
     events: int = 0
+    pauses: tuple[tuple[float, float], ...] = ()
     others: dict[str, _Cached[object]] = field(default_factory=dict)
 
 
@@ -123,6 +125,7 @@ class ResultCache:
                 known = self._experiments[record.id] = _CachedExperiment(
                     record.id, record.uid, experiment, _Cached(self._clock)
                 )
+            known.pauses = pauses_of(record)
             self._experiments.move_to_end(record.id)
             while len(self._experiments) > _MOST_KEPT:
                 self._experiments.popitem(last=False)
@@ -137,4 +140,5 @@ class ResultCache:
         for run in self._store.history.runs(known.number, since=known.events):
             known.runs[run.number] = run
             known.events = max(known.events, run.submit_order + 1, (run.finish_order or 0) + 1)
-        return known.events, conclude(known.experiment, [known.runs[number] for number in sorted(known.runs)])
+        result = conclude(known.experiment, [known.runs[number] for number in sorted(known.runs)])
+        return known.events, replace(result, pauses=known.pauses)

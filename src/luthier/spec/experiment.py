@@ -39,7 +39,6 @@ class Experiment(Settings):
 
     space: Space
     command: Template | JobScript | None = None
-    cwd: str | None = None
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
@@ -127,7 +126,6 @@ class Experiment(Settings):
         return {
             "space": self.space.to_json(),
             "command": None if self.command is None else self.command.to_json(),
-            "cwd": self.cwd,
             **settings_json(self),
         }
 

@@ -161,7 +161,7 @@ def declared(document: Document, folder: Path | None, cwd: Path, registered: Cal
     """The experiment a document describes.
 
     Files that it names are in `folder`, and an error without one; `registered` finds a component by name. Runs use the
-    working directory `cwd`.
+    working directory `cwd` unless the document names another one, relative to `folder`.
     """
     translation, document = _without_shaman(with_components(document))
     file = validated(ExperimentFile, document, document.values)
@@ -173,9 +173,10 @@ def declared(document: Document, folder: Path | None, cwd: Path, registered: Cal
     given = settings.given()
     if "objectives" not in given:
         given["objectives"] = _measures(document, name, job)
+    given["cwd"] = _working_folder(document, given.get("cwd"), folder, cwd)
     notes = [*translation.notes, *_notes(settings, job, given["objectives"])]
     try:
-        experiment = Experiment(space=space, command=job, cwd=str(cwd), **given)
+        experiment = Experiment(space=space, command=job, **given)
     except LuthierError as error:
         raise _placed(document, translation, str(error)) from None
     return Declared(settings.name or name, experiment, tuple(notes))
@@ -306,6 +307,24 @@ def _notes(settings: FileSettings, job: JobScript, measures: list[str]) -> list[
     if not job.command_is_timed and job.ends_with_header:
         notes.append("a run whose header fails has failed (SHAMan goes on); begin the header with set +e to go on")
     return notes
+
+
+def _working_folder(document: Document, given: str | None, folder: Path | None, cwd: Path) -> str:
+    """The folder in which runs start; of another user's document it must be absolute, and is not looked at."""
+    if given is None:
+        return str(cwd)
+    place: Place = ("experiment", "folder")
+    if folder is None:
+        if not Path(given).is_absolute():
+            raise document.error(place, f"{given!r} is not an absolute path; write it from / on")
+        return given
+    try:
+        path = (folder / Path(given).expanduser()).absolute()
+    except RuntimeError as error:
+        raise document.error(place, f"{given!r}: {error}") from None
+    if not path.is_dir():
+        raise document.error(place, f"{str(path)!r} does not exist, or is not a folder")
+    return str(path)
 
 
 def _allocation(document: Document, settings: FileSettings, where: Where) -> Allocation | None:

@@ -110,6 +110,25 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Folder:
+    """The path of a folder, with any characters that a file system allows; None if none is given."""
+
+    schema: ClassVar[Mapping[str, object]] = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+
+    def read(self, given: object) -> object:
+        """Accept texts that can be a path."""
+        if given is None:
+            return None
+        if not isinstance(given, str) or not given or "\0" in given:
+            raise InvalidInputError(f"{shown(given)} is not the path of a folder")
+        return given
+
+    def words(self, value: object) -> list[str]:
+        """The path."""
+        return [] if value is None else [str(value)]
+
+
+@dataclass(frozen=True, slots=True)
 class Texts:
     """Any number of texts."""
 

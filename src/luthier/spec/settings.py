@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias, TypedDict, get_type_hints
 from luthier.spec.objectives import Objective
 from luthier.spec.setting_kinds import (
     Configs,
+    Folder,
     Kind,
     Numbers,
     Objectives,
@@ -24,7 +25,7 @@ from luthier.spec.setting_kinds import (
 )
 from luthier.trial import Config, Value
 
-Topic: TypeAlias = Literal["Objective", "Search", "Noise", "Limits"]
+Topic: TypeAlias = Literal["Objective", "Search", "Noise", "Limits", "Runs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +225,23 @@ class Settings:
             unset="none",
         ),
     ] = None
+    cwd: Annotated[
+        str | None,
+        Setting(
+            Folder(),
+            "The folder in which every run starts; by default the current one, on a server a folder of the server.",
+            "Working folder",
+            "Runs",
+            name="folder",
+            metavar="FOLDER",
+            unset="default",
+            is_common=True,
+        ),
+    ] = None
 
 
 class GivenSettings(TypedDict, total=False):
-    """The settings that a call from Python may give; a test keeps them the same as those of `Settings`."""
+    """The settings that a call from Python may give; a test compares them with those of `Settings`."""
 
     budget: int
     slots: int

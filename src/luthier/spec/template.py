@@ -100,6 +100,19 @@ class Template:
             return " ".join([*settings, shlex.join(argv)])
         return " ".join([*settings, shlex.join(argv)]) if settings else argv[2]
 
+    def script(self) -> str:
+        """A shell script that runs the command; values are in environment variables with the names of parameters."""
+        exports = [f"export {name}={_with_variables(text)}" for name, text in self.environment.items()]
+        if not self.shell:
+            return "\n".join(["#!/bin/sh", *exports, " ".join(["exec", *map(_with_variables, self.argv)]), ""])
+        text, parts, end = " ".join(self.argv), [], 0
+        for match, context in _placed(text):
+            marks = {"plain": ('"', '"'), "single": ("'\"", "\"'")}.get(context, ("", ""))
+            value = f"{{{match['literal']}}}" if match["literal"] else f"{marks[0]}${{{match['name']}}}{marks[1]}"
+            parts += [text[end : match.start()], value]
+            end = match.end()
+        return "\n".join(["#!/bin/sh", *exports, "".join([*parts, text[end:]]), ""])
+
     def to_json(self) -> dict[str, list[str] | dict[str, str] | bool]:
         """The template as plain values."""
         return {"argv": list(self.argv), "environment": dict(self.environment), "shell": self.shell}
@@ -110,6 +123,16 @@ def _placed(text: str) -> list[tuple[re.Match[str], Context]]:
     found = list(_PLACEHOLDER.finditer(text))
     places = contexts(_PLACEHOLDER.sub(lambda match: "_" * len(match[0]), text), {match.start() for match in found})
     return [(match, places[match.start()]) for match in found]
+
+
+def _with_variables(text: str) -> str:
+    """A word of a shell in which placeholders are variables, and everything else is quoted."""
+    parts, end = [], 0
+    for match in _PLACEHOLDER.finditer(text):
+        value = shlex.quote(f"{{{match['literal']}}}") if match["literal"] else f'"${{{match["name"]}}}"'
+        parts += [shlex.quote(text[end : match.start()]) if match.start() > end else "", value]
+        end = match.end()
+    return "".join([*parts, shlex.quote(text[end:]) if end < len(text) or not parts else ""])
 
 
 def placeholders(text: str) -> frozenset[str]:

@@ -39,11 +39,12 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
     if backend is None:
         raise InvalidInputError("store: memory: works within one process only; a server needs a file or a database")
     from luthier.store.accounts import SqlAccounts
+    from luthier.store.components import SqlComponents
     from luthier.store.queue import SqlQueue
     from luthier.store.sql import SqlStore
 
     database = _prepared(backend)
-    return ServerStore(SqlStore(database), SqlQueue(database), SqlAccounts(database))
+    return ServerStore(SqlStore(database), SqlQueue(database), SqlAccounts(database), SqlComponents(database))
 
 
 def data_directory() -> Path:

@@ -19,8 +19,15 @@ ENDED: Mapping[str, str] = MappingProxyType({"finished": "is finished", "no resu
 """The status of experiments that have ended and cannot be resumed, with the words for messages."""
 
 
-StopRequest: TypeAlias = Literal["drain", "kill"]
-"""How an experiment is asked to stop: wait for its active runs (`drain`), or kill them (`kill`)."""
+StopRequest: TypeAlias = Literal["verify", "drain", "kill"]
+"""How an experiment is asked to stop, weakest first.
+
+`verify` ends the search, not the experiment: the best configuration is still verified. `drain` waits for active runs;
+`kill` kills them.
+"""
+
+STOPS: tuple[StopRequest, ...] = ("drain", "kill")
+"""The requests after which no new run starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,25 @@ class Owner:
     pid: int
     started: str
     claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where luthier itself runs, and its version; the runs of a batch system are made elsewhere."""
+
+    host: str
+    cpu: str
+    cores: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A period in which a process worked on an experiment; `until` is None for the last one."""
+
+    since: float
+    until: float | None
+    machine: Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +84,7 @@ class Record:
     is the conclusion of the engine when it ended. `unattended` experiments are run by workers, also after a crash; the
     others were started on the command line, and their `author` is empty. All users can see `shared` experiments.
     `jobs` are the jobs that active runs have in a batch system, by the number of the run, as of the last heartbeat.
+    `periods` are those in which a process worked on it, as far as they were recorded.
     """
 
     id: int
@@ -76,6 +103,7 @@ class Record:
     shared: bool = False
     source: str | None = None
     jobs: Mapping[int, BatchJob] = field(default_factory=lambda: NO_JOBS)
+    periods: tuple[Period, ...] = ()
 
 
 class Store(Protocol):
@@ -106,12 +134,19 @@ class Store(Protocol):
         ...
 
     def claim(
-        self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
+        self,
+        experiment_id: int,
+        owner: Owner,
+        now: float,
+        instead_of: Owner | None,
+        status: Status | None = None,
+        machine: Machine | None = None,
     ) -> bool:
         """Become the owner if the owner is still `instead_of`; of several simultaneous claims exactly one succeeds.
 
         With a `status`, the experiment must still have it: one that was stopped in the queue is not claimed. The status
-        becomes `running`. A stop request for a dead owner is dropped; one made before the first claim is kept.
+        becomes `running`. A request to stop a dead owner is dropped, except `verify`; one made before the first claim
+        is kept. With a `machine`, a new period of work is recorded; the last one ended with its last heartbeat.
         """
         ...
 
@@ -128,7 +163,7 @@ class Store(Protocol):
     def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
         """Ask the owner of the experiment to stop; ignored unless the experiment is `running` or `queued`.
 
-        A `queued` experiment becomes `stopped` at once. A request to kill is not weakened by a later one to drain.
+        A `queued` experiment becomes `stopped` at once. A request is not weakened by a later one.
         """
         ...
 
@@ -152,6 +187,7 @@ class Store(Protocol):
     def close(self, experiment_id: int, owner: Owner, status: Status, result: Mapping[str, Json] | None) -> None:
         """Give up ownership, clear any stop request, and record the status and the result.
 
-        Raises `InUseError` if the experiment has another owner now; repeating the same call changes nothing.
+        A request to `verify` is kept until the experiment has ended. Raises `InUseError` if the experiment has another
+        owner now; repeating the same call changes nothing.
         """
         ...

@@ -4,9 +4,11 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from luthier.store import rows
-from luthier.store.base import Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import Machine, Origin, Owner, Record, Status, StopRequest
 from luthier.store.batch_jobs import jobs_text
+from luthier.store.periods import with_period
 from luthier.store.rows import NOT_ENDED, ExperimentRow, RunRow
+from luthier.store.stop_requests import after_claim, after_close, after_request, stop_columns, stop_request_from
 from luthier.trial import BatchJob, Json, Run
 
 
@@ -55,7 +57,13 @@ class MemoryStore:
             ]
 
     def claim(
-        self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
+        self,
+        experiment_id: int,
+        owner: Owner,
+        now: float,
+        instead_of: Owner | None,
+        status: Status | None = None,
+        machine: Machine | None = None,
     ) -> bool:
         """Become the owner if the owner is still `instead_of` and the status is still `status`."""
         with self._lock:
@@ -68,8 +76,8 @@ class MemoryStore:
                 "seen_at": rows.finite(now, "seen_at"),
                 "jobs": None,
                 "status": "running",
-                "stop_requested": row["stop_requested"] and instead_of is None,
-                "kill_requested": row["kill_requested"] and instead_of is None,
+                "periods": with_period(row["periods"], row["seen_at"], now, machine),
+                **stop_columns(after_claim(stop_request_from(row), had_owner=instead_of is not None)),
             }
             return True
 
@@ -82,16 +90,14 @@ class MemoryStore:
             row["seen_at"] = rows.finite(now, "seen_at")
             if jobs is not None:
                 row["jobs"] = jobs_text(jobs)
-            return rows.stop_request_from(row)
+            return stop_request_from(row)
 
     def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
         """Ask the owner of the experiment to stop; a queued experiment becomes stopped."""
         with self._lock:
             row = self._row(experiment_id)
-            row["stop_requested"] = row["status"] == "running"
-            row["kill_requested"] = row["stop_requested"] and (row["kill_requested"] or how == "kill")
-            if row["status"] == "queued":
-                row["status"] = "stopped"
+            row["status"], request = after_request(row["status"], stop_request_from(row), how)
+            row.update(stop_columns(request))  # type: ignore[typeddict-item]  # a part of its columns
 
     def append(self, experiment_id: int, run: Run, owner: Owner | None = None) -> None:
         """Record a run that is about to be submitted."""
@@ -137,8 +143,7 @@ class MemoryStore:
                 "status": status,
                 "jobs": None,
                 "result": text,
-                "stop_requested": False,
-                "kill_requested": False,
+                **stop_columns(after_close(stop_request_from(row), status)),
             }
 
     def _row(self, experiment_id: int) -> ExperimentRow:

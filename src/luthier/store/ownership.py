@@ -4,11 +4,12 @@ import os
 import platform
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from luthier.errors import InUseError
-from luthier.store.base import Owner, Record, Store
+from luthier.store.base import Machine, Owner, Record, Store
 
 DEAD_AFTER_S = 60.0
 """An owner on another machine counts as dead after this time without a heartbeat."""
@@ -22,7 +23,7 @@ def claim(store: Store, record: Record) -> Owner:
             f"experiment {record.id} is in use by process {record.owner.pid} on {record.owner.host}; "
             f"wait for it, or stop it with: luthier stop {record.id}"
         )
-    if not store.claim(record.id, me, now, record.owner, record.status):
+    if not store.claim(record.id, me, now, record.owner, record.status, this_machine()):
         raise InUseError(
             f"experiment {record.id} was just claimed or stopped by another process; nothing was done here"
         )
@@ -46,6 +47,24 @@ def is_running(pid: int, started: str) -> bool:
 def this_process() -> Owner:
     """The process that calls this, as an owner."""
     return Owner(platform.node(), os.getpid(), _started(os.getpid()) or "unknown")
+
+
+def this_machine() -> Machine:
+    """The machine that this process runs on."""
+    from luthier import __version__
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return Machine(platform.node(), _cpu(), cores, __version__)
+
+
+def _cpu() -> str:
+    """The name of the processor; that of its architecture if the system does not tell it."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() in ("model name", "Model", "cpu model") and value.strip():
+                return " ".join(value.split())
+    return platform.processor() or platform.machine()
 
 
 def _started(pid: int) -> str | None:

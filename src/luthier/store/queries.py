@@ -5,11 +5,12 @@ Statements are built once, so that SQLAlchemy compiles each only once.
 
 from typing import cast
 
-from sqlalchemy import Connection, RowMapping, and_, bindparam, func, select
+from sqlalchemy import Connection, RowMapping, and_, bindparam, func, not_, select
 
 from luthier.store import rows
-from luthier.store.base import Owner, Record
+from luthier.store.base import Owner, Record, StopRequest
 from luthier.store.rows import ExperimentRow, OwnerColumns, StateRow
+from luthier.store.stop_requests import stop_columns
 from luthier.store.tables import experiments, runs
 
 IS_EXPERIMENT = experiments.c.id == bindparam("experiment")
@@ -21,6 +22,8 @@ IS_OWNER = and_(
     )
 )
 RUN_COUNT = select(func.count()).where(runs.c.experiment_id == experiments.c.id).scalar_subquery().label("runs")
+WANTS_VERIFICATION = and_(experiments.c.kill_requested, not_(experiments.c.stop_requested))
+_LOCKED = select(experiments).where(IS_EXPERIMENT).with_for_update()
 _OWNED = select(experiments.c.id).where(IS_EXPERIMENT, IS_OWNER).with_for_update(read=True)
 _STATE = select(*(experiments.c[name] for name in StateRow.__annotations__)).where(IS_EXPERIMENT)
 
@@ -43,6 +46,20 @@ def state(connection: Connection, experiment_id: int) -> StateRow:
     if row is None:
         raise rows.no_experiment(experiment_id)
     return cast("StateRow", row)
+
+
+def locked(connection: Connection, experiment_id: int) -> ExperimentRow:
+    """An experiment, locked until the transaction ends; `NotFoundError` if it does not exist."""
+    row = connection.execute(_LOCKED, key(experiment_id)).mappings().first()
+    if row is None:
+        raise rows.no_experiment(experiment_id)
+    return cast("ExperimentRow", row)
+
+
+def now_requested(request: StopRequest | None) -> dict[str, object]:
+    """The parameters of a statement that changes the stop request."""
+    columns = stop_columns(request)
+    return {"now_stop": columns["stop_requested"], "now_kill": columns["kill_requested"]}
 
 
 def require_owner(connection: Connection, experiment_id: int, owner: Owner | None) -> None:

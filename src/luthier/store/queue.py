@@ -7,10 +7,12 @@ from sqlalchemy import (
     Connection,
     Executable,
     Text,
+    and_,
     bindparam,
     case,
     delete,
     func,
+    insert,
     literal,
     null,
     or_,
@@ -25,11 +27,12 @@ from luthier.store.batch_jobs import jobs_from
 from luthier.store.database import Database
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.server_store import Changes
-from luthier.store.tables import experiments, runs
+from luthier.store.stop_requests import StopColumns, stop_request_from
+from luthier.store.tables import experiments, runs, workers
 from luthier.trial import OUTCOME_NAMES
 
-_SHORT = [column for column in experiments.c if column.name not in {"settings", "source", "jobs"}]
-_NOT_READ = (null().label("source"), null().label("jobs"))
+_SHORT = [column for column in experiments.c if column.name not in {"settings", "source", "jobs", "periods"}]
+_NOT_READ = tuple(null().label(name) for name in ("source", "jobs", "periods"))
 _LISTED = select(*_SHORT, experiments.c.settings, *_NOT_READ, RUN_COUNT).order_by(experiments.c.id.desc())
 _WAITING = (
     select(*_SHORT, literal("{}", Text).label("settings"), *_NOT_READ, RUN_COUNT)
@@ -39,7 +42,13 @@ _WAITING = (
 _ENQUEUE = (
     update(experiments)
     .where(IS_EXPERIMENT, IS_OWNER, experiments.c.status.not_in(list(ENDED)))
-    .values(status="queued", unattended=True, stop_requested=False, kill_requested=False, **rows.owner_columns(None))
+    .values(
+        status="queued",
+        unattended=True,
+        stop_requested=False,
+        kill_requested=queries.WANTS_VERIFICATION,
+        **rows.owner_columns(None),
+    )
 )
 _SHARE = update(experiments).where(IS_EXPERIMENT).values(shared=bindparam("now_shared"))
 _LOCK = select(experiments.c.id).where(IS_EXPERIMENT, IS_OWNER).with_for_update()
@@ -55,10 +64,19 @@ def _last(order: ColumnElement[int]) -> ColumnElement[int]:
 _CHANGES = select(
     experiments.c.status,
     experiments.c.stop_requested,
+    experiments.c.kill_requested,
     case((experiments.c.status == "running", experiments.c.jobs)),  # others need not be read up to that column
     _last(runs.c.submit_order),
     _last(runs.c.finish_order),
 ).where(IS_EXPERIMENT)
+
+
+_IS_WORKER = and_(*(workers.c[name] == bindparam(f"worker_{name}") for name in ("host", "pid", "started")))
+_SEEN = update(workers).where(_IS_WORKER).values(seen_at=bindparam("now"))
+_NEW_WORKER = insert(workers)
+_FORGET = delete(workers).where(_IS_WORKER)
+_FORGET_OLD = delete(workers).where(workers.c.seen_at < bindparam("before"))
+_FORGOTTEN_AFTER_S = 24 * 3600.0
 
 
 class SqlQueue:
@@ -140,8 +158,32 @@ class SqlQueue:
         row = self._database.read(lambda connection: connection.execute(_CHANGES, key).first())
         if row is None:
             raise rows.no_experiment(experiment_id)
-        status, stop_requested, jobs, submitted, finished = row
-        return Changes(str(status), 1 + max(submitted, finished), bool(stop_requested), jobs_from(jobs))
+        status, stop, kill, jobs, submitted, finished = row
+        request = stop_request_from(StopColumns(stop_requested=bool(stop), kill_requested=bool(kill)))
+        return Changes(str(status), 1 + max(submitted, finished), request, jobs_from(jobs))
+
+    def note_worker(self, worker: Owner, now: float) -> None:
+        """Record that a worker is alive; those that have not been seen for a day are forgotten."""
+        seen = {"host": worker.host, "pid": worker.pid, "started": worker.started}
+        key = {f"worker_{name}": value for name, value in seen.items()}
+        finite = rows.finite(now, "seen_at")
+
+        def work(connection: Connection) -> None:
+            connection.execute(_FORGET_OLD, {"before": finite - _FORGOTTEN_AFTER_S})
+            if connection.execute(_SEEN, {**key, "now": finite}).rowcount == 0:
+                connection.execute(_NEW_WORKER, {**seen, "seen_at": finite})
+
+        self._database.write(work)
+
+    def forget_worker(self, worker: Owner) -> None:
+        """Record that a worker has ended."""
+        key = {"worker_host": worker.host, "worker_pid": worker.pid, "worker_started": worker.started}
+        self._database.write(lambda connection: connection.execute(_FORGET, key))
+
+    def workers(self) -> Sequence[tuple[Owner, float]]:
+        """The workers, each with the time at which it was last seen."""
+        found = self._database.read(lambda connection: connection.execute(select(workers)).all())
+        return [(Owner(host, pid, started), seen_at) for host, pid, started, seen_at in found]
 
     def _records(self, wanted: Executable) -> Sequence[Record]:
         found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())

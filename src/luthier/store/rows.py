@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import TypedDict, cast
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
-from luthier.store.base import Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import Origin, Owner, Record, Status
 from luthier.store.batch_jobs import jobs_from
+from luthier.store.periods import periods_from
+from luthier.store.stop_requests import StopColumns, stop_request_from
 from luthier.trial import (
     NO_METRICS,
     Completed,
@@ -42,12 +44,10 @@ class OwnerColumns(TypedDict):
     owner_claim: str | None
 
 
-class StateRow(OwnerColumns):
+class StateRow(OwnerColumns, StopColumns):
     """The part of an experiment that changes while it runs."""
 
     status: str
-    stop_requested: bool
-    kill_requested: bool
     seen_at: float | None
     result: str | None
     jobs: str | None
@@ -65,6 +65,7 @@ class NewExperimentRow(StateRow):
     shared: bool
     source: str | None
     request_key: str | None
+    periods: str | None
 
 
 class ExperimentRow(NewExperimentRow):
@@ -127,6 +128,7 @@ def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: 
         shared=False,
         source=None if origin is None else origin.source,
         request_key=None if key is None else short(key, "request key"),
+        periods=None,
         **owner_columns(None),
     )
 
@@ -148,11 +150,6 @@ def owner_from(row: OwnerColumns) -> Owner | None:
     )
 
 
-def stop_request_from(row: StateRow) -> StopRequest | None:
-    """The stop request of an experiment, if there is one."""
-    return "kill" if row["kill_requested"] else "drain" if row["stop_requested"] else None
-
-
 def record_from(row: ExperimentRow, runs: int) -> Record:
     """The experiment in a row, with the number of its runs.
 
@@ -160,7 +157,7 @@ def record_from(row: ExperimentRow, runs: int) -> Record:
     """
     try:
         return _record(row, runs)
-    except (ValueError, TypeError, RecursionError):
+    except (LookupError, ValueError, TypeError, RecursionError):
         said: Json = f"the record of experiment {row['id']} is damaged; restore the store from a backup"
         return Record(
             id=row["id"],
@@ -193,6 +190,7 @@ def _record(row: ExperimentRow, runs: int) -> Record:
         shared=row["shared"],
         source=row["source"],
         jobs=jobs_from(row["jobs"]),
+        periods=periods_from(row["periods"]),
     )
 
 

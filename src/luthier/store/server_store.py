@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from luthier.store.base import Owner, Record, Status, Store
+from luthier.store.base import Owner, Record, Status, StopRequest, Store
 from luthier.trial import BatchJob
 
 Role: TypeAlias = Literal["viewer", "user", "admin"]
@@ -18,11 +18,11 @@ _REMOVED = "/removed"
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changes of an experiment: status, number of events so far, whether a stop was requested, its batch jobs."""
+    """What changes of an experiment: status, number of events so far, the stop request, its batch jobs."""
 
     status: str
     events: int
-    stop_requested: bool
+    stop_request: StopRequest | None
     jobs: Mapping[int, BatchJob]
 
 
@@ -38,8 +38,9 @@ class Queue(Protocol):
         before: int | None = None,
         limit: int = 100,
     ) -> Sequence[Record]:
-        """The newest experiments first, without their `source`; with an `author`, only theirs and the shared ones.
+        """The newest experiments first; with an `author`, only theirs and the shared ones.
 
+        They are without `source` and `periods`.
         `text` is a part of the name, upper or lower case; `before` is the number of the last one on the previous page.
         """
         ...
@@ -73,6 +74,41 @@ class Queue(Protocol):
 
     def changes(self, experiment_id: int) -> Changes:
         """What shows whether something changed."""
+        ...
+
+    def note_worker(self, worker: Owner, now: float) -> None:
+        """Record that a worker is alive; those that have not been seen for a day are forgotten."""
+        ...
+
+    def forget_worker(self, worker: Owner) -> None:
+        """Record that a worker has ended."""
+        ...
+
+    def workers(self) -> Sequence[tuple[Owner, float]]:
+        """The workers, each with the time at which it was last seen; one that died is among them for a day."""
+        ...
+
+
+class Components(Protocol):
+    """The registered components, each as the text of a YAML file. Every method is one transaction."""
+
+    def names(self) -> list[str]:
+        """The names of all components, sorted."""
+        ...
+
+    def text(self, name: str) -> str:
+        """The text of one component; `NotFoundError` if the name is unknown."""
+        ...
+
+    def put(self, texts: Mapping[str, str], *, replace: bool) -> None:
+        """Register components, all of them or none.
+
+        If one of them is registered already and `replace` is false, that is an error (`InvalidInputError`).
+        """
+        ...
+
+    def remove(self, name: str) -> None:
+        """Delete a component; `NotFoundError` if the name is unknown."""
         ...
 
 
@@ -184,3 +220,4 @@ class ServerStore:
     history: Store
     queue: Queue
     accounts: Accounts
+    components: Components

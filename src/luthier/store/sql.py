@@ -10,11 +10,8 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
-    case,
-    false,
     func,
     insert,
-    or_,
     select,
     union,
     update,
@@ -22,11 +19,13 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from luthier.store import queries, rows
-from luthier.store.base import Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import ENDED, Machine, Origin, Owner, Record, Status, StopRequest
 from luthier.store.batch_jobs import jobs_text
 from luthier.store.database import Database
+from luthier.store.periods import with_period
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.rows import ExperimentRow, RunRow
+from luthier.store.stop_requests import after_claim, after_request, stop_request_from
 from luthier.store.tables import experiments, runs
 from luthier.trial import BatchJob, Json, Run
 
@@ -62,8 +61,9 @@ _CLAIM = (
         seen_at=bindparam("now"),
         jobs=None,
         status="running",
-        stop_requested=case((experiments.c.owner_host.is_(None), experiments.c.stop_requested), else_=false()),
-        kill_requested=case((experiments.c.owner_host.is_(None), experiments.c.kill_requested), else_=false()),
+        stop_requested=bindparam("now_stop"),
+        kill_requested=bindparam("now_kill"),
+        periods=bindparam("now_periods"),
     )
 )
 _HEARTBEAT = update(experiments).where(IS_EXPERIMENT, IS_OWNER).values(seen_at=bindparam("now"))
@@ -71,13 +71,7 @@ _HEARTBEAT_AND_JOBS = _HEARTBEAT.values(jobs=bindparam("new_jobs"))
 _REQUEST_STOP = (
     update(experiments)
     .where(IS_EXPERIMENT)
-    .values(
-        stop_requested=experiments.c.status == "running",
-        kill_requested=and_(
-            experiments.c.status == "running", or_(experiments.c.kill_requested, bindparam("kill", type_=Boolean))
-        ),
-        status=case((experiments.c.status == "queued", "stopped"), else_=experiments.c.status),
-    )
+    .values(stop_requested=bindparam("now_stop"), kill_requested=bindparam("now_kill"), status=bindparam("now_status"))
 )
 _CLOSE = (
     update(experiments)
@@ -85,7 +79,7 @@ _CLOSE = (
     .values(
         **rows.owner_columns(None),
         stop_requested=False,
-        kill_requested=False,
+        kill_requested=and_(queries.WANTS_VERIFICATION, bindparam("keeps_request", type_=Boolean)),
         jobs=None,
         status=bindparam("new_status"),
         result=bindparam("new_result"),
@@ -156,7 +150,13 @@ class SqlStore:
         return sorted(found, key=lambda run: run.submit_order)
 
     def claim(
-        self, experiment_id: int, owner: Owner, now: float, instead_of: Owner | None, status: Status | None = None
+        self,
+        experiment_id: int,
+        owner: Owner,
+        now: float,
+        instead_of: Owner | None,
+        status: Status | None = None,
+        machine: Machine | None = None,
     ) -> bool:
         """Become the owner if the owner is still `instead_of`; of several simultaneous claims exactly one succeeds."""
         parameters = {
@@ -168,10 +168,12 @@ class SqlStore:
         }
 
         def work(connection: Connection) -> bool:
-            if connection.execute(_CLAIM, parameters).rowcount == 1:
-                return True
-            queries.state(connection, experiment_id)
-            return False
+            row = queries.locked(connection, experiment_id)
+            changed = {
+                **queries.now_requested(after_claim(stop_request_from(row), had_owner=instead_of is not None)),
+                "now_periods": with_period(row["periods"], row["seen_at"], now, machine),
+            }
+            return connection.execute(_CLAIM, {**parameters, **changed}).rowcount == 1
 
         return self._database.write(work, repeatable=False)
 
@@ -189,17 +191,18 @@ class SqlStore:
             state = queries.state(connection, experiment_id)
             if changed == 0:
                 raise rows.not_owned(experiment_id, rows.owner_from(state))
-            return rows.stop_request_from(state)
+            return stop_request_from(state)
 
         return self._database.write(work)
 
     def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
         """Ask the owner of the experiment to stop; a queued experiment becomes stopped."""
-        key = {**queries.key(experiment_id), "kill": how == "kill"}
 
         def work(connection: Connection) -> None:
-            if connection.execute(_REQUEST_STOP, key).rowcount == 0:
-                raise rows.no_experiment(experiment_id)
+            row = queries.locked(connection, experiment_id)
+            status, request = after_request(row["status"], stop_request_from(row), how)
+            changed = {**queries.now_requested(request), "now_status": status}
+            connection.execute(_REQUEST_STOP, {**queries.key(experiment_id), **changed})
 
         self._database.write(work)
 
@@ -248,6 +251,7 @@ class SqlStore:
         """Give up ownership, clear any stop request, and record the status and the result."""
         text = None if result is None else rows.to_json(result, "result")
         parameters = {**queries.key(experiment_id), **queries.was(owner), "new_status": status, "new_result": text}
+        parameters["keeps_request"] = status not in ENDED
 
         def work(connection: Connection) -> None:
             if connection.execute(_CLOSE, parameters).rowcount == 1:

@@ -84,6 +84,7 @@ experiments = Table(
     Column("settings", AnyText, nullable=False),
     Column("source", AnyText),
     Column("jobs", AnyText),
+    Column("periods", AnyText),
     PrimaryKeyConstraint("id"),
     UniqueConstraint("uid"),
     UniqueConstraint("author", "request_key"),
@@ -144,6 +145,24 @@ credentials = Table(
     UniqueConstraint("digest"),
     Index(None, "user_name"),
     sqlite_autoincrement=True,
+)
+
+components = Table(
+    "components",
+    metadata,
+    Column("name", AnyText, nullable=False),
+    Column("description", AnyText, nullable=False),
+    PrimaryKeyConstraint("name"),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("host", AnyText, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("started", AnyText, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    PrimaryKeyConstraint("host", "pid", "started"),
 )
 
 audit = Table(

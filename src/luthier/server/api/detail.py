@@ -1,5 +1,6 @@
 """All details of one experiment."""
 
+import time
 from dataclasses import asdict
 
 from fastapi import APIRouter
@@ -10,14 +11,16 @@ from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, trouble_lines
 from luthier.analysis.serial import ending_of, record_json, result_json
 from luthier.analysis.settings import settings_texts
+from luthier.analysis.waiting import waiting_for
+from luthier.analysis.working_time import machine_rows, utilisation, working_time
 from luthier.figures import FIGURES
 from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, ResponseModel, Summary, exact_size, example
-from luthier.server.context import Server, Viewer
+from luthier.server.context import Context, Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
 from luthier.spec.experiment import Experiment, settings_json
 from luthier.spec.script import JobScript
-from luthier.store.base import Record
+from luthier.store.base import STOPS, Record
 from luthier.trial import Json
 
 router = APIRouter(tags=["experiments"], responses=ERRORS)
@@ -57,6 +60,17 @@ class ActiveJob(ResponseModel):
     """Null while it waits in the queue."""
 
 
+class WaitingResponse(ResponseModel):
+    """What a queued experiment waits for."""
+
+    sentence: str
+    workers: int
+    """The number of workers that are alive."""
+    before: int
+    """The number of experiments before it in the queue."""
+    running: int
+
+
 class Detail(Summary):
     """An experiment with all its details."""
 
@@ -76,6 +90,10 @@ class Detail(Summary):
             "failures": [],
             "failing_output": None,
             "utilisation": 0.98,
+            "elapsed_s": 12.8,
+            "left_s": None,
+            "waiting": None,
+            "machine": [["Host", "node1"], ["CPU", "Xeon, 8 cores"], ["luthier", "0.1.0"]],
             "has_source": True,
             "has_script": True,
             "figures": ["trajectory", "gain"],
@@ -90,6 +108,7 @@ class Detail(Summary):
                     "began_at": None,
                 }
             ],
+            "verify_requested": False,
         }
     )
 
@@ -114,7 +133,15 @@ class Detail(Summary):
     failing_output: FailingOutput | None
     """The output of the first failing run; null if there is a result, or if no output was kept."""
     utilisation: float | None
-    """The fraction of the time of all slots in which a run was active."""
+    """The fraction of the time of all slots in which a run was active; pauses do not count."""
+    elapsed_s: float | None
+    """The time that it was worked on, without pauses; null for experiments of earlier versions."""
+    left_s: float | None
+    """An estimate of the largest time left, at the pace so far; null if there is none, or after the end."""
+    waiting: WaitingResponse | None
+    """What a queued experiment waits for."""
+    machine: list[tuple[str, str]]
+    """Where luthier ran, and its version, as names and texts."""
     has_source: bool
     has_script: bool
     """Whether a script or a command is tuned, not a Python function."""
@@ -123,6 +150,8 @@ class Detail(Summary):
     stop_requested: bool
     jobs: list[ActiveJob]
     """The jobs of active runs in a batch system."""
+    verify_requested: bool
+    """Whether the search was asked to end so that the best configuration is verified."""
 
 
 @router.get("/experiments/{experiment_id}", summary="Get an experiment")
@@ -132,7 +161,8 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
     def work() -> Detail:
         record = server.operations.visible(who, experiment_id)
         events, (concluded, known) = server.results.derived(record, "detail", lambda result: _known(record, result))
-        submitted = {run.number: run.submitted_at for run in server.results.of(record).runs} if record.jobs else {}
+        result = server.results.of(record)
+        submitted = {run.number: run.submitted_at for run in result.runs} if record.jobs else {}
         return Detail.model_validate(
             {
                 **known,
@@ -140,9 +170,11 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
                 **{name: concluded[name] for name in ("verdict", "improved", "cost_s")},
                 "result": {**concluded, **record_json(record), "ending": ending_of(record)},
                 "events": events,
+                **_now(server, record, result),
                 "has_source": record.source is not None,
                 "has_script": record.settings.get("command") is not None,
-                "stop_requested": record.stop_requested is not None,
+                "stop_requested": record.stop_requested in STOPS,
+                "verify_requested": record.stop_requested == "verify",
                 "jobs": [
                     {"run": number, "submitted_at": submitted[number], **asdict(job)}
                     for number, job in sorted(record.jobs.items())
@@ -172,8 +204,21 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
             for one in reasons_of(result.runs)
         ],
         "failing_output": _failing_output(result),
-        "utilisation": _utilisation(result),
+        "utilisation": utilisation(result),
         "figures": [name for name, drawing in FIGURES.items() if drawing.slow or drawing(result, _FEW) is not None],
+    }
+
+
+def _now(server: Context, record: Record, result: Result) -> dict[str, object]:
+    """The values that change with the time."""
+    now = time.time()
+    spent = working_time(record, result, now)
+    waiting = None if record.status != "queued" else waiting_for(server.store.queue, record, now)
+    return {
+        "elapsed_s": spent.elapsed_s,
+        "left_s": spent.left_s,
+        "waiting": None if waiting is None else {**asdict(waiting), "sentence": waiting.sentence},
+        "machine": machine_rows(record, result),
     }
 
 
@@ -193,17 +238,3 @@ def _settings(experiment: Experiment) -> dict[str, object]:
     job = experiment.command
     where = job.where if isinstance(job, JobScript) else "local"
     return {**settings_json(experiment), "runner": where, "verify": experiment.reserved_pairs}
-
-
-def _utilisation(result: Result) -> float | None:
-    """The fraction of the time of all slots, from the first start to the last end, in which a run was active."""
-    spans = [
-        (run.started_at, run.duration_s)
-        for run in result.runs
-        if run.started_at is not None and run.duration_s is not None
-    ]
-    if not spans:
-        return None
-    begin, end = min(start for start, _ in spans), max(start + length for start, length in spans)
-    whole = (end - begin) * result.experiment.slots
-    return min(sum(length for _, length in spans) / whole, 1.0) if whole > 0 else None

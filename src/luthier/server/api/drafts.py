@@ -66,10 +66,10 @@ class DocumentResponse(ResponseModel):
 
 
 @router.post("/experiments/check", summary="Check an experiment and preview its script")
-def check_experiment(server: Server, _: Viewer, given: YamlText) -> CheckedExperiment:
+def check_experiment(server: Server, who: Viewer, given: YamlText) -> CheckedExperiment:
     """Nothing is created or run."""
     try:
-        found = server.operations.check(given.yaml)
+        found = server.operations.check(given.yaml, who)
         space = found.experiment.space
         script = script_of(found.experiment, space.default)
     except LuthierError as error:

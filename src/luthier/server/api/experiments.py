@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
-from luthier.errors import InvalidInputError
+from luthier.errors import InvalidInputError, NotFoundError
 from luthier.server.api.models import (
     ERRORS,
     EXPERIMENT_EXAMPLE,
@@ -26,7 +26,9 @@ from luthier.server.api.yaml_text import yaml_text
 from luthier.server.authentication import Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
 from luthier.server.summaries import summary_of
-from luthier.store.base import Record
+from luthier.spec.as_file import as_file
+from luthier.spec.experiment import Experiment
+from luthier.store.base import Record, StopRequest
 from luthier.store.base import Status as StoredStatus
 from luthier.store.ownership import status_text
 
@@ -68,10 +70,14 @@ class Clone(RequestModel):
 class Source(ResponseModel):
     """The text that describes an experiment."""
 
-    model_config = example({"yaml": EXPERIMENT_EXAMPLE})
+    model_config = example({"yaml": EXPERIMENT_EXAMPLE, "is_written": True, "notes": []})
 
-    yaml: str | None
-    """Null for experiments that were not described by a file."""
+    yaml: str
+    """The text of the file; for an experiment of the command line, one that describes the same."""
+    is_written: bool
+    """Whether a user wrote this text; false if it was generated."""
+    notes: list[str]
+    """What differs from the experiment, if the text was generated."""
 
 
 @router.get("/experiments", summary="List experiments")
@@ -129,8 +135,18 @@ def create_experiment(
 
 @router.get("/experiments/{experiment_id}/source", summary="Get the YAML text of an experiment")
 def get_source(server: Server, who: Viewer, experiment_id: Id) -> Source:
-    """As it was when the experiment was launched."""
-    return Source(yaml=server.operations.visible(who, experiment_id).source)
+    """As it was when the experiment was launched; that of an experiment of the command line is generated.
+
+    An experiment that tunes a Python function has none.
+    """
+    record = server.operations.visible(who, experiment_id)
+    if record.source is not None:
+        return Source(yaml=record.source, is_written=True, notes=[])
+    try:
+        document, notes = as_file(Experiment.from_json(record.settings), record.name)
+    except InvalidInputError as error:
+        raise NotFoundError(f"experiment {experiment_id}: {error}") from None
+    return Source(yaml=yaml_text(document), is_written=False, notes=notes)
 
 
 @router.post("/experiments/{experiment_id}/stop", summary="Stop an experiment")
@@ -139,9 +155,18 @@ def stop_experiment(
     who: Viewer,
     experiment_id: Id,
     now: Annotated[bool, Query(description="Kill active runs instead of waiting for them.")] = False,
+    verify: Annotated[
+        bool, Query(description="End the search only, and verify the best configuration so far.")
+    ] = False,
 ) -> Summary:
-    """No new runs start; active runs finish, or are killed with `now`."""
-    return _summary(server.operations.stop(who, experiment_id, "kill" if now else "drain"), who)
+    """No new runs start; active runs finish, or are killed with `now`.
+
+    With `verify` the search ends and the verification follows, with what is left of the budget.
+    """
+    if now and verify:
+        raise InvalidInputError("now and verify cannot be combined; give one of them")
+    how: StopRequest = "kill" if now else "verify" if verify else "drain"
+    return _summary(server.operations.stop(who, experiment_id, how), who)
 
 
 @router.post("/experiments/{experiment_id}/resume", summary="Resume an experiment")

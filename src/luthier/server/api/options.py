@@ -15,7 +15,7 @@ from luthier.server.api.models import ERRORS, ResponseModel
 from luthier.server.context import Viewer
 from luthier.spec import setting_kinds
 from luthier.spec.experiment_file import Settings
-from luthier.spec.setting_kinds import Configs, Numbers, RuleOrSeconds, Seconds, Text, Whole
+from luthier.spec.setting_kinds import Configs, Folder, Numbers, RuleOrSeconds, Seconds, Text, Whole
 from luthier.spec.settings import Setting, all_settings
 from luthier.statistics.estimate import AUTO, ESTIMATORS
 
@@ -154,7 +154,7 @@ def _has_field(setting: Setting) -> bool:
 
 
 def _setting(setting: Setting, suggestions: list[str]) -> SettingResponse:
-    kinds = {Whole: "int", Numbers: "numbers", Seconds: "number", RuleOrSeconds: "number", Text: "text"}
+    kinds = {Whole: "int", Numbers: "numbers", Seconds: "number", RuleOrSeconds: "number", Text: "text", Folder: "text"}
     return SettingResponse(
         name=setting.name,
         label=setting.label,

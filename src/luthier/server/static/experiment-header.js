@@ -41,7 +41,14 @@ export function showHeader(element, detail, reload) {
 }
 
 function statusText(detail) {
-  return detail.stop_requested && detail.status === "running" ? "stopping" : detail.status;
+  if (detail.status !== "running") return detail.status;
+  return detail.stop_requested ? "stopping" : detail.verify_requested ? "running: search stopped" : "running";
+}
+
+/** Whether the search can be ended so that its best configuration is verified. */
+function canVerify({ status, stop_requested: stopping, verify_requested: asked, settings }) {
+  const isPossible = settings.objectives.length === 1 && settings.verify_pairs !== 0;
+  return status === "running" && !stopping && !asked && isPossible;
 }
 
 function buttons(detail, reload) {
@@ -50,10 +57,11 @@ function buttons(detail, reload) {
   const on = isActive(detail);
   const then = (act) => () => act(path, detail).then(reload);
   return [
+    mine && canVerify(detail) && button("check", "Stop and verify", then(verify)),
     mine && on && !detail.stop_requested && button("stop", "Stop", then(stop)),
     mine && on && detail.stop_requested && button("stop", "Stop now", then(kill), "danger"),
     mine && !on && !ENDED.includes(detail.status) && button("play", "Resume", then(resume), "primary"),
-    mayLaunch && cloneButton(path, detail),
+    mayLaunch && cloneButton(detail),
     h(
       "details",
       { class: "menu" },
@@ -72,9 +80,9 @@ function buttons(detail, reload) {
   ];
 }
 
-function cloneButton(path, detail) {
-  if (!detail.has_source) return button("clone", "Clone", () => clone(path));
-  return h("a", { class: "button", href: `/new?clone=${detail.id}` }, icon("clone"), "Clone");
+/** What was tuned by a Python function has no form: only its program can run it. */
+function cloneButton(detail) {
+  return detail.has_script && h("a", { class: "button", href: `/new?clone=${detail.id}` }, icon("clone"), "Clone");
 }
 
 function button(sign, text, act, kind = "") {
@@ -85,6 +93,11 @@ function button(sign, text, act, kind = "") {
     made.disabled = false;
   });
   return made;
+}
+
+async function verify(path) {
+  await post(`${path}/stop?verify=true`);
+  showMessage("The search ends when the active runs have ended; then the best configuration so far is verified.");
 }
 
 async function stop(path) {
@@ -100,11 +113,6 @@ async function kill(path) {
 async function resume(path) {
   await post(`${path}/resume`);
   showMessage("It continues as soon as a worker is free.");
-}
-
-async function clone(path) {
-  const copy = await post(`${path}/clone`);
-  location.assign(`/experiments/${copy.id}`);
 }
 
 async function share(path, detail) {

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { $, card, fill, h, throttled } from "./dom.js";
-import { config, count, duration, measured } from "./format.js";
+import { config, count, duration, measured, sentence } from "./format.js";
 import { isActive, showHeader } from "./experiment-header.js";
 import { jobText, queueText } from "./jobs.js";
 import { follow } from "./live.js";
@@ -18,6 +18,7 @@ const TABS = { overview: "Overview", insight: "Analysis", trials: "Trials", setu
 const OVERVIEW_FIGURES = ["trajectory", "trials", "gain"];
 const SHOWN_RUNS = 8;
 const QUEUE_SHOWN_EVERY_MS = 5000;
+const RELOAD_EVERY_MS = 5000;
 
 let detail = null;
 let figures = [];
@@ -30,13 +31,7 @@ const verdict = h("div", { class: "card" });
 const use = h("div", { class: "card" });
 const failures = h("section", { class: "card failures" });
 const status = h("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
-const waiting = h(
-  "section",
-  { class: "card wide empty" },
-  h("h2", {}, "No runs yet"),
-  h("p", {}, "The experiment starts as soon as a worker is free. To start another worker, also on another machine:"),
-  h("div", { class: "code-block" }, h("pre", { tabindex: "0" }, "luthier worker")),
-);
+const waiting = h("section", { class: "card wide empty" });
 const latestRows = h("tbody", { class: "latest-runs" });
 const queue = h("p", { class: "muted queue", hidden: true });
 const panels = Object.fromEntries(
@@ -57,10 +52,13 @@ function draw(part, state, show) {
 }
 
 function showAll() {
-  const { name, status: now, stop_requested: stopping, shared, may_change: mine, result } = detail;
+  const { name, status: now, stop_requested: stopping, verify_requested: verifying, shared, may_change: mine, result } =
+    detail;
   document.title = `${name} · luthier`;
-  draw(head, [name, now, stopping, shared, mine], () => showHeader(head, detail, reload));
-  draw(verdict, [factsOf(detail), result.verdict, result.best, detail.trouble], () => showVerdict(verdict, detail));
+  draw(head, [name, now, stopping, verifying, shared, mine], () => showHeader(head, detail, reload));
+  draw(verdict, [factsOf(detail), now, result.verdict, result.best, result.ending, detail.trouble], () =>
+    showVerdict(verdict, detail),
+  );
   draw(use, [now, result.recommended, result.improved, result.command], () => showUse(use, detail));
   draw(failures, [now, detail.failures, detail.failing_output, result.best === null], () =>
     showFailures(failures, detail),
@@ -120,8 +118,15 @@ function showOverview() {
 /** Until the first run, show only what the experiment waits for; without a result, no empty figures. */
 function showWaiting() {
   const begun = detail.runs > 0;
+  draw(waiting, [begun, detail.waiting], () => {
+    fill(
+      waiting,
+      h("h2", {}, detail.waiting ? "Waiting in the queue" : "No runs yet"),
+      h("p", {}, detail.waiting ? sentence(detail.waiting.sentence) : "The first run starts in a moment."),
+    );
+  });
   for (const part of panels.overview.children)
-    part.hidden = (part === waiting) === begun || (detail.status === "no result" && part.querySelector(".plot") !== null);
+    part.hidden = (part === waiting ? begun && !detail.waiting : !begun) || (detail.status === "no result" && part.querySelector(".plot") !== null);
 }
 
 function showInsight() {
@@ -214,6 +219,11 @@ async function reload() {
   showLatestRuns();
 }
 
+/** A queued experiment sends no events while others are before it, and elapsed time goes on without any. */
+setInterval(() => {
+  if (detail !== null && isActive(detail) && !document.hidden) reloadSoon();
+}, RELOAD_EVERY_MS);
+
 const reloadSoon = throttled(() => attempt(reload), 1500);
 const refreshTrajectory = throttled(() => plots.get("trajectory")?.refresh(), 700);
 const refreshFigures = throttled(() => {
@@ -302,7 +312,10 @@ async function begin() {
     () => `/api/v1${path}/events?since=${lastEvent}`,
     {
       runs,
-      status: ({ status: now, jobs }) => (now !== detail.status || !sameJobs(jobs)) && reloadSoon(),
+      status: (now) => {
+        const changed = ["status", "stop_requested", "verify_requested"].some((name) => now[name] !== detail[name]);
+        if (changed || !sameJobs(now.jobs)) reloadSoon();
+      },
       gone: () => {
         end();
         fill(root, statusLine("This experiment was deleted.", "note"));

@@ -82,6 +82,11 @@ export function gain({ speedup, low, high, improved, kind }) {
   };
 }
 
+/** A remark of the server as a sentence. */
+export function sentence(text) {
+  return `${text[0].toUpperCase()}${text.slice(1)}.`;
+}
+
 /** The CSS class of a status. */
 export function statusClass(status) {
   return status.replace(" ", "-");

@@ -5,7 +5,7 @@ import { $, codeBlock, fill, h } from "./dom.js";
 import { codeEditor } from "./editor.js";
 import { ExperimentForm } from "./experiment-form.js";
 import { count } from "./format.js";
-import { attempt, statusLine } from "./messages.js";
+import { attempt, showMessage, statusLine } from "./messages.js";
 import { FormYamlSync, splitLocation } from "./form_yaml_sync.js";
 
 const editor = codeEditor("Experiment as YAML", { rows: 30 });
@@ -110,13 +110,9 @@ if (isRestored) {
   // the form is as it was
 } else if (query.has("clone")) {
   await attempt(async () => {
-    const { yaml } = await get(`/experiments/${encodeURIComponent(query.get("clone"))}/source`);
-    if (yaml) await views.begin(yaml);
-    else
-      fill(
-        answer,
-        statusLine("This experiment was not described by a YAML file; clone it from its own page.", "note"),
-      );
+    const { yaml, notes } = await get(`/experiments/${encodeURIComponent(query.get("clone"))}/source`);
+    for (const note of notes) showMessage(`In this copy ${note}.`);
+    await views.begin(yaml);
   });
 } else {
   await form.show({ experiment: { budget: 60 } });

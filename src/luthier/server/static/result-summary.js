@@ -18,6 +18,7 @@ export function showVerdict(element, detail) {
         "div",
         { class: "stack" },
         h("div", {}, h("p", { class: "sentence" }, result.verdict), beforeAndAfter(detail)),
+        bestSoFar(detail),
         result.ending ? h("p", { class: "small muted" }, `The search ended: ${result.ending}.`) : null,
         result.method ? h("p", { class: "small muted" }, `${result.method}.`) : null,
         detail.trouble.map((text) => h("p", { class: "small muted" }, text)),
@@ -54,6 +55,30 @@ function beforeAndAfter({ result, settings: { objectives } }) {
   );
 }
 
+/** The best configuration of an experiment that has not ended, if it is not the default. */
+function bestSoFar({ status, result: { best, default: first } }) {
+  if (["finished", "no result"].includes(status) || !best || !first || config(best.config) === config(first.config))
+    return null;
+  return h(
+    "div",
+    { class: "best-so-far" },
+    h("p", { class: "small muted" }, "Best configuration so far, not verified yet; differences from the default are marked."),
+    h(
+      "div",
+      { class: "chips" },
+      Object.entries(best.config).map(([name, one]) => chip(name, one, first.config[name])),
+    ),
+  );
+}
+
+function timeFacts(detail) {
+  const { elapsed_s: elapsed, left_s: left } = detail;
+  return [
+    ["Elapsed", elapsed === null ? "–" : duration(elapsed), ""],
+    ...(left === null ? [] : [[isActive(detail) ? "Time left" : "Left if resumed", `≤ ${duration(left)}`, "estimate"]]),
+  ];
+}
+
 /** The key figures: name, value, and a remark. */
 export function factsOf(detail) {
   const noise = detail.result.noise;
@@ -65,7 +90,8 @@ export function factsOf(detail) {
       count(detail.runs - detail.result.lost),
       `of ${count(detail.budget)}${detail.result.lost ? `, ${count(detail.result.lost)} more lost` : ""}`,
     ],
-    ["Run time", duration(detail.cost_s), ""],
+    ...timeFacts(detail),
+    ["Run time", duration(detail.cost_s), "of all runs"],
     [
       "Explored",
       detail.explored === null ? "–" : percent(detail.explored, 3),
@@ -84,13 +110,10 @@ export function factsOf(detail) {
 export function showUse(element, detail) {
   const { recommended, default: first, improved, command } = detail.result;
   const isOther = improved || detail.settings.objectives.length > 1;
-  element.hidden = !recommended || (!isOther && isActive(detail));
+  element.hidden = !recommended || (!isOther && detail.status !== "finished");
   if (element.hidden) return;
   const title = isOther ? "Configuration to use" : "Keep the default";
-  const why =
-    detail.status === "finished"
-      ? "No configuration is significantly better."
-      : "No configuration is significantly better yet; the best one is verified at the end.";
+  const why = "No configuration is significantly better.";
   fill(
     element,
     h("header", {}, h("h2", {}, title), h("p", {}, isOther ? "Differences from the default are marked." : why)),

@@ -14,7 +14,9 @@ export function showSetup(panel, path, detail) {
     h(
       "div",
       { class: "cards two" },
-      detail.settings_texts.map(([topic, rows]) => card(topic, "", pairs(rows))),
+      detail.settings_texts.map(([topic, rows]) =>
+        card(topic, "", pairs(topic === "Runs" ? [...rows, ...detail.machine] : rows)),
+      ),
     ),
     card("Search space", detail.size === null ? "Continuous." : `${count(detail.size)} configurations.`, space(detail)),
     card("Script", "The script of the recommended configuration.", script),
@@ -23,9 +25,17 @@ export function showSetup(panel, path, detail) {
   const said = (text) => h("p", { class: "muted" }, text);
   if (detail.has_script) show(script, `${path}/script`, (found) => codeBlock(found.script));
   else fill(script, said("This experiment tunes a Python function; there is no script."));
-  show(source, `${path}/source`, ({ yaml }) =>
-    yaml ? codeBlock(yaml) : said("This experiment was not described by a file."),
-  );
+  if (!detail.has_script) fill(source, said("This experiment was not described by a file."));
+  else
+    show(source, `${path}/source`, ({ yaml, is_written: isWritten, notes }) =>
+      h(
+        "div",
+        { class: "stack" },
+        isWritten ? null : said("Generated: the experiment was started on the command line."),
+        notes.map((note) => said(`If it is started from this text, ${note}.`)),
+        codeBlock(yaml),
+      ),
+    );
 }
 
 /** Show what the server answers; an error is marked, so that it is tried again when the connection is back. */
