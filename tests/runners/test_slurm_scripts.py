@@ -66,7 +66,7 @@ CASES = {
     "--output and --error": ("/bin/bash", "-J name -o %x.%j.%%.out --error=below/%8j-%N.%u.%s.%t.err", BOTH),
     "--output below --chdir": ("/bin/bash", "--chdir={there} -o out", BOTH),
     "--output in a fixed place": ("/bin/bash", "-o{there}/out -e none", "echo once; exit 3"),
-    "--open-mode=append": ("/bin/bash", "--open-mode=append --output=old", "echo new"),
+    "--open-mode=append": ("/bin/bash", "--open-mode=a --output=old", "echo new"),
     "--open-mode=truncate": ("/bin/bash", "--open-mode=truncate --output=old", "echo new"),
     "much output": ("/bin/bash", "--output=out", "head -c 3000000 /dev/zero | tr '\\0' x"),
 }

@@ -236,7 +236,7 @@ def _open_copies(started_in: bytes) -> list[_Copy]:
         path = os.path.join(started_in, os.fsencode(expanded(pattern, job_name)))
         if pattern and path != b"/dev/null":
             if path not in opened:
-                opened[path] = os.open(path, flags | (0 if mode == "append" else os.O_TRUNC), 0o666)
+                opened[path] = os.open(path, flags | (0 if mode[:1] in ("a", "A") else os.O_TRUNC), 0o666)
             copies.append(_Copy(name, opened[path]))
     return copies
 
