@@ -107,7 +107,12 @@ def test_a_pace_that_is_hurried_slows_down_again() -> None:
     assert pace.left_s(0.0) == 1.0
     pace.done(1.0)
     assert pace.left_s(1.0) == 1.5
+    pace.hurry()
     pace.hurry(100.0)
+    assert pace.left_s(1.0) == 1.5, "whoever is in less of a hurry does not slow it down"
+    for _ in range(20):
+        pace.done(1.0)
+    pace.hurry()
     assert pace.left_s(1.0) == 10.0
 
 

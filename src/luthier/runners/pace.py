@@ -23,4 +23,4 @@ class Pace:
 
     def hurry(self, within_s: float | None = None) -> None:
         """Note that something happened; with `within_s` look sooner than usual, for a while."""
-        self._step_s = self._shortest_s if within_s is None else min(within_s, self._shortest_s)
+        self._step_s = min(self._step_s, self._shortest_s if within_s is None else within_s)
