@@ -121,7 +121,9 @@ def test_the_example_of_the_page_works() -> None:
     assert isinstance(quiet, Result)
     assert isinstance(shared, Result)
     assert isinstance(noisy, NoisyTestbed)
-    assert quiet.improved
+    assert quiet.speedup == pytest.approx(7.45, abs=0.005)
+    assert quiet.best.config == find_testbed("sro/c").optimum
+    assert shared.improved
     values = [run.outcome.value for run in shared.runs if isinstance(run.outcome, Completed)]
     assert noisy.now_s == pytest.approx(sum(values))
 

@@ -33,13 +33,10 @@ def main() -> None:
     _hide_password()
     prepare_streams()
     try:
-        code = app(standalone_mode=False, prog_name="luthier")
+        code = _called()
     except LuthierError as error:
         _fail(str(error))
     except TyperException as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # Typer does not export its class
-            say_lines(error.format_message())
-            sys.exit(0)
         _fail(_usage(error))
     except KeyboardInterrupt:
         warn("interrupted")
@@ -50,6 +47,17 @@ def main() -> None:
     except OSError as error:  # an error of the operating system, such as a deleted working directory
         _fail(f"{error.filename or 'the system'}: {error.strerror or error}; fix that and try again")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _called() -> object:
+    """Call the command; without any arguments, print the help."""
+    try:
+        return app(standalone_mode=False, prog_name="luthier")
+    except TyperException as error:
+        if type(error).__name__ != "NoArgsIsHelpError":  # Typer does not export its class
+            raise
+        say_lines(error.format_message())
+        return 0
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
