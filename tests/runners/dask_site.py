@@ -1,0 +1,108 @@
+"""A Dask cluster for tests: a scheduler and workers, each a real process."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from luthier.runners.dask_cluster import Place, connect
+
+LONG_S = 60.0
+
+
+def wait_until(happened: Callable[[], bool], what: str) -> None:
+    """Wait for something that will happen, and not for ever."""
+    give_up_at = time.monotonic() + LONG_S
+    while not happened():
+        assert time.monotonic() < give_up_at, f"it did not happen: {what}"
+        time.sleep(0.02)
+
+
+class Site:
+    """Starts and kills workers of a scheduler of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.file = folder / "scheduler.json"
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self._connection = connect(Place(str(self.file)), 1)
+        self.address = self._connection.client.scheduler.address
+
+    def _start(self, kind: str, *options: str) -> "subprocess.Popen[bytes]":
+        words = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(self.file), *options]
+        with (self._folder / f"{kind}.log").open("ab") as log:
+            return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder)
+
+    def add(self, *options: str, threads: int = 1) -> "subprocess.Popen[bytes]":
+        """Start a worker; it joins a little later."""
+        more = ("--no-nanny", "--no-dashboard", "--nthreads", str(threads), "--host", "127.0.0.1")
+        self.workers.append(self._start("worker", *more, "--local-directory", str(self._folder / "scratch"), *options))
+        return self.workers[-1]
+
+    def count(self) -> int:
+        """How many workers the scheduler knows."""
+        return len(self._connection.client.nthreads())
+
+    def kill(self, worker: "subprocess.Popen[bytes]") -> None:
+        """Kill a worker at once."""
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        self.workers.remove(worker)
+
+    def known_tasks(self) -> list[str]:
+        """The tasks that the scheduler has not forgotten."""
+        names = self._connection.client.run_on_scheduler(lambda dask_scheduler: [*map(str, dask_scheduler.tasks)])
+        return [name for name in names if name.startswith("luthier-")]
+
+    def close(self) -> None:
+        """End all processes."""
+        self._connection.close()
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def dask_site(folder: Path, workers: int) -> Iterator[Site]:
+    """A cluster whose workers have joined."""
+    folder.mkdir(exist_ok=True)
+    site = Site(folder)
+    try:
+        for _ in range(workers):
+            site.add()
+        wait_until(lambda: site.count() == workers, "workers join")
+        yield site
+    finally:
+        site.close()
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below a process, from the kernel."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != "Z":
+                parents[int(entry.name)] = int(fields[1])
+    found, new = set(), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return sorted(found)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process is there and not a zombie."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
