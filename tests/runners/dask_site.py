@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from luthier.runners.dask_cluster import Place, connect
 
@@ -30,8 +31,9 @@ class Site:
         self.file = folder / "scheduler.json"
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"), "the scheduler starts")
         self._connection = connect(Place(str(self.file)), 1)
-        self.address = self._connection.client.scheduler.address
+        self.address = str(self._connection.client.scheduler_info()["address"])
 
     def _start(self, kind: str, *options: str) -> "subprocess.Popen[bytes]":
         words = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(self.file), *options]
@@ -47,6 +49,18 @@ class Site:
     def count(self) -> int:
         """How many workers the scheduler knows."""
         return len(self._connection.client.nthreads())
+
+    def names(self) -> list[str]:
+        """The addresses of the workers."""
+        return sorted(self._connection.client.nthreads())
+
+    def has_finished(self, prefix: str) -> bool:
+        """Whether a worker has finished a task whose name begins so, and has its result."""
+
+        def states(dask_scheduler: Any) -> list[str]:
+            return [task.state for name, task in dask_scheduler.tasks.items() if str(name).startswith(prefix)]
+
+        return "memory" in self._connection.client.run_on_scheduler(states)
 
     def kill(self, worker: "subprocess.Popen[bytes]") -> None:
         """Kill a worker at once."""
@@ -92,7 +106,8 @@ def descendants(pid: int) -> list[int]:
                 continue
             if fields[0] != "Z":
                 parents[int(entry.name)] = int(fields[1])
-    found, new = set(), {pid}
+    found: set[int] = set()
+    new = {pid}
     while new:
         new = {child for child, parent in parents.items() if parent in new} - found
         found |= new

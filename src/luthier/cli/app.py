@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from luthier.cli import components, reporting
-from luthier.cli.options import AsJson, Number, Quiet, StoreUrl
+from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
 from luthier.cli.running import read_result, show_result, work_on
 from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
@@ -84,6 +85,7 @@ def tune(
         bool, typer.Option("--shell", help="Run COMMAND with sh -c; values are inserted in quotes.")
     ] = False,
     name: Annotated[str, typer.Option(help="A name for the experiment.")] = "",
+    runner: RunnerName = None,
     store: StoreUrl = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -94,9 +96,11 @@ def tune(
     """
     from luthier.cli import arguments
     from luthier.launch import start
+    from luthier.launch.runners import with_usual_slots
     from luthier.spec.experiment import Experiment
 
     template = arguments.template_from(command or [], environment or [], shell=shell)
+    template = replace(template, where=arguments.runner_from(runner))
     given = dict(settings or {})
     if maximize:
         given["objectives"] = arguments.maximized(given.get("objectives", ["wall"]))
@@ -106,6 +110,8 @@ def tune(
         cwd=str(Path.cwd()),
         **read_settings(given),
     )
+    if "slots" not in given:
+        experiment = with_usual_slots(experiment)
     note = arguments.default_note(parameters or [], experiment.space)
     name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
     return show_result(*work_on(start.create(experiment, name, store), note=note, quiet=quiet), as_json=as_json)

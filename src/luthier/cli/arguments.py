@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from luthier.analysis.text import config_text
 from luthier.errors import InvalidInputError
+from luthier.runners.registry import AUTO, check_runner, runner_kind
 from luthier.space import Space
 from luthier.spec.notation import names_default, parse_parameter
 from luthier.spec.objectives import GOALS
@@ -33,6 +34,20 @@ def template_from(command: Sequence[str], environment: Sequence[str], *, shell: 
             raise InvalidInputError(f"--env {text}: write NAME=TEXT, for example OMP_NUM_THREADS={{threads}}")
         pairs[name] = value
     return Template(tuple(command), pairs, shell=shell)
+
+
+def runner_from(name: str | None) -> str:
+    """The runner that `--runner` names, by default this machine."""
+    where = "local" if name in (None, AUTO) else str(name)
+    try:
+        check_runner(where)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"--runner: {error}") from None
+    if runner_kind(where).program:
+        raise InvalidInputError(
+            f"--runner {where}: it needs a batch script; write an experiment file, and use luthier run"
+        )
+    return where
 
 
 def maximized(measures: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ from luthier.analysis.trials import best_first
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
 from luthier.spec.experiment import Experiment
-from luthier.spec.script import JobScript
+from luthier.spec.template import Template
 from luthier.store.base import ENDED, Record
 from luthier.store.ownership import status_text
 from luthier.trial import Run, Trial
@@ -145,10 +145,9 @@ def environment(record: Record, experiment: Experiment) -> Rows:
         rows.append(("the search ended", str(ending)))
     if experiment.cwd is not None:
         rows.append(("working folder", experiment.cwd))
-    if isinstance(experiment.command, JobScript):
+    if experiment.command is not None:
         rows.append(("runs on", experiment.command.where))
-    elif experiment.command is not None:
-        template = experiment.command
+    if isinstance(template := experiment.command, Template):
         rows.append(("command", " ".join(template.argv) if template.shell else shlex.join(template.argv)))
         rows += [(f"variable {name}", text) for name, text in template.environment.items()]
     return rows

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -150,17 +151,12 @@ class DaskRunner:
             self._connection = None
 
     def _opened(self) -> Connection:
-        """The connection; made, and the workers prepared for one run each, when it is first needed."""
+        """The connection, made when it is first needed."""
         if self._connection is None:
-            from luthier.runners.dask_worker import NEWS, OneRun
+            from luthier.runners.dask_worker import NEWS
 
             connection = connect(self._place, self._slots)
-            try:
-                connection.client.register_plugin(OneRun())
-                connection.client.subscribe_topic(NEWS, self._hear)
-            except Exception as error:
-                connection.close()
-                raise UnavailableError(f"{self._place}: {_line(error)}; is luthier installed there?") from error
+            connection.client.subscribe_topic(NEWS, self._hear)
             self._connection = connection
             self._warn()
         return self._connection
@@ -179,7 +175,7 @@ class DaskRunner:
 
         Published, it and its result are kept when this process dies.
         """
-        from luthier.runners.dask_worker import ONE_RUN, Task, execute
+        from luthier.runners.dask_worker import Task, execute
 
         connection = self._opened()
         noted = run.folder.scheduler()
@@ -194,7 +190,7 @@ class DaskRunner:
                 execute,
                 Task(name, run.folder.job(), run.files),
                 key=name,
-                resources={**self._place.resources, ONE_RUN: 1},
+                resources=dict(self._place.resources),
                 retries=0,
                 pure=False,
             )
@@ -292,7 +288,8 @@ def _make_for_function(function: Callable[[Config], Returned], setup: RunnerSetu
 
 def _check(argument: str) -> None:
     place_of(argument)
-    require_dask()
+    if find_spec("distributed") is None:  # to import it takes longer than most commands
+        require_dask()
 
 
 def _workers(argument: str) -> int:

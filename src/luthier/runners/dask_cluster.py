@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
@@ -100,17 +101,21 @@ def connect(place: Place, workers: int) -> Connection:
     if not place.address:
         return _started(workers)
     try:
-        return _connected(place.address)
-    except (OSError, ValueError) as error:
+        return _connected(_address_in(place.address) if place.address.startswith("/") else place.address)
+    except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UnavailableError(f"{place}: the scheduler cannot be reached: {reason[:200]}") from error
+
+
+def _address_in(file: str) -> str:
+    """The address in a scheduler file; Dask itself would wait for such a file without end."""
+    return str(json.loads(Path(file).read_bytes())["address"])
 
 
 def _connected(address: str, security: "Security | None" = None) -> Connection:
     from distributed import Client
 
-    target = {"scheduler_file": address} if address.startswith("/") else {"address": address}
-    client = Client(**target, security=security, timeout=CONNECT_S, set_as_default=False, name="luthier")
+    client = Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name="luthier")
     return Connection(client, str(client.scheduler_info()["id"]))
 
 

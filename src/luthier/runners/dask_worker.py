@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING
 
-from distributed import WorkerPlugin, get_client, get_worker
+from distributed import Reschedule, get_client, get_worker
 
 from luthier.errors import NotFoundError
 from luthier.runners import supervisor
@@ -22,10 +22,7 @@ from luthier.runners.output_files import end_of_file
 from luthier.runners.supervisor import JobFile, decoded
 
 if TYPE_CHECKING:
-    from distributed import Client, Worker
-
-ONE_RUN = "luthier"
-"""The resource of which every worker has one and every run needs one: so a worker makes one run at a time."""
+    from distributed import Client
 
 NEWS = "luthier"
 """The topic of events for all tuners: which run has begun, and when."""
@@ -34,6 +31,7 @@ LONGEST_OUTPUT_BYTES = 16 * 1024 * 1024
 """Only so much of the end of an output is sent to the tuner; measures read no more of it either."""
 
 _LOOK_EVERY_S = 0.1
+_TURN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +72,20 @@ def _claims(client: "Client", name: str) -> list[dict[str, str]]:
     return [message for _, message in client.get_events(name) if "token" in message]
 
 
-class OneRun(WorkerPlugin):
-    """Gives every worker, also one that joins later, its one unit of the resource that runs need."""
-
-    name = "luthier"
-
-    async def setup(self, worker: "Worker") -> None:
-        """Called by Dask, which awaits it, when a worker has started."""
-        await worker.set_resources(**{ONE_RUN: 1})
-
-
 def execute(task: Task) -> Report:
-    """Make a run; Dask may call this again for the same one, whose claim then shows that it was made before."""
+    """Make a run, one at a time; Dask looks for another worker if this one, with several threads, is busy.
+
+    Dask may call this again for the same run, whose claim then shows that it was made before.
+    """
+    if not _turn.acquire(timeout=_TURN_S):
+        raise Reschedule
+    try:
+        return _execute(task)
+    finally:
+        _turn.release()
+
+
+def _execute(task: Task) -> Report:
     client, worker = get_client(), get_worker()
     claimed = claim(client, task.name, worker.address)
     if not claimed.is_own:
@@ -110,6 +110,7 @@ def stop(name: str) -> None:
             _stopped.add(name)
 
 
+_turn = threading.Lock()
 _lock = threading.Lock()
 _running: dict[str, IO[bytes]] = {}
 _stopped: set[str] = set()

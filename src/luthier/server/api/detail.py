@@ -14,7 +14,6 @@ from luthier.server.context import Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
 from luthier.spec.experiment import Experiment, settings_json
-from luthier.spec.script import JobScript
 from luthier.store.base import Record
 from luthier.trial import Json
 
@@ -157,7 +156,7 @@ def _failing_output(result: Result) -> dict[str, object] | None:
 
 def _settings(experiment: Experiment) -> dict[str, object]:
     job = experiment.command
-    where = job.where if isinstance(job, JobScript) else "local"
+    where = "local" if job is None else job.where
     return {**settings_json(experiment), "runner": where, "verify": experiment.reserved_pairs}
 
 
