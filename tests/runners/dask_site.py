@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +95,9 @@ def dask_site(folder: Path, workers: int) -> Iterator[Site]:
         site.close()
 
 
-def descendants(pid: int) -> list[int]:
-    """The processes below a process, from the kernel."""
-    parents = {}
+def parents() -> dict[int, int]:
+    """The parent of every process."""
+    found = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             try:
@@ -105,13 +105,34 @@ def descendants(pid: int) -> list[int]:
             except OSError:
                 continue
             if fields[0] != "Z":
-                parents[int(entry.name)] = int(fields[1])
+                found[int(entry.name)] = int(fields[1])
+    return found
+
+
+def descendants(pid: int) -> list[int]:
+    """The processes below a process."""
+    known = parents()
     found: set[int] = set()
     new = {pid}
     while new:
-        new = {child for child, parent in parents.items() if parent in new} - found
+        new = {child for child, parent in known.items() if parent in new} - found
         found |= new
     return sorted(found)
+
+
+def listening(pids: list[int]) -> set[str]:
+    """The addresses at which processes wait for connections, as the kernel writes them."""
+    inodes = set()
+    for pid in pids:
+        with suppress(OSError):  # it ended meanwhile
+            inodes |= {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
+                found.add(fields[1].partition(":")[0])
+    return found
 
 
 def is_alive(pid: int) -> bool:

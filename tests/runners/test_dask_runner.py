@@ -239,7 +239,7 @@ def test_a_function_that_crashes_leaves_its_worker_alone(stage: DaskStage, site:
 
 
 def test_a_function_that_fails_or_returns_no_number(stage: DaskStage) -> None:
-    ended = call(stage, lambda config: {}["missing"])
+    ended = call(stage, lambda config: config["missing"])
     assert ended.problem == Failed("KeyError: 'missing'")
     assert "Traceback" in output(ended, "stderr")
     stage.folder = stage.folder / "second"

@@ -26,7 +26,7 @@ from luthier.texts import shown
 if TYPE_CHECKING:
     from distributed import Client, Security
 
-CONNECT_S = 20.0
+CONNECT_S = 10.0
 """How long to wait for a scheduler."""
 
 START_S = 120.0
