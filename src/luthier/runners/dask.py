@@ -162,10 +162,13 @@ class DaskRunner:
         return self._connection
 
     def _warn(self) -> None:
-        """Say that no worker has the resources that every run needs; one may still come."""
-        if not self._place.resources or self._connection is None:
+        """Say that there are no workers, or none with the resources that every run needs; some may still come."""
+        if not self._place.address or self._connection is None:
             return
         workers = self._connection.client.scheduler_info(n_workers=-1)["workers"].values()
+        if not workers:
+            logger.warning("%s: the cluster has no workers; runs wait until one joins", self._place)
+            return
         for name, amount in self._place.resources.items():
             if not any(worker["resources"].get(name, 0) >= amount for worker in workers):
                 logger.warning("%s: no worker has %s=%g; runs wait until one joins", self._place, name, amount)

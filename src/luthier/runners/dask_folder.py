@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from luthier.runners.job_folder import JobFolder, note_in, write_note
-from luthier.runners.supervisor import JobFile
+from luthier.runners.supervisor import MARK, JobFile
 from luthier.trial import Execution, Failed, Lost, Problem, Pruned
 
 CALL = "call"
@@ -35,6 +35,7 @@ class DaskFolder:
         """Make the folder; valid once the file `job`, the last of all, is there."""
         name = f"luthier-{self.path.name}-{secrets.token_hex(4)}"  # another luthier may use the same key
         self.run.prepare(job, {"name": name.encode()})
+        (self.path / MARK).unlink(missing_ok=True)  # the pipe is on the worker's side
 
     def task_name(self) -> str:
         """The name of the task on the cluster."""
