@@ -18,7 +18,7 @@ SPACE = lt.Space(lt.Integer("n", 1, 4, default=4))
 
 
 def test_workers_of_dask_jobqueue(slurm: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dask_jobqueue import SLURMCluster
+    from dask_jobqueue.slurm import SLURMCluster
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
