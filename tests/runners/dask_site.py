@@ -26,24 +26,32 @@ def wait_until(happened: Callable[[], bool], what: str) -> None:
 class Site:
     """Starts and kills workers of a scheduler of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         self._folder = folder
         self.file = folder / "scheduler.json"
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", **environment)
         wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"), "the scheduler starts")
         self._connection = connect(Place(str(self.file)), 1)
         self.address = str(self._connection.client.scheduler_info()["address"])
 
-    def _start(self, kind: str, *options: str) -> "subprocess.Popen[bytes]":
+    def _start(self, kind: str, *options: str, **environment: str) -> "subprocess.Popen[bytes]":
         words = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--scheduler-file", str(self.file), *options]
         with (self._folder / f"{kind}.log").open("ab") as log:
-            return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder)
+            return subprocess.Popen(
+                words,
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+            )
 
-    def add(self, *options: str, threads: int = 1) -> "subprocess.Popen[bytes]":
+    def add(self, *options: str, threads: int = 1, **environment: str) -> "subprocess.Popen[bytes]":
         """Start a worker; it joins a little later."""
-        more = ("--no-nanny", "--no-dashboard", "--nthreads", str(threads), "--host", "127.0.0.1")
-        self.workers.append(self._start("worker", *more, "--local-directory", str(self._folder / "scratch"), *options))
+        more = ["--no-nanny", "--no-dashboard", "--nthreads", str(threads), "--host", "127.0.0.1"]
+        more += ["--local-directory", str(self._folder / "scratch")]
+        self.workers.append(self._start("worker", *more, *options, **environment))
         return self.workers[-1]
 
     def count(self) -> int:
@@ -82,10 +90,10 @@ class Site:
 
 
 @contextmanager
-def dask_site(folder: Path, workers: int) -> Iterator[Site]:
-    """A cluster whose workers have joined."""
+def dask_site(folder: Path, workers: int, **environment: str) -> Iterator[Site]:
+    """A cluster whose workers have joined; its scheduler has these variables."""
     folder.mkdir(exist_ok=True)
-    site = Site(folder)
+    site = Site(folder, **environment)
     try:
         for _ in range(workers):
             site.add()

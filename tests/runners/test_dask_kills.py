@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -245,3 +246,57 @@ def test_an_experiment_file_and_errors_of_the_command_line(tuner: Tuner, tmp_pat
         said = tuner.luthier(*tune, "--runner", runner, "--", "echo", "{n}", code=2)
         assert said.startswith(f"luthier: {message}"), said
         assert said.count("\n") == 1
+
+
+def test_a_scheduler_that_dies_stops_the_tuner_with_one_line(tuner: Tuner, tmp_path: Path) -> None:
+    with dask_site(tmp_path / "dask", 1) as site:
+        words = [*LOCAL[:-1], f"dask:{site.address}", "--quiet", "--", "sh", "-c", PATIENT, "{n}"]
+        process = tuner.start("-m", "luthier", "tune", *words)
+        wait_until(lambda: len(pids(tmp_path)) == 1, "a run begins")
+        site.scheduler.kill()
+        assert process.wait(LONG_S) == 2, tuner.said()
+        wait_until(lambda: not is_alive(pids(tmp_path)[0]), "the command ends with the cluster")
+    assert "the scheduler cannot be reached" in tuner.said()
+    assert tuner.said().count("\n") == 1, tuner.said()
+
+
+def test_tls_with_the_configuration_of_dask(tuner: Tuner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from distributed import Security
+
+    made = Security.temporary()
+    (tmp_path / "ca").write_text(made.tls_ca_file)
+    (tmp_path / "pair").write_text(made.tls_client_key + made.tls_client_cert)
+    (tmp_path / "pair").chmod(0o600)
+    settings = {"CA_FILE": "ca", **{f"{role}__{half}": "pair" for role in ROLES for half in ("CERT", "KEY")}}
+    for name, file in settings.items():
+        monkeypatch.setenv(f"DASK_DISTRIBUTED__COMM__TLS__{name}", str(tmp_path / file))
+        tuner.environment[f"DASK_DISTRIBUTED__COMM__TLS__{name}"] = str(tmp_path / file)
+    with plain_site(tmp_path / "dask") as address:
+        assert address.startswith("tls://127.0.0.1:")
+        tuner.luthier("tune", *LOCAL[:-1], f"dask:{address}", "-j", "1", "--quiet", "--", "true", "{n}")
+    assert Counter(run["outcome"] for run in tuner.runs()) == {"completed": 6}
+
+
+ROLES = ("SCHEDULER", "WORKER", "CLIENT")
+
+
+@contextmanager
+def plain_site(folder: Path) -> Iterator[str]:
+    """A scheduler and a worker with the protocol tls, configured by the environment; its address."""
+    folder.mkdir()
+    file = folder / "scheduler.json"
+    options = ("--protocol", "tls", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file))
+    with (folder / "log").open("wb") as log:
+        start = partial(subprocess.Popen[bytes], stdout=log, stderr=log, cwd=folder)
+        command = [sys.executable, "-m"]
+        processes = [start([*command, "distributed.cli.dask_scheduler", "--port", "0", *options])]
+        try:
+            wait_until(file.exists, "the scheduler starts")
+            processes.append(
+                start([*command, "distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", *options])
+            )
+            yield str(json.loads(file.read_text())["address"])
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()

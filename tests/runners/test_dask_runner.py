@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -314,6 +315,34 @@ def test_a_run_of_a_scheduler_that_is_gone_is_lost(tmp_path: Path) -> None:
         later.close()
     assert lost.problem == Lost("the Dask scheduler that had this run is gone")
     assert len(pids.read_text().splitlines()) == 1
+
+
+def test_a_run_whose_folder_was_removed_is_lost(stage: DaskStage) -> None:
+    runner = stage.runner(slots=1)
+    runner.submit(job("k", "wait", number=1))
+    wait_until(lambda: stage.starts(1) == 1, "it began")
+    shutil.rmtree(stage.folder / "runs" / "k")
+    stage.let_go()
+    problem = collect(runner, ["k"])["k"].problem
+    assert isinstance(problem, Lost)
+    assert "the folder of this run is gone" in problem.reason
+
+
+def test_only_workers_need_luthier_and_one_without_it_says_so(tmp_path: Path) -> None:
+    (tmp_path / "luthier.py").write_text("raise ImportError('no luthier here')")
+    with dask_site(tmp_path / "dask", 1, PYTHONPATH=str(tmp_path)) as site:
+        site.add("--resources", "EMPTY=1", PYTHONPATH=str(tmp_path))
+        wait_until(lambda: site.count() == 2, "the worker without luthier joins")
+        problems = []
+        for address in (f"{site.address}?EMPTY=1", site.address):
+            runner = DaskRunner(commands(lambda _: Command(("true",))), place_of(address), tmp_path / address[-3:])
+            runner.submit(Job("k", Config({})))
+            problems.append(collect(runner, ["k"])["k"].problem)
+            if problems[-1] is not None:
+                assert site.count() == 2
+                site.kill(site.workers[-1])
+            runner.close()
+    assert problems == [Failed("the worker cannot make this run: no luthier here"), None]
 
 
 def test_dask_is_imported_only_when_it_is_used() -> None:

@@ -29,7 +29,11 @@ logger = logging.getLogger(__name__)
 
 _LOOK_AGAIN_S = 1.0
 _FETCH_S = 10.0
+_GIVE_UP_S = 60.0
 _TUNER = "the tuner"
+_EXECUTE = "__import__('luthier.runners.dask_worker', fromlist=['execute']).execute(*task)"
+"""What a task evaluates. A function of luthier's instead would end a worker without luthier: Dask cannot read such a
+task there, and closes the worker, and then the next one. So this is a failed run with a reason."""
 
 Work: TypeAlias = Callable[[Config], tuple[Command, Mapping[str, bytes]]]
 """What a worker does for a configuration: a command, and files that it needs in its folder."""
@@ -66,6 +70,7 @@ class _Watched:
     future: "Future[Report] | None" = None
     began_at: float | None = None
     cancel_wanted: bool = False
+    missed_since: float | None = None
 
 
 class DaskRunner:
@@ -73,7 +78,7 @@ class DaskRunner:
 
     A worker makes a run in a temporary folder of its own, under the same small supervisor as a local run, and returns
     what it left, which is then kept in `folder/<key>/`; of stdout and stderr the last 16 MiB. So tuner and workers need
-    no common file system. luthier must be installed on the workers and where the scheduler runs.
+    no common file system. luthier must be installed on the workers.
 
     Dask executes the task of a dead worker again, and also one that has finished if its result is gone. So the first
     act of a task is to claim its name with the scheduler, for ever; a second execution gives up, and the run is
@@ -135,7 +140,8 @@ class DaskRunner:
         for key in many:
             run = self._watched.get(key)
             if run is not None and run.ended is None:
-                run.folder.run.request_cancel()
+                with suppress(OSError):
+                    run.folder.run.request_cancel()
                 run.cancel_wanted = True
                 self._call_off(run)
 
@@ -178,20 +184,19 @@ class DaskRunner:
 
         Published, it and its result are kept when this process dies.
         """
-        from luthier.runners.dask_worker import Task, execute
-
         connection = self._opened()
         noted = run.folder.scheduler()
         if noted not in (None, connection.scheduler):
             run.folder.close("the Dask scheduler that had this run is gone")
-            run.ended = run.folder.ending()
+            run.ended = run.folder.final()
             return
         run.folder.note_scheduler(connection.scheduler)
         client, name = connection.client, run.name
         try:
             run.future = client.submit(
-                execute,
-                Task(name, run.folder.job(), run.files),
+                eval,
+                _EXECUTE,
+                {"task": (name, run.folder.job(), dict(run.files))},
                 key=name,
                 resources=dict(self._place.resources),
                 retries=0,
@@ -233,23 +238,40 @@ class DaskRunner:
                 self.close()
             self._engage(run)
             return
-        try:
-            report = future.result(timeout=_FETCH_S)
-        except TimeoutError:
-            return  # its worker died just now; Dask executes the task again, which gives up
-        except Exception as error:  # noqa: BLE001  # whatever a worker raises before it can make the run
-            from distributed import KilledWorker
-
-            if isinstance(error, KilledWorker):
-                run.folder.close("several workers died that had this run")
-            else:
-                run.folder.refuse(f"the worker cannot make this run: {_line(error)}")
+        if future.status == "error":
+            self._close_failed(run, future)
+        elif (report := self._result(run, future)) is None:
+            return
+        elif report.files is None:
+            run.folder.close(f"its worker died: {report.first}")
         else:
-            if report.files is None:
-                run.folder.close(f"its worker died: {report.first}")
-            else:
-                run.folder.keep(report.files)
+            run.folder.keep(report.files)
         self._forget(run)
+
+    def _result(self, run: _Watched, future: "Future[Report]") -> "Report | None":
+        """What a task returned; None if it cannot be fetched now.
+
+        If its worker died just now, Dask executes the task again, which gives up. If the connection broke, the future
+        is cancelled a little later.
+        """
+        try:
+            return future.result(timeout=_FETCH_S)
+        except Exception as error:  # noqa: BLE001  # of any kind, as it depends on the connection
+            logger.info("%s: cannot fetch run %s: %s", self._place, run.name, _line(error))
+            now = time.monotonic()
+            run.missed_since = run.missed_since or now
+            if now - run.missed_since > _GIVE_UP_S:
+                run.folder.close(f"its result cannot be fetched: {_line(error)}")
+                self._forget(run)
+            return None
+
+    def _close_failed(self, run: _Watched, future: "Future[Report]") -> None:
+        """Keep why Dask gave up a task, or why a worker could not make it: a worker without luthier never can."""
+        error = future.exception(timeout=_FETCH_S) or RuntimeError("unknown error")
+        if isinstance(error, ImportError):
+            run.folder.refuse(f"the worker cannot make this run: {_line(error)}")
+        else:  # KilledWorker of Dask, a full disk of the worker
+            run.folder.close(f"the worker could not make this run: {_line(error)}")
 
     def _call_off(self, run: _Watched) -> None:
         """Keep the task from beginning, or have its worker stop it; `poll` tries again until it has ended."""
@@ -268,7 +290,7 @@ class DaskRunner:
             logger.info("%s: cannot stop run %s: %s", self._place, run.name, _line(error))
 
     def _forget(self, run: _Watched) -> None:
-        run.ended = run.folder.ending()
+        run.ended = run.folder.final()
         future, run.future = run.future, None
         if future is not None and self._connection is not None:
             with suppress(Exception):  # what stays on the scheduler does no harm

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -55,6 +56,8 @@ class DaskFolder:
 
     def keep(self, files: Mapping[str, bytes]) -> None:
         """Write what came back from the worker; the file `result`, which makes it valid, last and whole."""
+        if not self.path.exists():
+            return  # somebody removed it
         if "result" not in files:
             self.close(_NO_RECORD)
         for name in (name for name in files if name != "result"):
@@ -81,6 +84,11 @@ class DaskFolder:
         if not (self.path / "result").exists():
             return None
         return self._with_value(self.run.execution())
+
+    def final(self) -> Execution:
+        """How a run ended of which nothing more will come; lost if somebody removed its folder."""
+        gone = Lost(f"the folder of this run is gone: {self.path}")
+        return self.ending() or Execution(self.path.name, time.time(), 0.0, gone)
 
     def _without_record(self, note: str, problem: Problem) -> Execution:
         noted_at = (self.path / note).stat().st_mtime

@@ -35,15 +35,6 @@ _TURN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A run for a worker: its name on the cluster, the content of its job file, and further files for its folder."""
-
-    name: str
-    job: bytes
-    files: Mapping[str, bytes]
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """The files that a run left; None if it was not made because somebody had claimed its name before, `first`."""
 
@@ -72,32 +63,34 @@ def _claims(client: "Client", name: str) -> list[dict[str, str]]:
     return [message for _, message in client.get_events(name) if "token" in message]
 
 
-def execute(task: Task) -> Report:
-    """Make a run, one at a time; Dask looks for another worker if this one, with several threads, is busy.
+def execute(name: str, job: bytes, files: Mapping[str, bytes]) -> Report:
+    """Make a run, by its name on the cluster, the content of its job file and further files for its folder.
+
+    One at a time; Dask looks for another worker if this one, with several threads, is busy.
 
     Dask may call this again for the same run, whose claim then shows that it was made before.
     """
     if not _turn.acquire(timeout=_TURN_S):
         raise Reschedule
     try:
-        return _execute(task)
+        return _execute(name, job, files)
     finally:
         _turn.release()
 
 
-def _execute(task: Task) -> Report:
+def _execute(name: str, job: bytes, files: Mapping[str, bytes]) -> Report:
     client, worker = get_client(), get_worker()
-    claimed = claim(client, task.name, worker.address)
+    claimed = claim(client, name, worker.address)
     if not claimed.is_own:
         return Report(None, claimed.by)
 
     def tell(began_at: float) -> None:
-        client.log_event([task.name, NEWS], {"name": task.name, "began_at": began_at})
+        client.log_event([name, NEWS], {"name": name, "began_at": began_at})
 
     with TemporaryDirectory(prefix="luthier-", dir=worker.local_directory) as path:
         folder = JobFolder(Path(path))
-        folder.prepare(_for_this_machine(decoded(task.job), path, is_call=CALL in task.files), task.files)
-        _supervise(task.name, folder, tell)
+        folder.prepare(_for_this_machine(decoded(job), path, is_call=CALL in files), files)
+        _supervise(name, folder, tell)
         return Report(_left_in(folder.path))
 
 
