@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from luthier.cli import components, reporting
-from luthier.cli.options import AsJson, Number, Quiet, StoreUrl
+from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
 from luthier.cli.running import read_result, show_result, work_on
 from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
@@ -93,6 +94,7 @@ def tune(
         bool, typer.Option("--shell", help="Run COMMAND with sh -c; values are inserted in quotes.")
     ] = False,
     name: Annotated[str, typer.Option(help="A name for the experiment.")] = "",
+    runner: RunnerName = None,
     store: StoreUrl = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -103,9 +105,11 @@ def tune(
     """
     from luthier.cli import arguments
     from luthier.launch import start
+    from luthier.launch.runners import with_usual_slots
     from luthier.spec.experiment import Experiment
 
     template = arguments.template_from(command or [], environment or [], shell=shell)
+    template = replace(template, where=arguments.runner_from(runner))
     given = dict(settings or {})
     if maximize:
         given["objectives"] = arguments.maximized(given.get("objectives", ["wall"]))
@@ -113,6 +117,8 @@ def tune(
     values["cwd"] = arguments.working_folder(values.get("cwd"))
     space = arguments.space_from(parameters or [], constraints or [])
     experiment = Experiment(space=space, command=template, **values)
+    if "slots" not in given:
+        experiment = with_usual_slots(experiment)
     note = arguments.default_note(parameters or [], experiment.space)
     name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
     return show_result(*work_on(start.create(experiment, name, store), note=note, quiet=quiet), as_json=as_json)

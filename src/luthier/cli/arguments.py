@@ -5,6 +5,7 @@ from pathlib import Path
 
 from luthier.analysis.text import config_text
 from luthier.errors import InvalidInputError
+from luthier.runners.registry import AUTO, check_runner, runner_kind
 from luthier.space import Space
 from luthier.spec.notation import names_default, parse_parameter
 from luthier.spec.objectives import GOALS
@@ -42,6 +43,20 @@ def working_folder(given: str | None) -> str:
     if not path.is_dir():
         raise InvalidInputError(f"--folder {given}: does not exist, or is not a folder")
     return str(path)
+
+
+def runner_from(name: str | None) -> str:
+    """The runner that `--runner` names, by default this machine."""
+    where = "local" if name in (None, AUTO) else str(name)
+    try:
+        check_runner(where)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"--runner: {error}") from None
+    if runner_kind(where).program:
+        raise InvalidInputError(
+            f"--runner {where}: it needs a batch script; write an experiment file, and use luthier run"
+        )
+    return where
 
 
 def maximized(measures: Sequence[str]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luthier.cli.options import AsJson, Quiet, StoreUrl
+from luthier.cli.options import AsJson, Quiet, RunnerName, StoreUrl
 from luthier.cli.terminal import print_data, print_json, say, warn
 from luthier.errors import InvalidInputError
 
@@ -36,11 +36,6 @@ After = Annotated[
         help="Try the three best configurations of this earlier experiment right after the default; may be repeated.",
         metavar="NUMBER",
     ),
-]
-
-RunnerName = Annotated[
-    str | None,
-    typer.Option("--runner", help="Where to run: local (this machine), slurm, psij:pbs and so on.", metavar="NAME"),
 ]
 
 
@@ -250,12 +245,14 @@ def _run(
     from luthier.analysis.text import config_text
     from luthier.cli.running import show_result, work_on
     from luthier.launch import start
+    from luthier.launch.runners import with_usual_slots
 
     space = found.experiment.space
     for note in found.notes:
         warn(note)
+    experiment = found.experiment if found.has_slots else with_usual_slots(found.experiment)
     note = f"default: {config_text(space.default, space)}"
-    record, result, interrupted = work_on(start.create(found.experiment, found.name, store), note=note, quiet=quiet)
+    record, result, interrupted = work_on(start.create(experiment, found.name, store), note=note, quiet=quiet)
     _keep(record, result, script_folder, result_file)
     return show_result(record, result, interrupted, as_json=as_json)
 

@@ -16,4 +16,13 @@ StoreUrl = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Number = Annotated[int, typer.Argument(help="The experiment's number; see luthier list.", metavar="NUMBER")]
+RunnerName = Annotated[
+    str | None,
+    typer.Option(
+        "--runner",
+        help="Where to run: local (this machine), slurm, psij:pbs, dask (workers on this machine), "
+        "dask:tcp://HOST:PORT and so on.",
+        metavar="NAME",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]

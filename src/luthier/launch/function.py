@@ -2,12 +2,14 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import TypeAlias, Unpack
 
 from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
+from luthier.launch.runners import closed_at_end, function_runner, usual_slots
 from luthier.launch.start import with_earlier_best
 from luthier.runners.base import Runner
 from luthier.runners.function import FunctionRunner, Returned
@@ -21,8 +23,8 @@ from luthier.texts import check_name, closest, shown
 from luthier.trial import Config
 
 Measured: TypeAlias = Callable[[Config], Returned]
-AnyRunner: TypeAlias = Runner | Callable[[int], Runner]
-"""A runner, or a function that makes one for a number of parallel runs."""
+AnyRunner: TypeAlias = Runner | Callable[[int], Runner] | str
+"""A runner, a function that makes one for a number of parallel runs, or a name such as `dask`."""
 
 
 def tune(  # keywords, as for an experiment
@@ -46,7 +48,9 @@ def tune(  # keywords, as for an experiment
     By default the function is called in this process. A `runner` is used instead: an object with the methods of
     `luthier.runners.base.Runner`, or a function that makes one for a number of slots, such as
     `lambda slots: MyRunner(measure, slots)`. It is given up to `slots` jobs at a time, and each `Execution` that it
-    reports holds the measured `value`; `measure` is then not called by luthier itself.
+    reports holds the measured `value`; `measure` is then not called by luthier itself. With the name `dask` or
+    `dask:tcp://HOST:PORT` the function is called on the workers of a Dask cluster, which need luthier and everything
+    that the function imports; without `slots` it is called on as many at a time as there are workers.
     """
     known = [*GivenSettings.__annotations__, "goal", "goals"]
     if unknown := [option for option in settings if option not in known]:
@@ -56,13 +60,15 @@ def tune(  # keywords, as for an experiment
     if goals and (goal is not None or isinstance(goals, str)):
         raise InvalidInputError("tune: give one goal, or a list of goals with one for each returned number")
     objectives = tuple(Objective("returned", one) for one in goals or [goal or "minimize"])
+    if isinstance(runner, str) and "slots" not in settings:
+        settings["slots"] = usual_slots(runner)
     experiment = Experiment(space=space, objectives=objectives, **settings)  # type: ignore[arg-type]  # it checks them
     used = _runner_of(measure, experiment, runner)
     name = check_name(name or getattr(measure, "__name__", "function"), "name")
     history = open_store(store)
     experiment = with_earlier_best(experiment, history, history.experiment)
     record = history.create(name, experiment.to_json(), time.time())
-    return _work(history, record, experiment, used)
+    return _work(history, record, experiment, used, is_ours=isinstance(runner, str))
 
 
 def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | None = None) -> Result:
@@ -75,13 +81,15 @@ def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | No
     experiment = resumable(record)
     if experiment.command is not None:
         raise InvalidInputError(f"experiment {number} tunes a command; continue it with: luthier resume {number}")
-    return _work(history, record, experiment, _runner_of(measure, experiment, runner))
+    used = _runner_of(measure, experiment, runner)
+    return _work(history, record, experiment, used, is_ours=isinstance(runner, str))
 
 
-def _work(history: Store, record: Record, experiment: Experiment, runner: Runner) -> Result:
+def _work(history: Store, record: Record, experiment: Experiment, runner: Runner, *, is_ours: bool) -> Result:
     """Work on the experiment to its end; a `KeyboardInterrupt` if it was interrupted before."""
     interrupts = Interrupts()
-    finished, result = carry_on(history, record, experiment, runner, interrupts=interrupts)
+    with closed_at_end(runner) if is_ours else nullcontext():
+        finished, result = carry_on(history, record, experiment, runner, interrupts=interrupts)
     if interrupts.count and finished.status not in ENDED:
         raise KeyboardInterrupt(f"experiment {record.id} was interrupted; luthier.resume continues it")
     return result
@@ -90,6 +98,8 @@ def _work(history: Store, record: Record, experiment: Experiment, runner: Runner
 def _runner_of(measure: Measured, experiment: Experiment, runner: AnyRunner | None) -> Runner:
     if runner is None:
         return FunctionRunner(measure, slots=experiment.slots)
+    if isinstance(runner, str):
+        return function_runner(runner, measure, experiment.slots)
     made = runner if isinstance(runner, Runner) else runner(experiment.slots) if callable(runner) else None
     if not isinstance(made, Runner):
         raise InvalidInputError(

@@ -1,17 +1,22 @@
 """The runner that an experiment asks for."""
 
 import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from luthier.errors import InvalidInputError
 from luthier.runners.base import Runner, RunnerSetup
 from luthier.runners.command import Command
-from luthier.runners.registry import make_runner, runner_kind
+from luthier.runners.function import Returned
+from luthier.runners.registry import check_runner, make_runner, runner_kind
 from luthier.runners.slurm import Batch
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store import data_directory
+from luthier.texts import shown
 from luthier.trial import Config
 
 
@@ -36,6 +41,40 @@ def runner_of(experiment: Experiment) -> Runner:
             f"folder: {experiment.cwd} does not exist on {platform.node()}, or is not a folder; create it and try again"
         )
     setup = RunnerSetup(command, batch, data_directory() / "runs", experiment.slots)
-    if job is None:
-        return make_runner("local", setup)
-    return make_runner(job.where, replace(setup, allocation=job.allocation))
+    return make_runner(tuned.where, setup if job is None else replace(setup, allocation=job.allocation))
+
+
+def function_runner(where: str, function: Callable[[Config], Returned], slots: int) -> Runner:
+    """The runner of this name that calls a Python function."""
+    check_runner(where)
+    make = runner_kind(where).make_for_function
+    if make is None:
+        raise InvalidInputError(f"runner: {shown(where)} is not a runner, and makes none, for functions; use dask")
+    setup = RunnerSetup(_no_command, _no_command, data_directory() / "runs", slots)
+    return make(function, setup, where.partition(":")[2])
+
+
+def usual_slots(where: str) -> int:
+    """The number of slots where none is given: that of the workers, for a runner that has workers."""
+    return runner_kind(where).usual_slots(where.partition(":")[2])
+
+
+def with_usual_slots(experiment: Experiment) -> Experiment:
+    """An experiment that gives no number of slots, with the usual one of its runner."""
+    if experiment.command is None:
+        return experiment
+    return replace(experiment, slots=usual_slots(experiment.command.where))
+
+
+@contextmanager
+def closed_at_end(runner: Runner) -> Iterator[Runner]:
+    """Close a runner that has something to close when its experiment is over or stopped."""
+    try:
+        yield runner
+    finally:
+        if callable(close := getattr(runner, "close", None)):
+            close()
+
+
+def _no_command(_config: Config) -> NoReturn:
+    raise InvalidInputError("the experiment tunes a Python function, and has no command")

@@ -12,8 +12,9 @@ from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
-from luthier.launch.runners import runner_of
+from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.registry import measures_from
+from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
 from luthier.spec.template import Template
 from luthier.store import open_store
@@ -30,8 +31,8 @@ class Launch:
 
     def work(self, watch: Watcher, interrupts: Interrupts | None = None) -> tuple[Record, Result]:
         """Run it until it is finished or interrupted; `interrupts` counts the interrupts."""
-        runner = runner_of(self.experiment)
-        return carry_on(self.store, self.record, self.experiment, runner, watch=watch, interrupts=interrupts)
+        with closed_at_end(runner_of(self.experiment)) as runner:
+            return carry_on(self.store, self.record, self.experiment, runner, watch=watch, interrupts=interrupts)
 
 
 def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
@@ -75,8 +76,14 @@ def with_earlier_best(experiment: Experiment, store: Store, find: Callable[[int]
 
 
 def _check_program(experiment: Experiment) -> None:
-    """Raise if the program does not exist, before anything is stored; not checked if a parameter is in its name."""
+    """Raise if the program does not exist, before anything is stored.
+
+    Not checked if a parameter is in its name, or if it runs on another machine.
+    """
     if not isinstance(experiment.command, Template) or experiment.command.shell:
+        return
+    name, _, argument = experiment.command.where.partition(":")
+    if not runner_kind(name).is_local_with(argument):
         return
     argv, environment = experiment.command.render(experiment.space, experiment.space.default)
     if argv[0] != experiment.command.argv[0]:

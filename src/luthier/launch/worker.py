@@ -166,7 +166,7 @@ class Worker:
 def _is_local(where: str) -> bool:
     """Whether runs are made on this machine; assumed if the runner is unknown here, as its plug-in was removed."""
     try:
-        return runner_kind(where).is_local
+        return runner_kind(where).is_local_with(where.partition(":")[2])
     except InvalidInputError:
         return True
 

@@ -29,6 +29,7 @@ def tune_command(experiment: Experiment, name: str) -> str | None:
     for setting, texts in settings:
         if getattr(experiment, setting.field) != setting.default and setting.field not in ("after", "cwd"):
             words += [word for text in texts for word in (setting.flags[-1], text)]
+    words += ["--runner", template.where] if template.where != "local" else []
     words += ["--shell"] * template.shell + ["--name", name, "--", *template.argv]
     line = shlex.join(words)
     return line if experiment.cwd is None else f"cd {shlex.quote(experiment.cwd)} && {line}"

@@ -15,7 +15,7 @@ from luthier.analysis.working_time import machine_rows, working_time
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
 from luthier.spec.experiment import Experiment
-from luthier.spec.script import JobScript
+from luthier.spec.template import Template
 from luthier.store.base import ENDED, Record
 from luthier.store.ownership import status_text
 from luthier.trial import Run, Trial
@@ -145,10 +145,9 @@ def environment(record: Record, result: Result) -> Rows:
     ending = (record.result or {}).get("ending")
     if ending:
         rows.append(("the search ended", str(ending)))
-    if isinstance(experiment.command, JobScript):
+    if experiment.command is not None:
         rows.append(("runs on", experiment.command.where))
-    elif experiment.command is not None:
-        template = experiment.command
+    if isinstance(template := experiment.command, Template):
         rows.append(("command", " ".join(template.argv) if template.shell else shlex.join(template.argv)))
         rows += [(f"variable {name}", text) for name, text in template.environment.items()]
     if spent := working_time(record, result, time.time()).elapsed_s:

@@ -11,6 +11,7 @@ from luthier.trial import BatchJob, Config, Execution, Job
 
 if TYPE_CHECKING:
     from luthier.runners.command import Command
+    from luthier.runners.function import Returned
     from luthier.runners.psij import Allocation
     from luthier.runners.slurm import Batch
 
@@ -49,6 +50,8 @@ class Runner(Protocol):
         not submitted.
         """
         ...
+
+    # A runner with a method `close()` is closed when the experiment for which luthier made it is over or stopped.
 
 
 @runtime_checkable
@@ -92,7 +95,9 @@ class RunnerKind:
     `make` makes it, from the setup and the argument ("" without one), which `check` has accepted. With `is_local` its
     jobs run on this machine, where experiments would disturb each other. `program` submits a batch script and takes
     the component's options for sbatch; without one, the script is run by the interpreter of its first line. Only with
-    `takes_allocation` can an experiment file have an `allocation`.
+    `takes_allocation` can an experiment file have an `allocation`. With `has_remote_argument` the jobs of
+    a runner with an argument run on other machines. `make_for_function` makes a runner that calls a Python function; it
+    does not use the commands of the setup. `usual_slots` is the number of slots of an experiment that gives none.
     """
 
     make: Callable[[RunnerSetup, str], Runner]
@@ -100,3 +105,10 @@ class RunnerKind:
     is_local: bool = True
     program: str = ""
     takes_allocation: bool = False
+    has_remote_argument: bool = False
+    make_for_function: "Callable[[Callable[[Config], Returned], RunnerSetup, str], Runner] | None" = None
+    usual_slots: Callable[[str], int] = lambda _: 1
+
+    def is_local_with(self, argument: str) -> bool:
+        """Whether a runner that was named with this argument uses this machine."""
+        return self.is_local and not (self.has_remote_argument and argument)

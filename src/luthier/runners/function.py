@@ -102,7 +102,7 @@ class FunctionRunner:
     def _run(self, call: _Call) -> None:
         result: tuple[float, ...] | Problem
         try:
-            result = _numbers(self._function(Config(call.job.config)))
+            result = numbers_of(self._function(Config(call.job.config)))
         except KeyboardInterrupt as interrupt:
             with self._changed:
                 self._interrupt = interrupt
@@ -142,7 +142,7 @@ def _timed_out(job: Job) -> TimedOut:
     return TimedOut(f"took longer than {job.timeout_s:g} s")
 
 
-def _numbers(result: object) -> tuple[float, ...] | Problem:
+def numbers_of(result: object) -> tuple[float, ...] | Problem:
     """Accept a number, or a few in a sequence: finite real ones, numpy's too.
 
     A bool is refused: it is probably a comparison that was returned by mistake.

@@ -12,6 +12,7 @@ RUNNERS: Registry[RunnerKind] = Registry(
         "local": "luthier.runners.command:LOCAL",
         "slurm": "luthier.runners.slurm:SLURM",
         "psij": "luthier.runners.psij:PSIJ",
+        "dask": "luthier.runners.dask:DASK",
     },
     fits=lambda found: isinstance(found, RunnerKind),
 )

@@ -1,9 +1,10 @@
-"""Runs one command to its end, whatever becomes of luthier: `python -I -S supervisor.py FOLDER`.
+"""Runs one command to its end, whatever becomes of luthier: `python -I -S supervisor.py FOLDER [tied]`.
 
 A script of its own with few and light imports, because one is started for every run. Everything it needs is in the
 file `job` of the folder, everything it learns goes to `claimed`, `stdout`, `stderr` and, last, `result`. While it lives
 it holds an exclusive lock on `lock`; so a folder that is claimed, without lock and without result had its supervisor
-killed. The first process to create `claimed` runs the command; any other goes away.
+killed. The first process to create `claimed` runs the command; any other goes away. With `tied` it stops the command
+when its standard input, a pipe that its parent holds, ends.
 
 A script that does something before its application begins says when that is: it writes a byte to the named pipe
 `began` and waits. The supervisor looks at its clock and puts a file with the time in place of the pipe, at which the
@@ -32,6 +33,7 @@ VERSION = b"luthier job 2"
 TIMED_OUT, CANCELLED = 1, 2
 CHANGING_FOLDER, OPENING_OUTPUT, EXECUTING, OPENING_MARK = 1, 2, 3, 4
 
+TIED = "tied"
 MARK = "began"
 """The named pipe in the folder of a run, until the application has begun; then a file with the time."""
 MARK_VARIABLE = "LUTHIER_BEGAN"
@@ -134,8 +136,11 @@ def _claim() -> bool:
     return False
 
 
-def _listen() -> int:
-    """Turn the ends of children and requests to stop into bytes in a pipe that can be waited on; return its end."""
+def _listen(*, tied: bool) -> list[int]:
+    """Turn the ends of children and requests to stop into bytes in a pipe that can be waited on.
+
+    Return its end and, if tied to the parent, the end of the parent's pipe.
+    """
     readable, writable = os.pipe()
     os.set_blocking(readable, False)
     os.set_blocking(writable, False)
@@ -143,14 +148,23 @@ def _listen() -> int:
     for number in (signal.SIGCHLD, *_STOP_SIGNALS):
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
-    return readable
+    if not tied:
+        return [readable]
+    parent = os.dup(0)
+    os.set_blocking(parent, False)
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)  # the command must not read the parent's pipe
+    return [readable, parent]
 
 
-def _stop_requested(wake: int) -> bool:
-    try:
-        return any(number in _STOP_SIGNALS for number in os.read(wake, 4096))
-    except BlockingIOError:
-        return False
+def _stop_requested(wake: list[int]) -> bool:
+    for descriptor in wake:
+        try:
+            said = os.read(descriptor, 4096)
+        except BlockingIOError:
+            continue
+        if not said or any(number in _STOP_SIGNALS for number in said):  # only the parent's pipe can end
+            return True
+    return False
 
 
 def _environment(job: JobFile) -> dict[bytes, bytes]:
@@ -220,7 +234,7 @@ def _send(pid: int, number: int) -> None:
 
 
 def _watch(
-    pid: int, wake: int, mark: int | None, job: JobFile, began: float, *, is_told_too: bool
+    pid: int, wake: list[int], mark: int | None, job: JobFile, began: float, *, is_told_too: bool
 ) -> tuple[int, float | None]:
     """Wait for the command to end; return whether it had to be stopped, and why, and when the mark came.
 
@@ -239,7 +253,8 @@ def _watch(
             _send(pid, signal.SIGKILL)
             kill_at = None
         next_at = min((at for at in (term_at, kill_at) if at is not None), default=now + _LONGEST_SLEEP_S)
-        ready = [wake] if mark is None or marked is not None else [wake, mark]
+        ready = wake[:1] if stopped else [*wake]  # a pipe that has ended stays readable
+        ready += [] if mark is None or marked is not None else [mark]
         ready = select.select(ready, [], [], min(max(0.0, next_at - now), _LONGEST_SLEEP_S))[0]
         if mark in ready:
             marked = _note_mark()
@@ -252,14 +267,14 @@ def _watch(
     return stopped, marked
 
 
-def _stopped_as_well(wake: int) -> bool:
+def _stopped_as_well(wake: list[int]) -> bool:
     """Whether a stop signal follows the end of the command: Slurm signals both, and the command may be faster."""
     give_up_at = time.monotonic() + (_SIGNALS_APART_S if "SLURM_JOB_ID" in os.environ else 0.0)
     while not _stop_requested(wake):
         left_s = give_up_at - time.monotonic()
         if left_s <= 0:
             return False
-        select.select([wake], [], [], left_s)
+        select.select(wake, [], [], left_s)
     return True
 
 
@@ -287,7 +302,7 @@ def _remove_mark() -> None:
         pass  # somebody removed the folder
 
 
-def _run(job: JobFile, wake: int, *, is_told_too: bool) -> dict[str, float]:
+def _run(job: JobFile, wake: list[int], *, is_told_too: bool) -> dict[str, float]:
     """Run the command and return the numbers that tell how it went."""
     started_at = time.time()
     if _stop_requested(wake):
@@ -382,18 +397,21 @@ def _close_inherited() -> None:
     os.closerange(3, highest + 1)
 
 
-def main(folder: str, *, is_told_too: bool = False) -> None:
-    """Run the job in `folder`, unless another did; with `is_told_too` stop signals reach the command by themselves."""
+def main(folder: str, *, tied: bool = False, is_told_too: bool = False) -> None:
+    """Run the job in `folder`, unless another supervisor does or did.
+
+    With `tied` it is stopped when the parent ends; with `is_told_too` stop signals reach the command by themselves.
+    """
     _close_inherited()
     os.chdir(folder)
     with open("job", "rb") as file:
         job = decoded(file.read())
     if _claim():
-        _write_result(_run(job, _listen(), is_told_too=is_told_too))
+        _write_result(_run(job, _listen(tied=tied), is_told_too=is_told_too))
 
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1])
+        main(sys.argv[1], tied=TIED in sys.argv[2:])
     finally:
         os._exit(0)  # nothing is left to clean up, and others wait for this process to end

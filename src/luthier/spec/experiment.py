@@ -202,4 +202,5 @@ def _command(plain: Mapping[str, Json]) -> Template | JobScript:
         tuple(str(part) for part in argv),
         {str(name): str(text) for name, text in environment.items()},
         shell=plain.get("shell") is True,
+        where=str(plain.get("where", "local")),
     )

@@ -33,7 +33,7 @@ from luthier.spec.shaman import Translation, is_of_shaman, measure_of, translate
 from luthier.spec.yaml_lines import Document, Place
 from luthier.texts import shown
 
-_RUNNER = r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.-]+)?$"
+_RUNNER = r"^[A-Za-z0-9_.-]+(:[A-Za-z0-9_.:/?=&\[\]-]+)?$"
 
 
 def _read(kind: Kind) -> Callable[[object], object]:
@@ -50,7 +50,7 @@ def _read(kind: Kind) -> Callable[[object], object]:
 
 def _runner(given: object) -> object:
     if not isinstance(given, str) or not re.fullmatch(_RUNNER, given):
-        raise ValueError(f"{shown(given)} is not the name of a runner, such as auto, local, slurm or psij:pbs")
+        raise ValueError(f"{shown(given)} is not the name of a runner, such as auto, local, slurm, dask or psij:pbs")
     try:
         if given != AUTO:
             check_runner(given)
@@ -102,8 +102,8 @@ class FileSettings(Section):
     script: Text = ""
     """The text of the script, instead of an application."""
     runner: Runner = AUTO
-    """Where to run: local, slurm, psij:pbs and so on; auto: Slurm if the script has #SBATCH lines or the component has
-    options for sbatch, else this machine."""
+    """Where to run: local, slurm, psij:pbs, dask, dask:tcp://HOST:PORT and so on; auto: Slurm if the script has #SBATCH
+    lines or the component has options for sbatch, else this machine."""
     allocation: AllocationSettings | None = None
     """What every job requests with runner: psij:EXECUTOR."""
     default_first: StrictBool = True
@@ -150,11 +150,12 @@ class ExperimentFile(Section):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """An experiment from a file, and notes for its author."""
+    """An experiment from a file, and notes for its author; without `has_slots` the file gives no number of slots."""
 
     name: str
     experiment: Experiment
     notes: tuple[str, ...]
+    has_slots: bool = True
 
 
 def declared(document: Document, folder: Path | None, cwd: Path, registered: Callable[[str], Component]) -> Declared:
@@ -179,7 +180,7 @@ def declared(document: Document, folder: Path | None, cwd: Path, registered: Cal
         experiment = Experiment(space=space, command=job, **given)
     except LuthierError as error:
         raise _placed(document, translation, str(error)) from None
-    return Declared(settings.name or name, experiment, tuple(notes))
+    return Declared(settings.name or name, experiment, tuple(notes), "slots" in given)
 
 
 def _without_shaman(document: Document) -> tuple[Translation, Document]:

@@ -9,7 +9,7 @@ from luthier.errors import InvalidInputError
 from luthier.space import Choice, Space
 from luthier.spec.shell_text import Context, contexts, is_plain, quoted
 from luthier.texts import closest, is_argument, shown
-from luthier.trial import Config
+from luthier.trial import Config, Json
 
 _PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Za-z_][\w.-]*)\}\}|\{(?P<name>[A-Za-z_][\w.-]*)\}")
 
@@ -17,7 +17,7 @@ _PLACEHOLDER = re.compile(r"\{\{(?P<literal>[A-Za-z_][\w.-]*)\}\}|\{(?P<name>[A-
 @dataclass(frozen=True, slots=True)
 class Template:
     """A command and environment variables in which `{name}` is replaced by the value of a parameter, and `{{name}}` by
-    the text `{name}`.
+    the text `{name}`. `where` is the name of the runner.
 
     Other braces are unchanged, so `awk '{print $1}'` works as it is. With `shell` the command is one text for `sh -c`,
     in which values are quoted as their place requires, also within quotes.
@@ -26,6 +26,7 @@ class Template:
     argv: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     shell: bool = False
+    where: str = "local"
 
     def __post_init__(self) -> None:
         if not self.argv or not self.argv[0]:
@@ -113,9 +114,10 @@ class Template:
             end = match.end()
         return "\n".join(["#!/bin/sh", *exports, "".join([*parts, text[end:]]), ""])
 
-    def to_json(self) -> dict[str, list[str] | dict[str, str] | bool]:
+    def to_json(self) -> dict[str, Json]:
         """The template as plain values."""
-        return {"argv": list(self.argv), "environment": dict(self.environment), "shell": self.shell}
+        where: dict[str, Json] = {} if self.where == "local" else {"where": self.where}
+        return {"argv": list(self.argv), "environment": dict(self.environment), "shell": self.shell, **where}
 
 
 def _placed(text: str) -> list[tuple[re.Match[str], Context]]:

@@ -19,7 +19,6 @@ from luthier.server.context import Context, Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
 from luthier.spec.experiment import Experiment, settings_json
-from luthier.spec.script import JobScript
 from luthier.store.base import STOPS, Record
 from luthier.trial import Json
 
@@ -236,5 +235,5 @@ def _failing_output(result: Result) -> dict[str, object] | None:
 
 def _settings(experiment: Experiment) -> dict[str, object]:
     job = experiment.command
-    where = job.where if isinstance(job, JobScript) else "local"
+    where = "local" if job is None else job.where
     return {**settings_json(experiment), "runner": where, "verify": experiment.reserved_pairs}
