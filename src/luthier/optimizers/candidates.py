@@ -1,7 +1,6 @@
 """Where a search by model looks for its next configuration: in the whole space if that is small, else in a sample."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -9,7 +8,6 @@ from luthier.arrays import BoolArray, FloatArray
 from luthier.optimizers.history import History
 from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Space
-from luthier.trial import Config
 
 WHOLE_LIMIT = 12_000  # with 1,000 observations a model then keeps 100 MB
 _POOL = 2_000
@@ -17,14 +15,19 @@ _CENTRES = 5
 _MOVES = 40
 _ROUNDS = 5
 _RENEWAL = 10  # trials after which another pool is drawn
+_CLIMBS = 16  # of the suggestions of one ask that are searched for; of the others, every so many
 _TIE = 1e-9  # promises that differ by less differ by rounding; one of them is drawn
+
+
+_Found: TypeAlias = tuple[float, FloatArray] | None
+"""A promise and the codes it is of."""
 
 
 class Model(Protocol):
     """What a search predicts of configurations, given as rows of the unit cube; it depends on the history only."""
 
-    def learn(self, history: History) -> None:
-        """Replace all that is known by `history`."""
+    def learn(self, history: History, slots: int = 1) -> None:
+        """Replace all that is known by `history`; a model that is too slow for so many `slots` is not used."""
         ...
 
     def log_promise(self, points: CachedPoints) -> FloatArray:
@@ -43,8 +46,8 @@ class Model(Protocol):
 class Candidates(Protocol):
     """Finds the most promising configuration that is free."""
 
-    def begin(self, running: Sequence[Config]) -> None:
-        """Note what was told and what is running: none of it is free."""
+    def begin(self, running: FloatArray) -> None:
+        """Note what was told, and the codes of what is running: none of it is free."""
         ...
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
@@ -54,6 +57,10 @@ class Candidates(Protocol):
 
 def _key(codes: FloatArray) -> bytes:
     return (codes + 0.0).tobytes()
+
+
+def _better(first: _Found, second: _Found) -> _Found:
+    return first if second is None or (first is not None and second[0] <= first[0]) else second
 
 
 def _highest(promise: FloatArray, rng: np.random.Generator) -> int:
@@ -73,13 +80,13 @@ class WholeGrid:
         self._free = self._untold
         self._seen = 0
 
-    def begin(self, running: Sequence[Config]) -> None:
-        """Note what was told and what is running: none of it is free."""
+    def begin(self, running: FloatArray) -> None:
+        """Note what was told, and the codes of what is running: none of it is free."""
         for codes in self._history.codes(self._seen):
             self._untold[self._row[_key(codes)]] = False
         self._seen = len(self._history)
         self._free = self._untold.copy()
-        for codes in self._space.codes(list(running)):
+        for codes in running:
             self._free[self._row[_key(codes)]] = False
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
@@ -103,32 +110,46 @@ class Pool:
         self._drawn_for: int | None = None
         self._codes = np.empty((0, len(self._space.names)))
         self._points = CachedPoints(self._codes)
+        self._picked = 0
+        self._near: tuple[FloatArray, CachedPoints] | None = None
 
-    def begin(self, running: Sequence[Config]) -> None:
-        """Note what was told and what is running: none of it is free."""
+    def begin(self, running: FloatArray) -> None:
+        """Note what was told, and the codes of what is running: none of it is free."""
         self._taken.update(_key(codes) for codes in self._history.codes(self._seen))
         self._seen = len(self._history)
-        self._running = {_key(codes) for codes in self._space.codes(list(running))}
+        self._running = {_key(codes) for codes in running}
+        self._picked, self._near = 0, None
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
         """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
         self._draw()
         promise = model.log_promise(self._points)
         found = self._free_best(self._codes, promise, rng)
-        around = self._space.to_unit(self._codes[np.argsort(-promise, kind="stable")[:_CENTRES]])
-        around = np.concatenate((around, self._best_told()))
-        for _ in range(_ROUNDS):
-            codes = neighbourhood(self._space, around, rng)
-            promise = model.log_promise(CachedPoints(self._space.to_unit(codes), once=True))
-            better = self._free_best(codes, promise, rng)
-            if better is None or (found is not None and better[0] <= found[0]):
-                break
-            found = better
-            around = self._space.to_unit(found[1][None, :])
+        if self._picked < _CLIMBS or self._picked % _CLIMBS == 0 or self._near is None:
+            found = self._climb(model, promise, found, rng)
+        else:
+            codes, points = self._near
+            found = _better(found, self._free_best(codes, model.log_promise(points), rng))
+        self._picked += 1
         chosen = found[1] if found is not None else self._any(rng)
         if chosen is not None:
             self._running.add(_key(chosen))
         return chosen
+
+    def _climb(self, model: Model, promise: FloatArray, found: _Found, rng: np.random.Generator) -> _Found:
+        """Look around the most promising points of the pool, then around the best point found, while that improves."""
+        around = self._space.to_unit(self._codes[np.argsort(-promise, kind="stable")[:_CENTRES]])
+        around = np.concatenate((around, self._history.best(_CENTRES)))
+        for _ in range(_ROUNDS):
+            codes = neighbourhood(self._space, around, rng)
+            points = CachedPoints(self._space.to_unit(codes), once=True)
+            self._near = codes, points
+            better = self._free_best(codes, model.log_promise(points), rng)
+            if better is None or _better(found, better) is found:
+                break
+            found = better
+            around = self._space.to_unit(found[1][None, :])
+        return found
 
     def _draw(self) -> None:
         # A pool is kept for some trials: predictions for it then cost little more than a row for each of them.
@@ -138,18 +159,7 @@ class Pool:
             self._codes = self._space.sample_codes(_POOL, np.random.default_rng([self._seed, number, 5]))
             self._points = CachedPoints(self._space.to_unit(self._codes))
 
-    def _best_told(self) -> FloatArray:
-        measured = [row for row, trial in enumerate(self._history.trials) if trial.estimate is not None]
-        measured.sort(key=self._value)
-        return self._history.units()[measured[:_CENTRES]]
-
-    def _value(self, row: int) -> float:
-        estimate = self._history.trials[row].estimate
-        return np.inf if estimate is None else estimate.value
-
-    def _free_best(
-        self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator
-    ) -> tuple[float, FloatArray] | None:
+    def _free_best(self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator) -> _Found:
         ordered = np.argsort(-promise, kind="stable")  # mostly the first one is free, and the others are not checked
         best = next((row for row in ordered if self._is_free(codes[row])), None)
         if best is None:

@@ -8,7 +8,7 @@ from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.exploration import Exploration, explains_nothing
-from luthier.optimizers.history import History
+from luthier.optimizers.history import FEW_SLOTS, History
 from luthier.optimizers.scales import MakeScale, Warp, scaled
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, Surrogate, all_surrogates
 from luthier.optimizers.targets import Known, expected_above
@@ -39,9 +39,9 @@ class Blend:
         self._data: Observations | None = None
         self._outdated: set[int] = set()
 
-    def fit(self, data: Observations) -> None:
-        """Fit every model to `data`, and set the weights."""
-        able = self._able(data)
+    def fit(self, data: Observations, crowd: int) -> None:
+        """Fit every model that is fast enough to `data`, and set the weights."""
+        able = self._able(data, crowd)
         score, self.explains_nothing = np.full(len(able), -np.inf), True
         for at in np.flatnonzero(able).tolist():
             surrogate = self._surrogates[at]
@@ -53,17 +53,20 @@ class Blend:
         equal = able / able.sum()
         self._fit_weights = np.asarray((1.0 - _EQUAL_SHARE) * weights / weights.sum() + _EQUAL_SHARE * equal)
 
-    def learn(self, data: Observations) -> None:
+    def learn(self, data: Observations, crowd: int) -> None:
         """Replace all known data by `data`; a model is updated when it is needed."""
         self._data, self._outdated = data, set(range(len(self._surrogates)))
-        able = self._able(data)
+        able = self._able(data, crowd)
         self._equal = able / able.sum()
         weights = self._fit_weights * able
         self.weights = weights / weights.sum() if weights.any() else self._equal
 
-    def _able(self, data: Observations) -> BoolArray:
-        """Which models are fast enough for so much data; all of them if none is."""
-        able = np.array([len(data.y) <= surrogate.most for surrogate in self._surrogates])
+    def _able(self, data: Observations, crowd: int) -> BoolArray:
+        """Which models are fast enough for so much data; all of them if none is.
+
+        While a model is fitted, every slot may wait: with `crowd` times as many, it has to be faster.
+        """
+        able = np.array([crowd * len(data.y) <= surrogate.most for surrogate in self._surrogates])
         return able if able.any() else ~able
 
     def _surrogate(self, at: int) -> Surrogate:
@@ -140,6 +143,7 @@ class Ensemble:
         self._acquisition = ACQUISITIONS[acquisition]
         self._exploration = Exploration(ordered, seed=seed)
         self._snapshot: Sequence[Trial] | None = None
+        self._crowd = 1
         self._doubt, self._is_stuck = 1.0, False
         self._measured = self._failures = self._told = self._turn = 0
         self._forget_fit()
@@ -150,11 +154,11 @@ class Ensemble:
         self._bounded = GaussianProcess(self._ordered)
         self._scale: MakeScale = Warp.of
 
-    def learn(self, history: History) -> None:
-        """Replace all that is known by `history`."""
-        units = history.units()
-        if history.snapshot is not self._snapshot:
-            self._snapshot = history.snapshot
+    def learn(self, history: History, slots: int = 1) -> None:
+        """Replace all that is known by `history`; a model that is too slow for so many `slots` is not used."""
+        units, crowd = history.units(), max(1, slots // FEW_SLOTS)
+        if history.snapshot is not self._snapshot or crowd != self._crowd:
+            self._snapshot, self._crowd = history.snapshot, crowd
             self._fit(Known.of(units, history.snapshot))
         known = Known.of(units, history.trials)
         self._measured, self._failures = int(known.measured.sum()), int(known.failed.sum())
@@ -162,23 +166,24 @@ class Ensemble:
         if self._measured:
             if self._explores_when_stuck:
                 values = known.estimates().y
-                self._doubt, self._is_stuck = _doubt(values), _idle(values, _IMPROVEMENT) >= _RANDOM_AFTER
-            self._values.learn(self._targets(known))
-        if self._values.explains_nothing:
+                self._doubt = _doubt(values, crowd)
+                self._is_stuck = _idle(values, _IMPROVEMENT) >= _RANDOM_AFTER * crowd
+            self._values.learn(self._targets(known), crowd)
+        if self._values.explains_nothing and crowd == 1:
             self._exploration.learn(units[known.measured | known.failed | known.bounded])
         if self._failures:
-            self._successes.learn(known.successes())
+            self._successes.learn(known.successes(), crowd)
 
     def _fit(self, known: Known) -> None:
         self._forget_fit()
         if known.measured.any():
             data = known.estimates()
             self._scale = self._choose_scale(data)
-            if known.bounded.any():
+            if known.bounded.any() and self._crowd * len(data.y) <= GaussianSurrogate.most:
                 self._bounded.fit(scaled(data, self._scale(data.y)), from_prior=True)
-            self._values.fit(self._targets(known))
+            self._values.fit(self._targets(known), self._crowd)
         if known.failed.any():
-            self._successes.fit(known.successes())
+            self._successes.fit(known.successes(), self._crowd)
 
     def _targets(self, known: Known) -> Observations:
         """The values on the scale of the models; for a lower bound, the value that is expected above it."""
@@ -190,7 +195,7 @@ class Ensemble:
         y, share, error = np.empty(len(known.x)), np.ones(len(known.x)), np.zeros(len(known.x))
         y[known.measured], share[known.measured], error[known.measured] = data.y, data.share, data.error
         y[bounded] = scale(known.bounds[bounded])
-        if len(data.y) <= GaussianSurrogate.most:
+        if self._crowd * len(data.y) <= GaussianSurrogate.most:
             self._bounded.condition(data)
             y[bounded] = expected_above(self._bounded, known.x[bounded], y[bounded])
         told = known.measured | bounded
@@ -206,8 +211,10 @@ class Ensemble:
         elif not self._values.explains_nothing:
             mean, deviation, least = self._values.of_turn(self._turn, self._doubt).predict(points)
             promise = self._acquisition(mean, self._doubt * deviation, least)
-        else:
+        elif self._crowd == 1:
             promise = self._exploration.log_promise(points)
+        else:  # distances to all that run would take long
+            promise = self._exploration.at_random(points, self._turn)
         return promise + self._successes.log_chance(points) if self._failures else promise
 
     def assume(self, x: FloatArray) -> None:
@@ -215,7 +222,7 @@ class Ensemble:
         self._turn += len(x)
         if self._measured:
             self._values.assume(x)
-        if self._values.explains_nothing:
+        if self._values.explains_nothing and self._crowd == 1:
             self._exploration.assume(x)
 
     def forget_assumed(self) -> None:
@@ -225,9 +232,9 @@ class Ensemble:
         self._exploration.forget_assumed()
 
 
-def _doubt(y: FloatArray) -> float:
+def _doubt(y: FloatArray, crowd: int) -> float:
     """By which factor deviations are enlarged: the more, the longer nothing better was found."""
-    return min(1.0 + max(_idle(y, 0.0) - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)
+    return min(1.0 + max(_idle(y, 0.0) / crowd - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)
 
 
 def _idle(y: FloatArray, margin: float) -> int:

@@ -173,12 +173,12 @@ class ForestSurrogate:
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted; the trees stay as they are."""
         if len(x):
-            mean, _ = self._forest.predict(self._forest.leaves(x))
-            self._forest.add(x, mean)
+            leaves = self._forest.known_leaves(x)
+            self._forest.add(leaves, self._forest.predict(leaves)[0])
 
     def forget_assumed(self) -> None:
         """Undo every `assume`."""
-        self._forest.remove_after(len(self._measured.y))
+        self._forest.remove_added()
 
 
 def all_surrogates(ordered: BoolArray) -> Sequence[Surrogate]:
