@@ -139,9 +139,10 @@ class Forest:
         y = np.tile(self._y, self.trees)
         targets = times * y
         self._undo: list[tuple[IntArray, list[FloatArray]]] = []
-        self._count: FloatArray = np.bincount(leaf, weights=times, minlength=self._nodes)
-        self._sum = np.bincount(leaf, weights=targets, minlength=self._nodes)
-        self._square = np.bincount(leaf, weights=targets * y, minlength=self._nodes)
+        self._count, self._sum, self._square = (
+            np.asarray(np.bincount(leaf, weights=weights, minlength=self._nodes), dtype=np.float64)
+            for weights in (times, targets, targets * y)
+        )
         self._mean, self._variance = np.empty(self._nodes), np.empty(self._nodes)
         self._average(slice(None))
 

@@ -10,7 +10,9 @@ from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Space
 
 WHOLE_LIMIT = 12_000  # with 1,000 observations a model then keeps 100 MB
-_POOL = 2_000
+POOL = 2_000
+"""How many random configurations are looked at in a larger space."""
+
 _CENTRES = 5
 _MOVES = 40
 _ROUNDS = 5
@@ -102,8 +104,8 @@ class WholeGrid:
 class Pool:
     """Looks at random configurations and around the best known ones, and climbs from the most promising of them."""
 
-    def __init__(self, history: History, *, seed: int) -> None:
-        self._history, self._space, self._seed = history, history.space, seed
+    def __init__(self, history: History, size: int = POOL, *, seed: int) -> None:
+        self._history, self._space, self._size, self._seed = history, history.space, size, seed
         self._taken: set[bytes] = set()
         self._running: set[bytes] = set()
         self._seen = 0
@@ -156,7 +158,7 @@ class Pool:
         number = len(self._history) // _RENEWAL
         if number != self._drawn_for:
             self._drawn_for = number
-            self._codes = self._space.sample_codes(_POOL, np.random.default_rng([self._seed, number, 5]))
+            self._codes = self._space.sample_codes(self._size, np.random.default_rng([self._seed, number, 5]))
             self._points = CachedPoints(self._space.to_unit(self._codes))
 
     def _free_best(self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator) -> _Found:

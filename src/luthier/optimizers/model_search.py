@@ -7,7 +7,7 @@ import numpy as np
 from luthier.designs import DESIGNS, Design, latin_hypercube
 from luthier.learn.linear import one_thread
 from luthier.optimizers.acquisition import ACQUISITIONS
-from luthier.optimizers.candidates import WHOLE_LIMIT, Candidates, Model, Pool, WholeGrid
+from luthier.optimizers.candidates import POOL, WHOLE_LIMIT, Candidates, Model, Pool, WholeGrid
 from luthier.optimizers.history import FEW_SLOTS, History
 from luthier.optimizers.option_checks import check_count, check_known
 from luthier.optimizers.start import Start
@@ -31,10 +31,18 @@ class ModelSearch:
     """
 
     def __init__(
-        self, space: Space, model: Model, *, seed: int, initial: int, design: Design = latin_hypercube
+        self,
+        space: Space,
+        model: Model,
+        *,
+        seed: int,
+        initial: int,
+        design: Design = latin_hypercube,
+        candidates: int = POOL,
     ) -> None:
         self._history, self._model, self._seed, self._design = History(space), model, seed, design
         self._start = Start(space, initial, seed=seed, design=design)
+        self._pool = candidates
         self._candidates: Candidates | None = None
         self._learned_for: int | None = None  # slots; None if something was told since
 
@@ -72,7 +80,7 @@ class ModelSearch:
             self._learned_for = rounded
         if self._candidates is None:
             small = space.size is not None and space.size <= WHOLE_LIMIT
-            self._candidates = WholeGrid(self._history) if small else Pool(self._history, seed=self._seed)
+            self._candidates = WholeGrid(self._history) if small else Pool(self._history, self._pool, seed=self._seed)
         busy = self._history.running_codes(running)
         self._candidates.begin(busy)
         model.assume(space.to_unit(busy))

@@ -21,6 +21,7 @@ OPTIMIZERS: Registry[Callable[..., Optimizer]] = Registry(
         "auto": "luthier.optimizers.auto:automatic_search",
         "exhaustive": "luthier.optimizers.exhaustive:ExhaustiveSearch",
         "forest": "luthier.optimizers.forest:forest_search",
+        "forest-lcb": "luthier.optimizers.forest_bound:forest_bound_search",
         "genetic": "luthier.optimizers.genetic:GeneticSearch",
         "gp": "luthier.optimizers.gp:gaussian_process_search",
         "nelder-mead": "luthier.optimizers.nelder_mead:nelder_mead",
