@@ -62,6 +62,11 @@ class History:
             measured, unmeasured = (count + max(1, count // _GROWTH) for count in counts)
             self._next_snapshot = measured, unmeasured
 
+    @property
+    def has_estimates(self) -> bool:
+        """Whether anything was measured."""
+        return self._measured > 0
+
     def __contains__(self, config: object) -> bool:
         return config in self._row
 

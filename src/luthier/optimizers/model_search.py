@@ -7,7 +7,8 @@ import numpy as np
 from luthier.designs import DESIGNS, Design, latin_hypercube
 from luthier.learn.linear import one_thread
 from luthier.optimizers.acquisition import ACQUISITIONS
-from luthier.optimizers.candidates import WHOLE_LIMIT, Candidates, Model, Pool, WholeGrid
+from luthier.optimizers.candidates import Candidates, Model, candidates_of
+from luthier.optimizers.head_start import HeadStart
 from luthier.optimizers.history import History
 from luthier.optimizers.option_checks import check_count, check_known
 from luthier.optimizers.start import Start
@@ -27,13 +28,22 @@ class ModelSearch:
     """Starts with a `design` of `initial` points, then takes the most promising configurations of `model`.
 
     Trials that were told before count towards `initial`. Running configurations are assumed to end as predicted. All
-    suggestions of one ask share one fit.
+    suggestions of one ask share one fit. With a `head_start` the best configurations of earlier experiments come first.
     """
 
     def __init__(
-        self, space: Space, model: Model, *, seed: int, initial: int, design: Design = latin_hypercube
+        self,
+        space: Space,
+        model: Model,
+        *,
+        seed: int,
+        initial: int,
+        design: Design = latin_hypercube,
+        head_start: HeadStart | None = None,
     ) -> None:
-        self._history, self._model, self._seed = History(space), model, seed
+        self._history, self._model, self._seed, self._head_start = History(space), model, seed, head_start
+        if head_start is not None and head_start.draws_candidates:
+            design = head_start.design
         self._start = Start(space, initial, seed=seed, design=design)
         self._candidates: Candidates | None = None
         self._is_stale = True
@@ -43,10 +53,14 @@ class ModelSearch:
         size, taken = self._history.space.size, self._history.taken(running)
         if size is not None and len(taken) >= size:
             return []
-        chosen = self._start.next(count, taken)
-        if len(chosen) < count:
-            rng = self._history.generator(self._seed, running)
-            with one_thread():
+        first = () if self._head_start is None else self._head_start.first
+        chosen = [config for config in first if config not in taken][:count]
+        rng = self._history.generator(self._seed, running)
+        with one_thread():
+            chosen += self._start.next(count - len(chosen), taken.union(chosen))
+            if self._head_start is not None and not self._history.has_estimates:
+                chosen += self._head_start.draw(count - len(chosen), taken.union(chosen), rng)
+            if len(chosen) < count:
                 chosen += self._from_model(count - len(chosen), [*running, *chosen], rng)
         return chosen
 
@@ -61,8 +75,7 @@ class ModelSearch:
             model.learn(self._history)
             self._is_stale = False
         if self._candidates is None:
-            small = space.size is not None and space.size <= WHOLE_LIMIT
-            self._candidates = WholeGrid(self._history) if small else Pool(self._history, seed=self._seed)
+            self._candidates = candidates_of(self._history, self._head_start, seed=self._seed)
         self._candidates.begin(running)
         model.assume(space.to_unit(space.codes(list(running))))
         chosen: list[Config] = []
