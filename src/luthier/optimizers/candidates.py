@@ -5,6 +5,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from luthier.arrays import BoolArray, FloatArray
+from luthier.optimizers.head_start import HeadStart, InformedSampler
 from luthier.optimizers.history import History
 from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Space
@@ -13,11 +14,14 @@ WHOLE_LIMIT = 12_000  # with 1,000 observations a model then keeps 100 MB
 POOL = 2_000
 """How many random configurations are looked at in a larger space."""
 
+_INFORMED = 500
 _CENTRES = 5
 _MOVES = 40
 _ROUNDS = 5
 _RENEWAL = 10  # trials after which another pool is drawn
 _CLIMBS = 16  # of the suggestions of one ask that are searched for; of the others, every so many
+_LARGEST_SHARE = 0.9  # of the turns, for informed configurations
+_GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
 _TIE = 1e-9  # promises that differ by less differ by rounding; one of them is drawn
 
 
@@ -54,6 +58,10 @@ class Candidates(Protocol):
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
         """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
+        ...
+
+    def take(self, codes: FloatArray) -> None:
+        """Note that a configuration is not free any more."""
         ...
 
 
@@ -100,12 +108,22 @@ class WholeGrid:
         self._free[row] = False
         return np.asarray(self._codes[row], dtype=np.float64)
 
+    def take(self, codes: FloatArray) -> None:
+        """Note that a configuration is not free any more."""
+        self._free[self._row[_key(codes)]] = False
+
 
 class Pool:
-    """Looks at random configurations and around the best known ones, and climbs from the most promising of them."""
+    """Looks at random configurations and around the best known ones, and climbs from the most promising of them.
 
-    def __init__(self, history: History, size: int = POOL, *, seed: int) -> None:
-        self._history, self._space, self._size, self._seed = history, history.space, size, seed
+    Some of the configurations come from the `sampler`, if there is one.
+    """
+
+    def __init__(
+        self, history: History, size: int = POOL, *, seed: int, sampler: InformedSampler | None = None
+    ) -> None:
+        self._history, self._space, self._size = history, history.space, size
+        self._seed, self._sampler = seed, sampler
         self._taken: set[bytes] = set()
         self._running: set[bytes] = set()
         self._seen = 0
@@ -135,8 +153,12 @@ class Pool:
         self._picked += 1
         chosen = found[1] if found is not None else self._any(rng)
         if chosen is not None:
-            self._running.add(_key(chosen))
+            self.take(chosen)
         return chosen
+
+    def take(self, codes: FloatArray) -> None:
+        """Note that a configuration is not free any more."""
+        self._running.add(_key(codes))
 
     def _climb(self, model: Model, promise: FloatArray, found: _Found, rng: np.random.Generator) -> _Found:
         """Look around the most promising points of the pool, then around the best point found, while that improves."""
@@ -158,7 +180,10 @@ class Pool:
         number = len(self._history) // _RENEWAL
         if number != self._drawn_for:
             self._drawn_for = number
-            self._codes = self._space.sample_codes(self._size, np.random.default_rng([self._seed, number, 5]))
+            rng = np.random.default_rng([self._seed, number, 5])
+            self._codes = self._space.sample_codes(self._size, rng)
+            if self._sampler is not None:
+                self._codes = np.concatenate((self._codes, self._sampler.codes(_INFORMED, rng)))
             self._points = CachedPoints(self._space.to_unit(self._codes))
 
     def _free_best(self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator) -> _Found:
@@ -178,6 +203,58 @@ class Pool:
         running = (self._space.decode(np.frombuffer(key)) for key in self._running)
         left = self._space.sample(1, rng, exclude=self._history.taken(running))
         return self._space.codes(left)[0] if left else None
+
+
+class GuardedCandidates:
+    """Looks at informed configurations only, or at all, in turns; the share of the former follows their success."""
+
+    def __init__(self, history: History, others: Candidates, sampler: InformedSampler, *, seed: int) -> None:
+        self._history, self._others, self._sampler, self._seed = history, others, sampler, seed
+        self._taken: set[bytes] = set()
+        self._share = 0.0
+        self._drawn_for: int | None = None
+        self._codes = np.empty((0, len(history.space.names)))
+        self._points = CachedPoints(self._codes)
+
+    def begin(self, running: FloatArray) -> None:
+        """Note what was told, and the codes of what is running: none of it is free."""
+        self._others.begin(running)
+        self._taken = {_key(codes) for codes in (*self._history.codes(), *running)}
+        self._share = _LARGEST_SHARE * self._sampler.trust(self._history.units(), self._history.trials)
+
+    def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
+        """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
+        chosen = self._informed(model) if (len(self._taken) * _GOLDEN) % 1.0 < self._share else None
+        if chosen is None:
+            chosen = self._others.best(model, rng)
+        if chosen is not None:
+            self.take(chosen)
+        return chosen
+
+    def take(self, codes: FloatArray) -> None:
+        """Note that a configuration is not free any more."""
+        self._taken.add(_key(codes))
+        self._others.take(codes)
+
+    def _informed(self, model: Model) -> FloatArray | None:
+        number, space = len(self._history) // _RENEWAL, self._history.space
+        if number != self._drawn_for:
+            self._drawn_for = number
+            self._codes = self._sampler.codes(_INFORMED, np.random.default_rng([self._seed, number, 6]))
+            self._points = CachedPoints(space.to_unit(self._codes))
+        ordered = np.argsort(-model.log_promise(self._points), kind="stable")
+        return next((self._codes[row] for row in ordered if _key(self._codes[row]) not in self._taken), None)
+
+
+def candidates_of(history: History, head_start: HeadStart | None, pool: int, *, seed: int) -> Candidates:
+    """Where to look in the space of `history`: in a large one, at `pool` random configurations and around the best."""
+    size = history.space.size
+    sampler = None if head_start is None else head_start.sampler
+    small = size is not None and size <= WHOLE_LIMIT
+    others: Candidates = WholeGrid(history) if small else Pool(history, pool, seed=seed, sampler=sampler)
+    if sampler is None or head_start is None or not head_start.draws_candidates:
+        return others
+    return GuardedCandidates(history, others, sampler, seed=seed)
 
 
 def neighbourhood(space: Space, centres: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -1,6 +1,7 @@
 """One model or several; each has the more weight, the better it predicts observations left out."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.exploration import Exploration, explains_nothing
+from luthier.optimizers.head_start import HeadStart
 from luthier.optimizers.history import FEW_SLOTS, History
+from luthier.optimizers.informed import informed
 from luthier.optimizers.scales import MakeScale, Warp, scaled
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, Surrogate, all_surrogates
 from luthier.optimizers.targets import Known, expected_above
@@ -34,7 +37,8 @@ class Blend:
 
     def __init__(self, surrogates: Sequence[Surrogate], *, is_binary: bool) -> None:
         self._surrogates, self._is_binary = surrogates, is_binary
-        self.weights = self._fit_weights = self._equal = np.full(len(surrogates), 1.0 / len(surrogates))
+        self._belief = np.array([surrogate.belief for surrogate in surrogates])
+        self.weights = self._fit_weights = self._equal = self._belief / self._belief.sum()
         self.explains_nothing = True
         self._data: Observations | None = None
         self._outdated: set[int] = set()
@@ -49,7 +53,7 @@ class Blend:
             mean, deviation = surrogate.left_out()
             score[at] = self._score(surrogate, data.y, mean, deviation)
             self.explains_nothing = self.explains_nothing and explains_nothing(data.y, mean)
-        weights = np.exp((score - score.max()) * min(len(data.y), _EFFECTIVE))
+        weights = self._belief * np.exp((score - score.max()) * min(len(data.y), _EFFECTIVE))
         equal = able / able.sum()
         self._fit_weights = np.asarray((1.0 - _EQUAL_SHARE) * weights / weights.sum() + _EQUAL_SHARE * equal)
 
@@ -137,22 +141,29 @@ class Ensemble:
         seed: int,
         explores_when_stuck: bool = True,
         choose_scale: Callable[[Observations], MakeScale] = lambda _: Warp.of,
+        head_start: HeadStart | None = None,
     ) -> None:
-        self._ordered, self._make = ordered, surrogates
+        self._ordered, self._make, self._head_start = ordered, surrogates, head_start
         self._explores_when_stuck, self._choose_scale = explores_when_stuck, choose_scale
         self._acquisition = ACQUISITIONS[acquisition]
         self._exploration = Exploration(ordered, seed=seed)
         self._snapshot: Sequence[Trial] | None = None
         self._crowd = 1
         self._doubt, self._is_stuck = 1.0, False
-        self._measured = self._failures = self._told = self._turn = 0
+        self._measured = self._told = self._turn = 0
+        self._predicts_failures = False
         self._forget_fit()
 
     def _forget_fit(self) -> None:
-        self._values = Blend(self._make(self._ordered), is_binary=False)
-        self._successes = Blend(self._make(self._ordered), is_binary=True)
+        self._values = Blend(self._made("values"), is_binary=False)
+        self._successes = Blend(self._made("successes"), is_binary=True)
         self._bounded = GaussianProcess(self._ordered)
         self._scale: MakeScale = Warp.of
+
+    def _made(self, of: Literal["values", "successes"]) -> Sequence[Surrogate]:
+        """The models; with a head start, each of them informed by earlier experiments and not."""
+        mean = None if self._head_start is None else getattr(self._head_start, of)
+        return informed(self._make, mean)(self._ordered) if mean else self._make(self._ordered)
 
     def learn(self, history: History, slots: int = 1) -> None:
         """Replace all that is known by `history`; a model that is too slow for so many `slots` is not used."""
@@ -161,7 +172,7 @@ class Ensemble:
             self._snapshot, self._crowd = history.snapshot, crowd
             self._fit(Known.of(units, history.snapshot))
         known = Known.of(units, history.trials)
-        self._measured, self._failures = int(known.measured.sum()), int(known.failed.sum())
+        self._measured = int(known.measured.sum())
         self._told = self._turn = len(known.trials)
         if self._measured:
             if self._explores_when_stuck:
@@ -171,7 +182,8 @@ class Ensemble:
             self._values.learn(self._targets(known), crowd)
         if self._values.explains_nothing and crowd == 1:
             self._exploration.learn(units[known.measured | known.failed | known.bounded])
-        if self._failures:
+        self._predicts_failures = self._expects_failures(known)
+        if self._predicts_failures:
             self._successes.learn(known.successes(), crowd)
 
     def _fit(self, known: Known) -> None:
@@ -182,8 +194,13 @@ class Ensemble:
             if known.bounded.any() and self._crowd * len(data.y) <= GaussianSurrogate.most:
                 self._bounded.fit(scaled(data, self._scale(data.y)), from_prior=True)
             self._values.fit(self._targets(known), self._crowd)
-        if known.failed.any():
+        if self._expects_failures(known):
             self._successes.fit(known.successes(), self._crowd)
+
+    def _expects_failures(self, known: Known) -> bool:
+        """Whether runs failed, here or in earlier experiments."""
+        told = bool((known.measured | known.failed).any())
+        return bool(known.failed.any()) or (told and self._head_start is not None and bool(self._head_start.successes))
 
     def _targets(self, known: Known) -> Observations:
         """The values on the scale of the models; for a lower bound, the value that is expected above it."""
@@ -215,7 +232,7 @@ class Ensemble:
             promise = self._exploration.log_promise(points)
         else:  # distances to all that run would take long
             promise = self._exploration.at_random(points, self._turn)
-        return promise + self._successes.log_chance(points) if self._failures else promise
+        return promise + self._successes.log_chance(points) if self._predicts_failures else promise
 
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted."""

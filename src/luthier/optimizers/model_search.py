@@ -7,7 +7,8 @@ import numpy as np
 from luthier.designs import DESIGNS, Design, latin_hypercube
 from luthier.learn.linear import one_thread
 from luthier.optimizers.acquisition import ACQUISITIONS
-from luthier.optimizers.candidates import POOL, WHOLE_LIMIT, Candidates, Model, Pool, WholeGrid
+from luthier.optimizers.candidates import POOL, Candidates, Model, candidates_of
+from luthier.optimizers.head_start import HeadStart
 from luthier.optimizers.history import FEW_SLOTS, History
 from luthier.optimizers.option_checks import check_count, check_known
 from luthier.optimizers.start import Start
@@ -27,7 +28,7 @@ class ModelSearch:
     """Starts with a `design` of `initial` points, then takes the most promising configurations of `model`.
 
     Trials that were told before count towards `initial`. Running configurations are assumed to end as predicted. All
-    suggestions of one ask share one fit.
+    suggestions of one ask share one fit. With a `head_start` the best configurations of earlier experiments come first.
     """
 
     def __init__(
@@ -39,8 +40,12 @@ class ModelSearch:
         initial: int,
         design: Design = latin_hypercube,
         candidates: int = POOL,
+        head_start: HeadStart | None = None,
     ) -> None:
-        self._history, self._model, self._seed, self._design = History(space), model, seed, design
+        self._history, self._model, self._seed, self._head_start = History(space), model, seed, head_start
+        if head_start is not None and head_start.draws_candidates:
+            design = head_start.design
+        self._design = design
         self._start = Start(space, initial, seed=seed, design=design)
         self._pool = candidates
         self._candidates: Candidates | None = None
@@ -51,13 +56,17 @@ class ModelSearch:
         size, taken = self._history.space.size, self._history.taken(running)
         if size is not None and len(taken) >= size:
             return []
-        rng = np.random.default_rng([self._seed, len(taken)])
-        slots = count + len(running)
-        if slots > FEW_SLOTS and not self._history.measured:
-            return self._spread(count, taken, rng)
-        chosen = self._start.next(count, taken)
-        if len(chosen) < count:
-            with one_thread():
+        first = () if self._head_start is None else self._head_start.first
+        chosen = [config for config in first if config not in taken][:count]
+        rng, slots = np.random.default_rng([self._seed, len(taken)]), count + len(running)
+        with one_thread():
+            if slots <= FEW_SLOTS or self._history.measured:
+                chosen += self._start.next(count - len(chosen), taken.union(chosen))
+            if self._head_start is not None and not self._history.measured:
+                chosen += self._head_start.draw(count - len(chosen), taken.union(chosen), rng)
+            if slots > FEW_SLOTS and not self._history.measured:
+                return chosen + self._spread(count - len(chosen), taken.union(chosen), rng)
+            if len(chosen) < count:
                 chosen += self._from_model(count - len(chosen), [*running, *chosen], rng, slots)
         return chosen
 
@@ -79,8 +88,7 @@ class ModelSearch:
             model.learn(self._history, rounded)
             self._learned_for = rounded
         if self._candidates is None:
-            small = space.size is not None and space.size <= WHOLE_LIMIT
-            self._candidates = WholeGrid(self._history) if small else Pool(self._history, self._pool, seed=self._seed)
+            self._candidates = candidates_of(self._history, self._head_start, self._pool, seed=self._seed)
         busy = self._history.running_codes(running)
         self._candidates.begin(busy)
         model.assume(space.to_unit(busy))
