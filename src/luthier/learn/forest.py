@@ -41,6 +41,11 @@ class Forest:
         self._column = np.zeros(self.trees + most, dtype=np.intp)
         self._cut = np.full(self.trees + most, np.inf)
         self._left = np.arange(self.trees + most)
+        self._find_below()
+
+    def _find_below(self) -> None:
+        """Values above the cut go right; so do those below it where one category is separated. A leaf has no cut."""
+        self._below = np.where(self._ordered[self._column] | np.isinf(self._cut), -np.inf, self._cut)
 
     def grow(self, x: FloatArray, y: FloatArray) -> None:
         """Grow new trees from targets `y` at the rows of `x`, and fill their leaves with them.
@@ -62,6 +67,7 @@ class Forest:
             self._depth += 1
         self._column, self._left = self._column[: self._nodes], self._left[: self._nodes]
         self._cut = self._cut[: self._nodes]
+        self._find_below()
         self._where = self.leaves(x)
         self._weigh()
 
@@ -154,18 +160,15 @@ class Forest:
 
     def leaves(self, x: FloatArray) -> IntArray:
         """The leaf of every row of `x` in every tree, an array (trees, rows); good until `generation` changes."""
-        rows = np.arange(len(x))
-        values, first = np.ascontiguousarray(x.T).ravel(), self._column * len(x)
-        # Values above the cut go right; so do those below it where one category is separated. A leaf has no cut.
-        below = np.where(self._ordered[self._column] | np.isinf(self._cut), -np.inf, self._cut)
+        rows, values = np.arange(len(x)), np.ascontiguousarray(x.T).ravel()
         leaves = np.empty((self.trees, len(x)), dtype=np.intp)
         together = max(1, _AT_ONCE // max(len(x), 1))
         for tree in range(0, self.trees, together):
             roots = np.arange(tree, min(tree + together, self.trees))
             node = np.repeat(roots[:, None], len(x), axis=1)
             for _ in range(self._depth):
-                value = values.take(first.take(node) + rows)
-                node = self._left.take(node) + ((value > self._cut.take(node)) | (value < below.take(node)))
+                value = values.take(self._column.take(node) * len(x) + rows)
+                node = self._left.take(node) + ((value > self._cut.take(node)) | (value < self._below.take(node)))
             leaves[roots] = node
         return leaves
 
