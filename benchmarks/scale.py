@@ -12,12 +12,14 @@ import math
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks import install
+from benchmarks.batch_peers import PEERS, BatchPeer
 from benchmarks.virtual_time import ChargedRunner, CpuClock, Evaluation, OptimizerPlayer, Player, simulate, utilisation
 from luthier.engine.session import carry_on
 from luthier.optimizers import make_optimizer
@@ -26,10 +28,14 @@ from luthier.space import Choice, Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
 from luthier.store import open_store
-from luthier.trial import Config, Failed
+from luthier.trial import Config, Failed, Value
 
+PLAYERS = ("engine:auto", "engine:forest-lcb", "optuna:tpe", "deephyper:et", "deephyper:qucbd")
 EACH = 10
 """Evaluations for each worker, on average."""
+
+MOST = 5_000
+"""Evaluations of one cell at most; a player that takes too long is stopped before."""
 
 
 def mixed_space() -> Space:
@@ -62,10 +68,18 @@ def landscape(space: Space, mean_s: float, seed: int) -> Callable[[Config], Answ
 class Cell:
     """What was measured of one player."""
 
+    evaluations: int
     utilisation: float
     distinct: float
     cpu_ms: float
     best: float
+
+    def row(self, name: str, workers: int, mean_s: float) -> str:
+        """A row of the table."""
+        return (
+            f"| {name} | {workers} | {mean_s:g} | {self.evaluations} | {100.0 * self.utilisation:.1f} % "
+            f"| {100.0 * self.distinct:.1f} % | {self.cpu_ms:.1f} | {self.best:.3f} |"
+        )
 
 
 def summary(evaluations: Sequence[Evaluation], workers: int, cpu_s: float) -> Cell:
@@ -73,17 +87,18 @@ def summary(evaluations: Sequence[Evaluation], workers: int, cpu_s: float) -> Ce
     until_s = max(one.started_s for one in evaluations)
     distinct = len({one.config for one in evaluations}) / len(evaluations)
     best = min((one.value for one in evaluations if one.value is not None), default=math.inf)
-    return Cell(utilisation(evaluations, workers, until_s), distinct, 1e3 * cpu_s / len(evaluations), best)
+    busy = utilisation(evaluations, workers, until_s)
+    return Cell(len(evaluations), busy, distinct, 1e3 * cpu_s / len(evaluations), best)
 
 
-def by_engine(name: str, workers: int, mean_s: float, seed: int, each: int) -> Cell:
+def by_engine(name: str, workers: int, mean_s: float, seed: int, most: int) -> Cell:
     """Plan, loop, store and optimizer, on one clock with the evaluations."""
     space = mixed_space()
     experiment = Experiment(
         space=space,
         objectives=(Objective("returned"),),
         slots=workers,
-        budget=each * workers,
+        budget=most,
         verify_pairs=0,
         seed=seed,
         optimizer=name,
@@ -92,41 +107,75 @@ def by_engine(name: str, workers: int, mean_s: float, seed: int, each: int) -> C
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(str(Path(folder) / "scale.db"))
         record = store.create("scale", experiment.to_json(), 0.0)
-        clock = CpuClock()
+        start, clock = time.process_time(), CpuClock()
         runner = ChargedRunner(landscape(space, mean_s, seed), clock)
-        start = time.process_time()
         carry_on(store, record, experiment, runner, virtual_clock=clock)
     return summary(runner.evaluations, workers, time.process_time() - start)
 
 
-def by_player(player: Player, workers: int, mean_s: float, seed: int, each: int) -> Cell:
-    """A search that is asked and told directly."""
-    spent_s = 0.0
-    evaluations = simulate(
-        player, landscape(mixed_space(), mean_s, seed), workers, horizon_s=math.inf, most=each * workers
-    )
-    return summary(evaluations, workers, spent_s)
+class Metered:
+    """A player that adds up what it costs, and is asked for nothing any more after `limit_s` seconds of wall time."""
+
+    def __init__(self, player: Player, limit_s: float) -> None:
+        self.total_s = 0.0
+        self._player, self._end_s = player, time.monotonic() + limit_s
+        self.tell = player.tell
+
+    def ask(self, count: int) -> Sequence[Mapping[str, Value]]:
+        """Suggest configurations."""
+        return self._player.ask(count) if time.monotonic() < self._end_s else []
+
+    def spent_s(self) -> float:
+        """CPU seconds since the last call."""
+        spent_s = self._player.spent_s()
+        self.total_s += spent_s
+        return spent_s
+
+
+def by_player(player: Player, workers: int, mean_s: float, seed: int, most: int, limit_s: float = math.inf) -> Cell:
+    """A search that is asked and told directly, for at most `limit_s` seconds of wall time."""
+    metered = Metered(player, limit_s)
+    evaluations = simulate(metered, landscape(mixed_space(), mean_s, seed), workers, horizon_s=math.inf, most=most)
+    return summary(evaluations, workers, metered.total_s)
+
+
+def measure(name: str, workers: int, mean_s: float, seed: int, most: int, limit_s: float) -> Cell:
+    """One cell of the table."""
+    family, _, variant = name.partition(":")
+    if family == "engine":
+        return by_engine(variant, workers, mean_s, seed, most)
+    if name in PEERS:
+        peer = BatchPeer(install.interpreter(family), name, mixed_space(), seed=seed)
+        try:
+            return by_player(peer, workers, mean_s, seed, most, limit_s)
+        finally:
+            peer.close()
+    return by_player(OptimizerPlayer(make_optimizer(variant, mixed_space(), seed=seed)), workers, mean_s, seed, most)
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Measure and print every cell."""
     parser = argparse.ArgumentParser(prog="benchmarks.scale", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--players", default="engine:auto")
-    parser.add_argument("--workers", default="32,128,1024")
-    parser.add_argument("--seconds", default="2,10,60")
-    parser.add_argument("--each", type=int, default=EACH)
+    parser.add_argument("--players", default=",".join(PLAYERS), help=f"default {','.join(PLAYERS)}")
+    parser.add_argument("--workers", default="32,128,1024", help="default 32,128,1024")
+    parser.add_argument("--seconds", default="2,10,60", help="mean time of an evaluation (default 2,10,60)")
+    parser.add_argument("--each", type=int, default=EACH, help=f"evaluations for each worker (default {EACH})")
+    parser.add_argument("--most", type=int, default=MOST, help=f"evaluations of one cell at most (default {MOST})")
+    parser.add_argument("--limit", type=float, default=180.0, help="seconds for one cell of a peer (default 180)")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args(words)
+    print("| player | workers | seconds | evaluations | utilisation | distinct | CPU ms each | best |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in chosen.players.split(","):
         for workers in map(int, chosen.workers.split(",")):
+            most = min(chosen.each * workers, max(chosen.most, 2 * workers))
             for mean_s in map(float, chosen.seconds.split(",")):
-                family, _, variant = name.partition(":")
-                if family == "engine":
-                    cell = by_engine(variant, workers, mean_s, chosen.seed, chosen.each)
-                else:
-                    player = OptimizerPlayer(make_optimizer(variant, mixed_space(), seed=chosen.seed))
-                    cell = by_player(player, workers, mean_s, chosen.seed, chosen.each)
-                print(f"{name} {workers} {mean_s} {cell}", flush=True)
+                try:
+                    cell = measure(name, workers, mean_s, chosen.seed, most, chosen.limit)
+                except install.AbsentError as reason:
+                    print(f"{name}: left out: {reason}", file=sys.stderr)
+                    break
+                print(cell.row(name, workers, mean_s), flush=True)
     return 0
 
 

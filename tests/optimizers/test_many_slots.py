@@ -12,6 +12,7 @@ import pytest
 from luthier.errors import InvalidInputError
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.optimizers import Optimizer, make_optimizer
+from luthier.optimizers.forest_bound import forest_bound_search
 from luthier.optimizers.history import FEW_SLOTS
 from luthier.space import Choice, Integer, Space
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
@@ -115,7 +116,12 @@ def test_the_lie_about_running_configurations_decides_where_the_others_go() -> N
     assert spread["min"] != spread["max"]
 
 
-@pytest.mark.parametrize("options", [{"liar": "best"}, {"kappa": 0.0}, {"candidates": 0}, {"initial": 0}])
-def test_options_of_the_published_search_are_checked(options: dict[str, str | float | int]) -> None:
-    with pytest.raises(InvalidInputError, match="forest-lcb"):
-        make_optimizer("forest-lcb", SPACE, seed=1, **options)
+def test_options_of_the_published_search_are_checked() -> None:
+    with pytest.raises(InvalidInputError, match="liar 'best' is unknown; known: max, mean, min"):
+        make_optimizer("forest-lcb", SPACE, seed=1, liar="best")
+    with pytest.raises(InvalidInputError, match="kappa"):
+        make_optimizer("forest-lcb", SPACE, seed=1, kappa=0.0)
+    with pytest.raises(InvalidInputError, match="candidates"):
+        forest_bound_search(SPACE, seed=1, candidates=0)
+    with pytest.raises(InvalidInputError, match="initial"):
+        forest_bound_search(SPACE, seed=1, initial=0)
