@@ -8,6 +8,8 @@ BENCHMARKS = (
     "kill",
     "search",
     "parallel_asks",
+    "scale",
+    "hepnos",
     "noise",
     "false_claims",
     "sro",

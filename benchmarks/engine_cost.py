@@ -1,4 +1,4 @@
-"""The cost of luthier itself: CPU time of one run through the whole loop, and of starting the program.
+"""The cost of luthier itself: CPU time of one run through the whole loop, of resuming, and of starting the program.
 
     python -m benchmarks.engine_cost
 
@@ -17,24 +17,47 @@ import time
 from pathlib import Path
 
 import luthier as lt
+from luthier.engine.session import plan_of
 from luthier.launch import start
 from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.spec.template import Template
+from luthier.store import open_store
 
 TRIALS = 2000
 COMMANDS = 300
+RESUMED = 5000
 STARTS = 5
+
+
+SPACE = lt.Space(lt.Integer("a", 1, 1000), lt.Integer("b", 1, 1000), lt.Choice("c", ["x", "y", "z"]))
 
 
 def engine_ms(store: str) -> tuple[float, float]:
     """CPU and wall milliseconds per run of a Python function."""
-    space = lt.Space(lt.Integer("a", 1, 1000), lt.Integer("b", 1, 1000), lt.Choice("c", ["x", "y", "z"]))
     lt.tune(
-        _value, space, budget=20, optimizer="random", store=store
+        _value, SPACE, budget=20, optimizer="random", store=store
     )  # a warm-up: imports and the first file do not count
     cpu, wall = time.process_time(), time.perf_counter()
-    lt.tune(_value, space, budget=TRIALS, optimizer="random", store=store, verify_pairs=0)
+    lt.tune(_value, SPACE, budget=TRIALS, optimizer="random", store=store, verify_pairs=0)
     return (time.process_time() - cpu) / TRIALS * 1e3, (time.perf_counter() - wall) / TRIALS * 1e3
+
+
+def resume_s(store: str, slots: int) -> float:
+    """CPU seconds from a stored history of `RESUMED` runs to the next suggestions of `auto`, for every slot."""
+    history = open_store(store)
+    if not history.experiments():
+        lt.tune(_value, SPACE, budget=RESUMED, optimizer="random", store=store, verify_pairs=0, resample="once")
+    number = history.experiments()[0].id
+    experiment = Experiment(
+        space=SPACE, objectives=(Objective("returned"),), budget=2 * RESUMED, slots=slots, resample="once"
+    )
+    start = time.process_time()
+    plan = plan_of(experiment)
+    plan.replay(history.runs(number))
+    if len(plan.orders(slots, 0.0)) != slots:
+        raise RuntimeError("the resumed experiment has no orders")
+    return time.process_time() - start
 
 
 def _value(config: lt.Config) -> float:
@@ -93,6 +116,9 @@ def main() -> None:
         for label, store in (("memory", "memory:"), ("SQLite", str(Path(folder) / "cost.db"))):
             cpu, wall = engine_ms(store)
             print(f"engine, {label}: {cpu:.2f} ms CPU, {wall:.2f} ms wall per run of a function")
+        for slots in (1, 128):
+            spent_s = resume_s(str(Path(folder) / "resume.db"), slots)
+            print(f"resume of auto after {RESUMED} runs, {slots} slots: {spent_s:.1f} s CPU until the next suggestions")
         os.environ["XDG_DATA_HOME"] = folder  # the files of the runs
         for slots in (1, 2):
             own, children, wall = command_ms(Path(folder), slots)

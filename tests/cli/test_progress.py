@@ -1,10 +1,10 @@
-"""What the views of progress say about batch jobs."""
+"""What is shown while an experiment runs."""
 
 import io
 import time
 from collections.abc import Mapping
 
-from luthier.cli.progress import progress_view
+from luthier.cli.progress import progress_view, running_text
 from luthier.engine.loop import Situation
 from luthier.engine.plan import Plan
 from luthier.engine.session import plan_of
@@ -65,3 +65,15 @@ def test_the_panel_shows_jobs_and_those_that_wait_first() -> None:
     first, _, then = words.partition("run 1: job 71 PENDING (Resources), 2 h 00 min in the queue; ")
     assert "jobs" in first
     assert then.startswith("run 0: job 70 RUNNING")
+
+
+def test_only_a_few_of_many_running_configurations_are_shown() -> None:
+    plan = plan_of(Experiment(space=Space(Integer("x", 0, 999)), budget=200, optimizer="random", slots=100))
+    for order in plan.orders(3, 0.0):
+        plan.submitted(Run(len(plan.runs), order.trial, order.purpose, order.config, 0.0, plan.events))
+    assert running_text(plan).count("x=") == 3
+    assert "more" not in running_text(plan)
+    for order in plan.orders(97, 0.0):
+        plan.submitted(Run(len(plan.runs), order.trial, order.purpose, order.config, 0.0, plan.events))
+    assert running_text(plan).count("x=") == 4
+    assert running_text(plan).endswith("; and 96 more")

@@ -1,5 +1,6 @@
 """The plan alone: orders, budget, resampling, losses, verification, replay."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -549,3 +550,49 @@ def test_a_budget_may_end_among_the_configurations_to_try_first() -> None:
     every = play(plan_of(whole), lambda config, _: Completed(1.0 + int(config["x"])))
     assert [run.config["x"] for run in every.runs[:3]] == [0, 2, 1]
     assert {run.trial for run in every.runs[3:]} == {0}, "the best one again: is there any noise?"
+
+
+def _calls_of_one_turn(past: int) -> int:
+    """How many functions Python calls for a submission, an end and the next order, after so many runs."""
+    plan = plan_of(Experiment(space=WIDE, budget=10 * past, optimizer="random", resample="once", slots=4))
+    for _ in range(past):
+        run = submit(plan, plan.orders(1, 0.0)[0])
+        finish(plan, run, Completed(1.0 + run.number % 7))
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    for _ in range(2):  # the first turn may find caches empty
+        calls = 0
+        sys.setprofile(count)
+        try:
+            orders = plan.orders(1, 0.0)
+            finish(plan, submit(plan, orders[0]), Completed(8.0))
+        finally:
+            sys.setprofile(None)
+    return calls
+
+
+WIDE = Space(Integer("x", 0, 100_000, default=30), Choice("mode", ["slow", "fast"]))
+
+
+def test_the_work_of_a_turn_does_not_grow_with_the_history() -> None:
+    assert _calls_of_one_turn(1000) <= 1.2 * _calls_of_one_turn(50)
+
+
+def test_rules_see_the_history_without_a_copy_of_it() -> None:
+    plan = plan_of(Experiment(space=WIDE, budget=50, optimizer="random"))
+    play(plan, bowl, most=5)
+    before, after = plan.progress(0.0), plan.progress(1.0)
+    assert before.steps is after.steps
+    assert before.costs_s is after.costs_s
+    assert before.trials is after.trials
+
+
+def test_planned_orders_count_only_while_orders_are_made() -> None:
+    plan = plan_of(Experiment(space=WIDE, budget=60, optimizer="random", verify_pairs=0, slots=100))
+    submit(plan, plan.orders(1, 0.0)[0])
+    assert len(plan.orders(100, 0.0)) == 59, "the rest of the budget"
+    assert (len(plan.trials), plan.counted, plan.progress(0.0).runs) == (1, 1, 1)

@@ -13,7 +13,17 @@ from tests.spec.test_experiment_file import KNOWN
 import luthier
 from luthier.errors import InvalidInputError
 from luthier.spec.experiment_file import declared
-from luthier.spec.setting_kinds import Configs, Numbers, Objectives, Options, RuleOrSeconds, Seconds, Text, Texts, Whole
+from luthier.spec.setting_kinds import (
+    Configs,
+    EarlierNumbers,
+    Objectives,
+    Options,
+    RuleOrSeconds,
+    Seconds,
+    Text,
+    Texts,
+    Whole,
+)
 from luthier.spec.settings import GivenSettings, Settings, all_settings
 from luthier.spec.yaml_lines import parse_document
 
@@ -119,8 +129,12 @@ def test_defaults_are_read_as_themselves() -> None:
         (Text(), "once", "once"),
         (Texts(), ["target 3", "after 2h"], ("target 3", "after 2h")),
         (Texts(), "target 3", ("target 3",)),
-        (Numbers(), [3, 4], (3, 4)),
-        (Numbers(), 3, (3,)),
+        (EarlierNumbers(), [3, 4], (3, 4)),
+        (EarlierNumbers(), 3, (3,)),
+        (EarlierNumbers(), "3, 7", (3, 7)),
+        (EarlierNumbers(), ["3,7", "7", 2], (3, 7, 2)),
+        (EarlierNumbers(), "none", ()),
+        (EarlierNumbers(), ["auto"], ("auto",)),
         (Options(), ["kernel=rbf", "initial=4", "warm=true"], {"kernel": "rbf", "initial": 4, "warm": True}),
         (Configs(), ["threads=4,block=64k"], ({"threads": "4", "block": "64k"},)),
     ],
@@ -128,7 +142,7 @@ def test_defaults_are_read_as_themselves() -> None:
 def test_values_survive_the_command_line(kind: Whole | Seconds, given: object, value: object) -> None:
     found = kind.read(given)
     assert found == value
-    words = [int(word) if isinstance(kind, Whole | Numbers) else word for word in kind.words(found)]
+    words = [int(word) if isinstance(kind, Whole) else word for word in kind.words(found)]
     assert kind.read(words if isinstance(found, tuple | dict) else words[0]) == found
 
 
@@ -137,7 +151,7 @@ def test_values_survive_the_command_line(kind: Whole | Seconds, given: object, v
     [
         (Whole(1), True), (Whole(1), None), (Whole(1), 0), (Whole(1), 1.0), (Seconds(), "soon"),
         (Seconds(), float("nan")), (Seconds(), True), (Text(), 3), (Texts(), 3), (Texts(), [3]),
-        (Numbers(), [0]), (Numbers(), "3"),
+        (EarlierNumbers(), [0]), (EarlierNumbers(), "x"), (EarlierNumbers(), "3,auto"), (EarlierNumbers(), ["none", 3]),
         (Objectives(), []), (Objectives(), {"measure": "wall"}), (Options(), ["kernel"]), (Options(), {"a": [1]}),
         (Configs(), {"x": 1}), (Configs(), ["x"]), (Configs(), [3]), (Text(), "a\0b"), (Texts(), ["\ud800"]),
     ],

@@ -28,6 +28,8 @@ def _texts(setting: Setting, result: Result) -> list[str]:
         return [f"{value} ({result.estimator})"]
     if setting.field == "objectives":
         return [f"{one.measure} ({'higher' if one.maximizes else 'lower'} is better)" for one in value]
+    if setting.field == "after" and experiment.earlier is not None and experiment.earlier.notes:
+        return list(experiment.earlier.notes)
     if setting.field == "first":
         return [config_text(config, experiment.space) for config in value]
     if isinstance(value, float):

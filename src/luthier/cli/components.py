@@ -30,11 +30,12 @@ Settings = Annotated[
     ),
 ]
 After = Annotated[
-    list[int] | None,
+    list[str] | None,
     typer.Option(
         "--after",
-        help="Try the three best configurations of this earlier experiment right after the default; may be repeated.",
-        metavar="NUMBER",
+        help="Learn from these earlier experiments: try their best configurations right after the default, and use all "
+        "of their results. auto: find them in the store; none: learn from none.",
+        metavar="NUMBER,...|auto|none",
     ),
 ]
 
@@ -129,7 +130,7 @@ def run(
     """
     from luthier.launch.declared import declared_in
 
-    changes = [*(settings or ()), *([f"after={after}"] if after else ()), *_runner_setting(runner)]
+    changes = [*(settings or ()), *([f"after={json.dumps(after)}"] if after else ()), *_runner_setting(runner)]
     return _run(declared_in(file, changes, store), store, quiet=quiet, as_json=as_json)
 
 

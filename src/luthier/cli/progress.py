@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 WIDTH = 60
+SHOWN = 4
+"""How many of the configurations that are running are shown."""
 _WAIT_SHOWN_S = 5.0  # plain lines say nothing of runs that wait less
 _MOST_JOBS = 3
 ENDING = "stopping: waiting for the current runs; press Ctrl-C again to kill them"
@@ -116,7 +118,7 @@ class LivePanel:
         rows.add_row("best", cell(best_text(plan), style="bold"))
         if plan.best is not None:
             rows.add_row("", cell(config_text(plan.trials[plan.best].config, self._experiment.space)))
-        rows.add_row("now", cell("; ".join(config_text(run.config, self._experiment.space) for run in plan.running)))
+        rows.add_row("now", cell(running_text(plan)))
         if now.jobs:
             rows.add_row("jobs", cell(jobs_text(plan, now)))
         values = [run.outcome.value for run in plan.runs[-WIDTH:] if isinstance(run.outcome, Completed)]
@@ -134,6 +136,13 @@ class LivePanel:
         if self._experiment.time_limit_s is not None:
             left = min(left, max(0.0, self._experiment.time_limit_s - elapsed_s))
         return f"{duration_text(spent)}, at most {duration_text(left)} left"
+
+
+def running_text(plan: Plan) -> str:
+    """The configurations of the first few runs that are going on, and how many more there are."""
+    running = plan.running
+    texts = [config_text(run.config, plan.experiment.space) for run in running[:SHOWN]]
+    return "; ".join([*texts, f"and {len(running) - SHOWN} more"] if len(running) > SHOWN else texts)
 
 
 def queue_waits(plan: Plan, now: Situation) -> dict[int, float]:

@@ -22,6 +22,8 @@ def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, 
         count = len(launch.experiment.first)
         more = f"; {count} configuration{'' if count == 1 else 's'} to try right after it" if count else ""
         say(note + more, sys.stderr)
+        for line in launch.notes:
+            say(line, sys.stderr)
     title = f"experiment {launch.record.id}: {launch.record.name}"
     interrupts = Interrupts()
     with progress_view(title, launch.experiment, quiet=quiet) as view:

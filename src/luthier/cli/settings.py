@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from luthier.errors import InvalidInputError
-from luthier.spec.setting_kinds import Folder, Numbers, RuleOrSeconds, Seconds, Text, Whole
+from luthier.spec.setting_kinds import Folder, RuleOrSeconds, Seconds, Text, Whole
 from luthier.spec.settings import Setting, all_settings
 
 Given: TypeAlias = Mapping[str, Any] | None
@@ -55,7 +55,7 @@ def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _options(setting: Setting) -> list[inspect.Parameter]:
     """The option of a setting, and a hidden one for its former name."""
-    word: type = int if isinstance(setting.kind, Whole | Numbers) else str
+    word: type = int if isinstance(setting.kind, Whole) else str
     is_single = isinstance(setting.kind, _SINGLE)
     kind = word if is_single else list[word]  # type: ignore[valid-type]  # a type that is known at run time only
     usual = f" [default: {setting.default}]" if is_single and setting.default is not None else ""

@@ -30,6 +30,8 @@ def result_view(record: Record, result: Result) -> RenderableType:
     parts.append(cell(f"{runs_text(result)}, {duration_text(result.cost_s)} of run time"))
     if (ending := ending_of(record)) is not None:
         parts.append(cell(f"the search ended: {ending}"))
+    if result.experiment.earlier is not None:
+        parts += [cell(f"learnt from {note}") for note in result.experiment.earlier.notes]
     if noise := noise_text(result):
         parts.append(cell(noise))
     parts += [cell(line) for line in trouble_lines(result)]

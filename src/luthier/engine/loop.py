@@ -73,6 +73,7 @@ class Loop:
         self._batch = machinery.runner if isinstance(machinery.runner, BatchRunner) else None
         self._jobs = NO_JOBS
         self._beat = -math.inf
+        self._keys: dict[str, int] = {}  # of the runs that were submitted to the runner and have not ended
         self._submitted: dict[int, float] = {}
         self._started: dict[int, float] = {}
         self._cancelled: dict[int, Pruned | Lost] = {}
@@ -94,11 +95,10 @@ class Loop:
             if not self._plan.running:
                 return not self._draining
             self._prune()
-            keys = {self._key(run): run for run in self._plan.running}
-            ended = self._machinery.runner.poll(list(keys), WAIT_S)
+            ended = self._machinery.runner.poll(list(self._keys), WAIT_S)
             self._look_at_jobs(ended)
             for execution in ended:
-                self._finish(keys[execution.key], execution)
+                self._finish(self._plan.runs[self._keys.pop(execution.key)], execution)
             self._show()
 
     def _fill_slots(self) -> None:
@@ -165,6 +165,7 @@ class Loop:
         self._start(run)
 
     def _start(self, run: Run) -> None:
+        self._keys[self._key(run)] = run.number
         self._submitted[run.number] = self._machinery.timer()
         label = f"{self._ledger.number}-run{run.number}"
         self._machinery.runner.submit(Job(self._key(run), run.config, self._plan.experiment.timeout_s, label))
@@ -194,6 +195,8 @@ class Loop:
         Only the first run of a configuration: later ones are made because it is promising, and an estimate from those
         that happened to be fast would be too good.
         """
+        if self._plan.experiment.prune is None:
+            return
         progress = self._plan.progress(self.elapsed_s)
         for run in self._plan.running:
             repeated = any(isinstance(past, Completed) for past in self._plan.trials[run.trial].outcomes)

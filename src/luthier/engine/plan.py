@@ -1,6 +1,8 @@
 """What to run next, decided from what has happened: a state machine without clock, file or runner."""
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from luthier.analysis.recommendation import challenger_of, is_reliable
@@ -53,8 +55,9 @@ class Plan:
         self._stop = stop
         self._resample = resample
         self._runs: list[Run] = []
-        self._steps: dict[int, int] = {}  # the trial of each run that was not lost
-        self._costs_s: dict[int, float | None] = {}
+        self._counted: list[int] = []  # the numbers of the runs that were not lost, in rising order
+        self._steps: list[int] = []  # the trial of each of them
+        self._costs_s: list[float | None] = []
         self._known = KnownTrials(experiment)
         self._running: dict[int, Run] = {}
         self._again: list[int] = []
@@ -76,7 +79,12 @@ class Plan:
     @property
     def counted(self) -> int:
         """How many runs use up the budget: all but the lost ones."""
-        return len(self._steps)
+        return len(self._counted)
+
+    @property
+    def lost(self) -> int:
+        """How many runs were lost."""
+        return len(self._runs) - len(self._counted)
 
     @property
     def events(self) -> int:
@@ -98,20 +106,35 @@ class Plan:
         """What the runs are for at the moment."""
         return "verify" if self.ending is not None else "search" if self._runs else "default"
 
-    def progress(self, elapsed_s: float, planned: Sequence[Order] = ()) -> Progress:
-        """What rules may know of the search; `planned` orders count as submitted."""
-        new = [Trial(order.config, (), None) for order in planned if order.trial >= len(self._known.trials)]
+    def progress(self, elapsed_s: float) -> Progress:
+        """What rules may know of the search: no copy, so it is out of date after the next event."""
         return Progress(
-            trials=[*self._known.trials, *new] if new else self._known.trials,
+            trials=self._known.trials,
             best=self._known.best,
             repeats=list(self._known.repeats.values()),
-            steps=[*self._steps.values(), *(order.trial for order in planned)],
+            steps=self._steps,
             initial=initial_draws(self.experiment.budget),
             budget=self.experiment.budget - 2 * self.experiment.reserved_pairs,
             elapsed_s=elapsed_s,
-            costs_s=[*self._costs_s.values(), *(None for _ in planned)],
+            costs_s=self._costs_s,
             objectives=len(self.experiment.objectives),
         )
+
+    @contextmanager
+    def _drafting(self) -> Iterator[Callable[[Order], None]]:
+        """A function that lets an order count as submitted, until the end."""
+        trials, steps = len(self._known.trials), len(self._steps)
+
+        def draft(order: Order) -> None:
+            if order.trial == len(self._known.trials):
+                self._known.add(order.config)
+            self._steps.append(order.trial)
+            self._costs_s.append(None)
+
+        try:
+            yield draft
+        finally:
+            del self._known.trials[trials:], self._steps[steps:], self._costs_s[steps:]
 
     def orders(self, free: int, elapsed_s: float) -> list[Order]:
         """The runs to start now in up to `free` slots, to be submitted in this order.
@@ -133,8 +156,9 @@ class Plan:
         elif run.trial in self._again:
             self._again.remove(run.trial)
         self._runs.append(run)
-        self._steps[run.number] = run.trial
-        self._costs_s[run.number] = None
+        self._counted.append(run.number)
+        self._steps.append(run.trial)
+        self._costs_s.append(None)
         self._running[run.number] = run
 
     def finished(self, run: Run) -> None:
@@ -143,9 +167,10 @@ class Plan:
             raise ValueError(f"run {run.number} has not ended")
         del self._running[run.number]
         self._runs[run.number] = run
-        self._costs_s[run.number] = run.duration_s
+        at = bisect_left(self._counted, run.number)
+        self._costs_s[at] = run.duration_s
         if isinstance(run.outcome, Lost):
-            del self._steps[run.number], self._costs_s[run.number]
+            del self._counted[at], self._steps[at], self._costs_s[at]
         if run.purpose != "verify":
             self._learn(run)
 
@@ -170,29 +195,32 @@ class Plan:
 
     def _search_orders(self, free: int, elapsed_s: float) -> list[Order]:
         orders: list[Order] = []
-        repeats, suggested = list(self._again), None
-        while len(orders) < free:
-            progress = self.progress(elapsed_s, orders)
-            if reason := self._reason_to_end or self._why_to_end(progress):
-                if not orders:
-                    return self._last_orders(reason)
-                break
-            if not progress.trials or _sentinel_is_due(self.experiment.sentinels, progress.steps):
-                orders.append(Order("default", self.experiment.space.default, 0))
-            elif repeats:
-                orders.append(_repeat(progress.trials, repeats.pop(0)))
-            else:
-                if suggested is None:  # one ask for all slots; unused suggestions are asked for again later
-                    suggested = self._suggestions(free - len(orders), orders, len(progress.trials) - 1)
-                if suggested:
-                    orders.append(Order("search", suggested.pop(0), len(progress.trials)))
-                elif (number := self._contender(progress, orders)) is not None:
-                    orders.append(_repeat(progress.trials, number))
-                else:
+        repeats, suggested, reason = list(self._again), None, None
+        with self._drafting() as draft:
+            progress = self.progress(elapsed_s)
+            while len(orders) < free:
+                if reason := self._reason_to_end or self._why_to_end(progress):
                     break
-        if not orders and not self._running and free > 0:
-            return self._last_orders("every configuration has been tried")
-        return orders
+                if not progress.trials or _sentinel_is_due(self.experiment.sentinels, progress.steps):
+                    order = Order("default", self.experiment.space.default, 0)
+                elif repeats:
+                    order = _repeat(progress.trials, repeats.pop(0))
+                else:
+                    if suggested is None:  # one ask for all slots; unused suggestions are asked for again later
+                        suggested = self._suggestions(free - len(orders), orders, len(progress.trials) - 1)
+                    if suggested:
+                        order = Order("search", suggested.pop(0), len(progress.trials))
+                    elif (number := self._contender(progress, orders)) is not None:
+                        order = _repeat(progress.trials, number)
+                    else:
+                        break
+                orders.append(order)
+                draft(order)
+        if orders or free < 1:
+            return orders
+        if reason is None and not self._running:
+            reason = "every configuration has been tried"
+        return self._last_orders(reason) if reason else []
 
     def _why_to_end(self, progress: Progress) -> str | None:
         if not progress.trials:
@@ -200,7 +228,7 @@ class Plan:
         return (
             self._asked_to_end
             or _budget_spent(self.experiment, progress)
-            or _too_many_lost(self.experiment, self._runs)
+            or _too_many_lost(self.experiment, self.lost)
             or _hopeless(progress, len(self._running))
             or self._stop(progress)
         )
@@ -239,7 +267,7 @@ class Plan:
         if self._running or self.experiment.has_front:
             return []
         challenger, trials = self._choose_challenger(), self._known.trials
-        if not challenger or trials[0].estimate is None or _too_many_lost(self.experiment, self._runs):
+        if not challenger or trials[0].estimate is None or _too_many_lost(self.experiment, self.lost):
             return []
         duel = duel_of(self._runs, trials[0].config, trials[challenger].config, self._known.estimator)
         number = _next_to_verify(self.experiment, duel, self.experiment.budget - self.counted, challenger)
@@ -302,14 +330,13 @@ def _sentinel_is_due(every: int, steps: Sequence[int]) -> bool:
 
 
 def _hopeless(progress: Progress, running: int) -> str | None:
-    ended = sum(bool(trial.outcomes) for trial in progress.trials[: HOPELESS + running])
-    if progress.best is not None or ended < HOPELESS:
+    if progress.best is not None:
         return None
-    return f"none of the first {ended} configurations gave a number"
+    ended = sum(bool(trial.outcomes) for trial in progress.trials[: HOPELESS + running])
+    return None if ended < HOPELESS else f"none of the first {ended} configurations gave a number"
 
 
-def _too_many_lost(experiment: Experiment, runs: Sequence[Run]) -> str | None:
-    lost = sum(isinstance(run.outcome, Lost) for run in runs)
+def _too_many_lost(experiment: Experiment, lost: int) -> str | None:
     return f"{lost} runs were lost" if lost >= max(experiment.budget, FEWEST_LOST) else None
 
 

@@ -93,7 +93,14 @@ def _finite(number: float | None) -> float | None:
 def optimizer_of(experiment: Experiment) -> Optimizer:
     """The search that was asked for; for several objectives `auto` is the one that looks for a front."""
     name = "pareto" if experiment.optimizer == "auto" and experiment.has_front else experiment.optimizer
-    return make_optimizer(name, experiment.space, seed=experiment.seed, budget=experiment.budget, **experiment.options)
+    return make_optimizer(
+        name,
+        experiment.space,
+        seed=experiment.seed,
+        budget=experiment.budget,
+        earlier=experiment.earlier,
+        **experiment.options,
+    )
 
 
 def plan_of(experiment: Experiment) -> Plan:

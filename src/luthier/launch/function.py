@@ -9,8 +9,8 @@ from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
+from luthier.launch.earlier import Past, with_earlier
 from luthier.launch.runners import closed_at_end, function_runner, usual_slots
-from luthier.launch.start import with_earlier_best
 from luthier.runners.base import Runner
 from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
@@ -66,7 +66,7 @@ def tune(  # keywords, as for an experiment
     used = _runner_of(measure, experiment, runner)
     name = check_name(name or getattr(measure, "__name__", "function"), "name")
     history = open_store(store)
-    experiment = with_earlier_best(experiment, history, history.experiment)
+    experiment = with_earlier(experiment, name, Past.of(history))
     record = history.create(name, experiment.to_json(), time.time())
     return _work(history, record, experiment, used, is_ours=isinstance(runner, str))
 

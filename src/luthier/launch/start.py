@@ -2,16 +2,15 @@
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.transfer import best_configs, carried_over
+from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
+from luthier.launch.earlier import Past, learnt, with_earlier
 from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.registry import measures_from
 from luthier.runners.registry import runner_kind
@@ -28,6 +27,8 @@ class Launch:
     store: Store
     record: Record
     experiment: Experiment
+    notes: tuple[str, ...] = ()
+    """What to tell the user first."""
 
     def work(self, watch: Watcher, interrupts: Interrupts | None = None) -> tuple[Record, Result]:
         """Run it until it is finished or interrupted; `interrupts` counts the interrupts."""
@@ -41,8 +42,8 @@ def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
     optimizer_of(experiment)
     _check_program(experiment)
     store = open_store(store_url)
-    experiment = with_earlier_best(experiment, store, store.experiment)
-    return Launch(store, store.create(name, experiment.to_json(), time.time()), experiment)
+    informed = with_earlier(experiment, name, Past.of(store))
+    return Launch(store, store.create(name, informed.to_json(), time.time()), informed, learnt(experiment, informed))
 
 
 def reopen(number: int, store_url: str | None) -> Launch:
@@ -55,24 +56,6 @@ def reopen(number: int, store_url: str | None) -> Launch:
             f"experiment {number} tunes a Python function; continue it with luthier.resume in that program"
         )
     return Launch(store, record, experiment)
-
-
-def with_earlier_best(experiment: Experiment, store: Store, find: Callable[[int], Record]) -> Experiment:
-    """The experiment with the best configurations of those in `after` to try first; `find` returns their records."""
-    if not experiment.after:
-        return experiment
-    space, first = experiment.space, list(experiment.first)
-    for number in experiment.after:
-        earlier = conclude(Experiment.from_json(find(number).settings), store.runs(number))
-        carried = [carried_over(config, space) for config in best_configs(earlier)]
-        fitting = [config for config in carried if config is not None and config != space.default]
-        if not fitting:
-            raise InvalidInputError(
-                f"after: none of the best configurations of experiment {number} is valid here, except the default; "
-                f"see: luthier show {number}"
-            )
-        first += fitting
-    return replace(experiment, first=tuple(first))
 
 
 def _check_program(experiment: Experiment) -> None:

@@ -29,6 +29,7 @@ class Forest:
         self._x, self._y = self._grown, np.empty(0)
         self._times = np.empty((trees, 0))  # how often each tree has drawn each observation
         self._drawn: dict[bytes, FloatArray] = {}
+        self._leaf: dict[bytes, IntArray] = {}
         self._clear(0)
         self._where = self.leaves(self._x)
         self._weigh()
@@ -36,9 +37,15 @@ class Forest:
     def _clear(self, most: int) -> None:
         """Make every tree a single leaf, with room for `most` nodes more."""
         self._nodes, self._depth = self.trees, 0
+        self._leaf.clear()
         self._column = np.zeros(self.trees + most, dtype=np.intp)
         self._cut = np.full(self.trees + most, np.inf)
         self._left = np.arange(self.trees + most)
+        self._find_below()
+
+    def _find_below(self) -> None:
+        """Values above the cut go right; so do those below it where one category is separated. A leaf has no cut."""
+        self._below = np.where(self._ordered[self._column] | np.isinf(self._cut), -np.inf, self._cut)
 
     def grow(self, x: FloatArray, y: FloatArray) -> None:
         """Grow new trees from targets `y` at the rows of `x`, and fill their leaves with them.
@@ -60,6 +67,7 @@ class Forest:
             self._depth += 1
         self._column, self._left = self._column[: self._nodes], self._left[: self._nodes]
         self._cut = self._cut[: self._nodes]
+        self._find_below()
         self._where = self.leaves(x)
         self._weigh()
 
@@ -71,27 +79,38 @@ class Forest:
         kept = _agreeing(self._x, x)
         once = np.ones(self.trees)
         times = [self._drawn.get(row.tobytes(), once) for row in np.ascontiguousarray(x[kept:])]
-        self._add(kept, x[kept:], np.array(times).reshape(len(times), self.trees).T)
-        self._y = y
+        self._where = np.concatenate((self._where[:, :kept], self.known_leaves(x[kept:])), axis=1)
+        self._times = np.concatenate((self._times[:, :kept], np.array(times).reshape(len(times), self.trees).T), axis=1)
+        self._x, self._y = np.concatenate((self._x[:kept], x[kept:])), y
         self._weigh()
 
-    def add(self, x: FloatArray, y: FloatArray) -> None:
-        """Add targets `y` at the rows of `x` to the leaves; `remove_after` removes them."""
-        self._add(len(self._x), x, np.ones((self.trees, len(x))))
-        self._y = np.concatenate((self._y, y))
-        self._weigh()
+    def add(self, leaves: IntArray, y: FloatArray) -> None:
+        """Add targets `y` at points given by their `leaves`, until `remove_added` or `fill`."""
+        touched = np.unique(leaves)
+        parts = (self._count, self._sum, self._square, self._mean, self._variance)
+        self._undo.append((touched, [part[touched] for part in parts]))
+        targets = np.broadcast_to(y, leaves.shape).ravel()
+        np.add.at(self._count, leaves.ravel(), 1.0)
+        np.add.at(self._sum, leaves.ravel(), targets)
+        np.add.at(self._square, leaves.ravel(), targets * targets)
+        self._average(touched)
 
-    def remove_after(self, count: int) -> None:
-        """Forget all but the first `count` observations; the trees stay as they are."""
-        if count < len(self._y):
-            self._add(count, self._x[:0], np.empty((self.trees, 0)))
-            self._y = self._y[:count]
-            self._weigh()
+    def remove_added(self) -> None:
+        """Undo every `add` since the last `grow` or `fill`."""
+        while self._undo:
+            touched, before = self._undo.pop()
+            for part, values in zip(
+                (self._count, self._sum, self._square, self._mean, self._variance), before, strict=True
+            ):
+                part[touched] = values
 
-    def _add(self, kept: int, x: FloatArray, times: FloatArray) -> None:
-        self._where = np.concatenate((self._where[:, :kept], self.leaves(x)), axis=1)
-        self._times = np.concatenate((self._times[:, :kept], times), axis=1)
-        self._x = np.concatenate((self._x[:kept], x))
+    def known_leaves(self, x: FloatArray) -> IntArray:
+        """`leaves` of points that come again, as those of runs do while these go on; they are kept."""
+        keys = [row.tobytes() for row in np.ascontiguousarray(x)]
+        new = [at for at, key in enumerate(keys) if key not in self._leaf]
+        if new:
+            self._leaf.update(zip([keys[at] for at in new], self.leaves(x[new]).T, strict=True))
+        return np.array([self._leaf[key] for key in keys], dtype=np.intp).reshape(len(x), self.trees).T
 
     def _split(self, sample: IntArray, node: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Split the nodes of one level (`node` is sorted); return the samples in those that split, by their child."""
@@ -123,27 +142,33 @@ class Forest:
     def _weigh(self) -> None:
         """Mean and variance of the targets in every leaf."""
         leaf, times = self._where.ravel(), self._times.ravel()
-        targets = times * np.tile(self._y, self.trees)
-        squares = targets * np.tile(self._y, self.trees)
-        count = np.maximum(np.bincount(leaf, weights=times, minlength=self._nodes), 1.0)
-        self._mean = np.bincount(leaf, weights=targets, minlength=self._nodes) / count
-        mean_square = np.bincount(leaf, weights=squares, minlength=self._nodes) / count
-        self._variance = np.maximum(mean_square - self._mean * self._mean, 0.0)
+        y = np.tile(self._y, self.trees)
+        targets = times * y
+        self._undo: list[tuple[IntArray, list[FloatArray]]] = []
+        self._count, self._sum, self._square = (
+            np.asarray(np.bincount(leaf, weights=weights, minlength=self._nodes), dtype=np.float64)
+            for weights in (times, targets, targets * y)
+        )
+        self._mean, self._variance = np.empty(self._nodes), np.empty(self._nodes)
+        self._average(slice(None))
+
+    def _average(self, nodes: IntArray | slice) -> None:
+        count = np.maximum(self._count[nodes], 1.0)
+        mean = self._sum[nodes] / count
+        self._mean[nodes] = mean
+        self._variance[nodes] = np.maximum(self._square[nodes] / count - mean * mean, 0.0)
 
     def leaves(self, x: FloatArray) -> IntArray:
         """The leaf of every row of `x` in every tree, an array (trees, rows); good until `generation` changes."""
-        rows = np.arange(len(x))
-        values, first = np.ascontiguousarray(x.T).ravel(), self._column * len(x)
-        # Values above the cut go right; so do those below it where one category is separated. A leaf has no cut.
-        below = np.where(self._ordered[self._column] | np.isinf(self._cut), -np.inf, self._cut)
+        rows, values = np.arange(len(x)), np.ascontiguousarray(x.T).ravel()
         leaves = np.empty((self.trees, len(x)), dtype=np.intp)
         together = max(1, _AT_ONCE // max(len(x), 1))
         for tree in range(0, self.trees, together):
             roots = np.arange(tree, min(tree + together, self.trees))
             node = np.repeat(roots[:, None], len(x), axis=1)
             for _ in range(self._depth):
-                value = values.take(first.take(node) + rows)
-                node = self._left.take(node) + ((value > self._cut.take(node)) | (value < below.take(node)))
+                value = values.take(self._column.take(node) * len(x) + rows)
+                node = self._left.take(node) + ((value > self._cut.take(node)) | (value < self._below.take(node)))
             leaves[roots] = node
         return leaves
 

@@ -48,9 +48,9 @@ def log_probability_of_improvement(mean: FloatArray, deviation: FloatArray, best
     return np.asarray(log_ndtr((best - mean) / deviation), dtype=np.float64)
 
 
-def confidence_bound(mean: FloatArray, deviation: FloatArray, best: float) -> FloatArray:
-    """How far the lower confidence bound mean - 1.96 deviation lies below `best` (Cox and John 1997)."""
-    return best - mean + _KAPPA * deviation
+def confidence_bound(mean: FloatArray, deviation: FloatArray, best: float, kappa: float = _KAPPA) -> FloatArray:
+    """How far the lower confidence bound mean - kappa deviation lies below `best` (Cox and John 1997)."""
+    return best - mean + kappa * deviation
 
 
 Acquisition: TypeAlias = Literal["ei", "pi", "lcb"]

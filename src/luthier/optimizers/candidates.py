@@ -1,30 +1,39 @@
 """Where a search by model looks for its next configuration: in the whole space if that is small, else in a sample."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from luthier.arrays import BoolArray, FloatArray
+from luthier.optimizers.head_start import HeadStart, InformedSampler
 from luthier.optimizers.history import History
 from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Space
-from luthier.trial import Config
 
 WHOLE_LIMIT = 12_000  # with 1,000 observations a model then keeps 100 MB
-_POOL = 2_000
+POOL = 2_000
+"""How many random configurations are looked at in a larger space."""
+
+_INFORMED = 500
 _CENTRES = 5
 _MOVES = 40
 _ROUNDS = 5
 _RENEWAL = 10  # trials after which another pool is drawn
+_CLIMBS = 16  # of the suggestions of one ask that are searched for; of the others, every so many
+_LARGEST_SHARE = 0.9  # of the turns, for informed configurations
+_GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
 _TIE = 1e-9  # promises that differ by less differ by rounding; one of them is drawn
+
+
+_Found: TypeAlias = tuple[float, FloatArray] | None
+"""A promise and the codes it is of."""
 
 
 class Model(Protocol):
     """What a search predicts of configurations, given as rows of the unit cube; it depends on the history only."""
 
-    def learn(self, history: History) -> None:
-        """Replace all that is known by `history`."""
+    def learn(self, history: History, slots: int = 1) -> None:
+        """Replace all that is known by `history`; a model that is too slow for so many `slots` is not used."""
         ...
 
     def log_promise(self, points: CachedPoints) -> FloatArray:
@@ -43,17 +52,25 @@ class Model(Protocol):
 class Candidates(Protocol):
     """Finds the most promising configuration that is free."""
 
-    def begin(self, running: Sequence[Config]) -> None:
-        """Note what was told and what is running: none of it is free."""
+    def begin(self, running: FloatArray) -> None:
+        """Note what was told, and the codes of what is running: none of it is free."""
         ...
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
         """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
         ...
 
+    def take(self, codes: FloatArray) -> None:
+        """Note that a configuration is not free any more."""
+        ...
+
 
 def _key(codes: FloatArray) -> bytes:
     return (codes + 0.0).tobytes()
+
+
+def _better(first: _Found, second: _Found) -> _Found:
+    return first if second is None or (first is not None and second[0] <= first[0]) else second
 
 
 def _highest(promise: FloatArray, rng: np.random.Generator) -> int:
@@ -73,13 +90,13 @@ class WholeGrid:
         self._free = self._untold
         self._seen = 0
 
-    def begin(self, running: Sequence[Config]) -> None:
-        """Note what was told and what is running: none of it is free."""
+    def begin(self, running: FloatArray) -> None:
+        """Note what was told, and the codes of what is running: none of it is free."""
         for codes in self._history.codes(self._seen):
             self._untold[self._row[_key(codes)]] = False
         self._seen = len(self._history)
         self._free = self._untold.copy()
-        for codes in self._space.codes(list(running)):
+        for codes in running:
             self._free[self._row[_key(codes)]] = False
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
@@ -91,65 +108,85 @@ class WholeGrid:
         self._free[row] = False
         return np.asarray(self._codes[row], dtype=np.float64)
 
+    def take(self, codes: FloatArray) -> None:
+        """Note that a configuration is not free any more."""
+        self._free[self._row[_key(codes)]] = False
+
 
 class Pool:
-    """Looks at random configurations and around the best known ones, and climbs from the most promising of them."""
+    """Looks at random configurations and around the best known ones, and climbs from the most promising of them.
 
-    def __init__(self, history: History, *, seed: int) -> None:
-        self._history, self._space, self._seed = history, history.space, seed
+    Some of the configurations come from the `sampler`, if there is one.
+    """
+
+    def __init__(
+        self, history: History, size: int = POOL, *, seed: int, sampler: InformedSampler | None = None
+    ) -> None:
+        self._history, self._space, self._size = history, history.space, size
+        self._seed, self._sampler = seed, sampler
         self._taken: set[bytes] = set()
         self._running: set[bytes] = set()
         self._seen = 0
         self._drawn_for: int | None = None
         self._codes = np.empty((0, len(self._space.names)))
         self._points = CachedPoints(self._codes)
+        self._picked = 0
+        self._near: tuple[FloatArray, CachedPoints] | None = None
 
-    def begin(self, running: Sequence[Config]) -> None:
-        """Note what was told and what is running: none of it is free."""
+    def begin(self, running: FloatArray) -> None:
+        """Note what was told, and the codes of what is running: none of it is free."""
         self._taken.update(_key(codes) for codes in self._history.codes(self._seen))
         self._seen = len(self._history)
-        self._running = {_key(codes) for codes in self._space.codes(list(running))}
+        self._running = {_key(codes) for codes in running}
+        self._picked, self._near = 0, None
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
         """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
         self._draw()
         promise = model.log_promise(self._points)
         found = self._free_best(self._codes, promise, rng)
+        if self._picked < _CLIMBS or self._picked % _CLIMBS == 0 or self._near is None:
+            found = self._climb(model, promise, found, rng)
+        else:
+            codes, points = self._near
+            found = _better(found, self._free_best(codes, model.log_promise(points), rng))
+        self._picked += 1
+        chosen = found[1] if found is not None else self._any(rng)
+        if chosen is not None:
+            self.take(chosen)
+        return chosen
+
+    def take(self, codes: FloatArray) -> None:
+        """Note that a configuration is not free any more."""
+        self._running.add(_key(codes))
+
+    def _climb(self, model: Model, promise: FloatArray, found: _Found, rng: np.random.Generator) -> _Found:
+        """Look around the most promising points of the pool, then around the best point found, while that improves."""
         around = self._space.to_unit(self._codes[np.argsort(-promise, kind="stable")[:_CENTRES]])
-        around = np.concatenate((around, self._best_told()))
+        around = np.concatenate((around, self._history.best(_CENTRES)))
         for _ in range(_ROUNDS):
             codes = neighbourhood(self._space, around, rng)
-            promise = model.log_promise(CachedPoints(self._space.to_unit(codes), once=True))
-            better = self._free_best(codes, promise, rng)
-            if better is None or (found is not None and better[0] <= found[0]):
+            points = CachedPoints(self._space.to_unit(codes), once=True)
+            self._near = codes, points
+            better = self._free_best(codes, model.log_promise(points), rng)
+            if better is None or _better(found, better) is found:
                 break
             found = better
             around = self._space.to_unit(found[1][None, :])
-        chosen = found[1] if found is not None else self._any(rng)
-        if chosen is not None:
-            self._running.add(_key(chosen))
-        return chosen
+        return found
 
     def _draw(self) -> None:
         # A pool is kept for some trials: predictions for it then cost little more than a row for each of them.
         number = len(self._history) // _RENEWAL
         if number != self._drawn_for:
             self._drawn_for = number
-            self._codes = self._space.sample_codes(_POOL, np.random.default_rng([self._seed, number, 5]))
+            rng = np.random.default_rng([self._seed, number, 5])
+            self._codes = self._space.sample_codes(self._size, rng)
+            if self._sampler is not None:
+                self._codes = np.concatenate((self._codes, self._sampler.codes(_INFORMED, rng)))
             self._points = CachedPoints(self._space.to_unit(self._codes))
 
-    def _best_told(self) -> FloatArray:
-        measured = [row for row, trial in enumerate(self._history.trials) if trial.estimate is not None]
-        measured.sort(key=self._value)
-        return self._history.units()[measured[:_CENTRES]]
-
-    def _value(self, row: int) -> float:
-        estimate = self._history.trials[row].estimate
-        return np.inf if estimate is None else estimate.value
-
-    def _free_best(
-        self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator
-    ) -> tuple[float, FloatArray] | None:
+    def _free_best(self, codes: FloatArray, promise: FloatArray, rng: np.random.Generator) -> _Found:
         ordered = np.argsort(-promise, kind="stable")  # mostly the first one is free, and the others are not checked
         best = next((row for row in ordered if self._is_free(codes[row])), None)
         if best is None:
@@ -166,6 +203,58 @@ class Pool:
         running = (self._space.decode(np.frombuffer(key)) for key in self._running)
         left = self._space.sample(1, rng, exclude=self._history.taken(running))
         return self._space.codes(left)[0] if left else None
+
+
+class GuardedCandidates:
+    """Looks at informed configurations only, or at all, in turns; the share of the former follows their success."""
+
+    def __init__(self, history: History, others: Candidates, sampler: InformedSampler, *, seed: int) -> None:
+        self._history, self._others, self._sampler, self._seed = history, others, sampler, seed
+        self._taken: set[bytes] = set()
+        self._share = 0.0
+        self._drawn_for: int | None = None
+        self._codes = np.empty((0, len(history.space.names)))
+        self._points = CachedPoints(self._codes)
+
+    def begin(self, running: FloatArray) -> None:
+        """Note what was told, and the codes of what is running: none of it is free."""
+        self._others.begin(running)
+        self._taken = {_key(codes) for codes in (*self._history.codes(), *running)}
+        self._share = _LARGEST_SHARE * self._sampler.trust(self._history.units(), self._history.trials)
+
+    def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
+        """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
+        chosen = self._informed(model) if (len(self._taken) * _GOLDEN) % 1.0 < self._share else None
+        if chosen is None:
+            chosen = self._others.best(model, rng)
+        if chosen is not None:
+            self.take(chosen)
+        return chosen
+
+    def take(self, codes: FloatArray) -> None:
+        """Note that a configuration is not free any more."""
+        self._taken.add(_key(codes))
+        self._others.take(codes)
+
+    def _informed(self, model: Model) -> FloatArray | None:
+        number, space = len(self._history) // _RENEWAL, self._history.space
+        if number != self._drawn_for:
+            self._drawn_for = number
+            self._codes = self._sampler.codes(_INFORMED, np.random.default_rng([self._seed, number, 6]))
+            self._points = CachedPoints(space.to_unit(self._codes))
+        ordered = np.argsort(-model.log_promise(self._points), kind="stable")
+        return next((self._codes[row] for row in ordered if _key(self._codes[row]) not in self._taken), None)
+
+
+def candidates_of(history: History, head_start: HeadStart | None, pool: int, *, seed: int) -> Candidates:
+    """Where to look in the space of `history`: in a large one, at `pool` random configurations and around the best."""
+    size = history.space.size
+    sampler = None if head_start is None else head_start.sampler
+    small = size is not None and size <= WHOLE_LIMIT
+    others: Candidates = WholeGrid(history) if small else Pool(history, pool, seed=seed, sampler=sampler)
+    if sampler is None or head_start is None or not head_start.draws_candidates:
+        return others
+    return GuardedCandidates(history, others, sampler, seed=seed)
 
 
 def neighbourhood(space: Space, centres: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -1,6 +1,7 @@
 """One model or several; each has the more weight, the better it predicts observations left out."""
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -8,7 +9,9 @@ from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.exploration import Exploration, explains_nothing
-from luthier.optimizers.history import History
+from luthier.optimizers.head_start import HeadStart
+from luthier.optimizers.history import FEW_SLOTS, History
+from luthier.optimizers.informed import informed
 from luthier.optimizers.scales import MakeScale, Warp, scaled
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, Surrogate, all_surrogates
 from luthier.optimizers.targets import Known, expected_above
@@ -34,14 +37,15 @@ class Blend:
 
     def __init__(self, surrogates: Sequence[Surrogate], *, is_binary: bool) -> None:
         self._surrogates, self._is_binary = surrogates, is_binary
-        self.weights = self._fit_weights = self._equal = np.full(len(surrogates), 1.0 / len(surrogates))
+        self._belief = np.array([surrogate.belief for surrogate in surrogates])
+        self.weights = self._fit_weights = self._equal = self._belief / self._belief.sum()
         self.explains_nothing = True
         self._data: Observations | None = None
         self._outdated: set[int] = set()
 
-    def fit(self, data: Observations) -> None:
-        """Fit every model to `data`, and set the weights."""
-        able = self._able(data)
+    def fit(self, data: Observations, crowd: int) -> None:
+        """Fit every model that is fast enough to `data`, and set the weights."""
+        able = self._able(data, crowd)
         score, self.explains_nothing = np.full(len(able), -np.inf), True
         for at in np.flatnonzero(able).tolist():
             surrogate = self._surrogates[at]
@@ -49,21 +53,24 @@ class Blend:
             mean, deviation = surrogate.left_out()
             score[at] = self._score(surrogate, data.y, mean, deviation)
             self.explains_nothing = self.explains_nothing and explains_nothing(data.y, mean)
-        weights = np.exp((score - score.max()) * min(len(data.y), _EFFECTIVE))
+        weights = self._belief * np.exp((score - score.max()) * min(len(data.y), _EFFECTIVE))
         equal = able / able.sum()
         self._fit_weights = np.asarray((1.0 - _EQUAL_SHARE) * weights / weights.sum() + _EQUAL_SHARE * equal)
 
-    def learn(self, data: Observations) -> None:
+    def learn(self, data: Observations, crowd: int) -> None:
         """Replace all known data by `data`; a model is updated when it is needed."""
         self._data, self._outdated = data, set(range(len(self._surrogates)))
-        able = self._able(data)
+        able = self._able(data, crowd)
         self._equal = able / able.sum()
         weights = self._fit_weights * able
         self.weights = weights / weights.sum() if weights.any() else self._equal
 
-    def _able(self, data: Observations) -> BoolArray:
-        """Which models are fast enough for so much data; all of them if none is."""
-        able = np.array([len(data.y) <= surrogate.most for surrogate in self._surrogates])
+    def _able(self, data: Observations, crowd: int) -> BoolArray:
+        """Which models are fast enough for so much data; all of them if none is.
+
+        While a model is fitted, every slot may wait: with `crowd` times as many, it has to be faster.
+        """
+        able = np.array([crowd * len(data.y) <= surrogate.most for surrogate in self._surrogates])
         return able if able.any() else ~able
 
     def _surrogate(self, at: int) -> Surrogate:
@@ -134,51 +141,66 @@ class Ensemble:
         seed: int,
         explores_when_stuck: bool = True,
         choose_scale: Callable[[Observations], MakeScale] = lambda _: Warp.of,
+        head_start: HeadStart | None = None,
     ) -> None:
-        self._ordered, self._make = ordered, surrogates
+        self._ordered, self._make, self._head_start = ordered, surrogates, head_start
         self._explores_when_stuck, self._choose_scale = explores_when_stuck, choose_scale
         self._acquisition = ACQUISITIONS[acquisition]
         self._exploration = Exploration(ordered, seed=seed)
         self._snapshot: Sequence[Trial] | None = None
+        self._crowd = 1
         self._doubt, self._is_stuck = 1.0, False
-        self._measured = self._failures = self._told = self._turn = 0
+        self._measured = self._told = self._turn = 0
+        self._predicts_failures = False
         self._forget_fit()
 
     def _forget_fit(self) -> None:
-        self._values = Blend(self._make(self._ordered), is_binary=False)
-        self._successes = Blend(self._make(self._ordered), is_binary=True)
+        self._values = Blend(self._made("values"), is_binary=False)
+        self._successes = Blend(self._made("successes"), is_binary=True)
         self._bounded = GaussianProcess(self._ordered)
         self._scale: MakeScale = Warp.of
 
-    def learn(self, history: History) -> None:
-        """Replace all that is known by `history`."""
-        units = history.units()
-        if history.snapshot is not self._snapshot:
-            self._snapshot = history.snapshot
+    def _made(self, of: Literal["values", "successes"]) -> Sequence[Surrogate]:
+        """The models; with a head start, each of them informed by earlier experiments and not."""
+        mean = None if self._head_start is None else getattr(self._head_start, of)
+        return informed(self._make, mean)(self._ordered) if mean else self._make(self._ordered)
+
+    def learn(self, history: History, slots: int = 1) -> None:
+        """Replace all that is known by `history`; a model that is too slow for so many `slots` is not used."""
+        units, crowd = history.units(), max(1, slots // FEW_SLOTS)
+        if history.snapshot is not self._snapshot or crowd != self._crowd:
+            self._snapshot, self._crowd = history.snapshot, crowd
             self._fit(Known.of(units, history.snapshot))
         known = Known.of(units, history.trials)
-        self._measured, self._failures = int(known.measured.sum()), int(known.failed.sum())
+        self._measured = int(known.measured.sum())
         self._told = self._turn = len(known.trials)
         if self._measured:
             if self._explores_when_stuck:
                 values = known.estimates().y
-                self._doubt, self._is_stuck = _doubt(values), _idle(values, _IMPROVEMENT) >= _RANDOM_AFTER
-            self._values.learn(self._targets(known))
-        if self._values.explains_nothing:
+                self._doubt = _doubt(values, crowd)
+                self._is_stuck = _idle(values, _IMPROVEMENT) >= _RANDOM_AFTER * crowd
+            self._values.learn(self._targets(known), crowd)
+        if self._values.explains_nothing and crowd == 1:
             self._exploration.learn(units[known.measured | known.failed | known.bounded])
-        if self._failures:
-            self._successes.learn(known.successes())
+        self._predicts_failures = self._expects_failures(known)
+        if self._predicts_failures:
+            self._successes.learn(known.successes(), crowd)
 
     def _fit(self, known: Known) -> None:
         self._forget_fit()
         if known.measured.any():
             data = known.estimates()
             self._scale = self._choose_scale(data)
-            if known.bounded.any():
+            if known.bounded.any() and self._crowd * len(data.y) <= GaussianSurrogate.most:
                 self._bounded.fit(scaled(data, self._scale(data.y)), from_prior=True)
-            self._values.fit(self._targets(known))
-        if known.failed.any():
-            self._successes.fit(known.successes())
+            self._values.fit(self._targets(known), self._crowd)
+        if self._expects_failures(known):
+            self._successes.fit(known.successes(), self._crowd)
+
+    def _expects_failures(self, known: Known) -> bool:
+        """Whether runs failed, here or in earlier experiments."""
+        told = bool((known.measured | known.failed).any())
+        return bool(known.failed.any()) or (told and self._head_start is not None and bool(self._head_start.successes))
 
     def _targets(self, known: Known) -> Observations:
         """The values on the scale of the models; for a lower bound, the value that is expected above it."""
@@ -190,7 +212,7 @@ class Ensemble:
         y, share, error = np.empty(len(known.x)), np.ones(len(known.x)), np.zeros(len(known.x))
         y[known.measured], share[known.measured], error[known.measured] = data.y, data.share, data.error
         y[bounded] = scale(known.bounds[bounded])
-        if len(data.y) <= GaussianSurrogate.most:
+        if self._crowd * len(data.y) <= GaussianSurrogate.most:
             self._bounded.condition(data)
             y[bounded] = expected_above(self._bounded, known.x[bounded], y[bounded])
         told = known.measured | bounded
@@ -206,16 +228,18 @@ class Ensemble:
         elif not self._values.explains_nothing:
             mean, deviation, least = self._values.of_turn(self._turn, self._doubt).predict(points)
             promise = self._acquisition(mean, self._doubt * deviation, least)
-        else:
+        elif self._crowd == 1:
             promise = self._exploration.log_promise(points)
-        return promise + self._successes.log_chance(points) if self._failures else promise
+        else:  # distances to all that run would take long
+            promise = self._exploration.at_random(points, self._turn)
+        return promise + self._successes.log_chance(points) if self._predicts_failures else promise
 
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted."""
         self._turn += len(x)
         if self._measured:
             self._values.assume(x)
-        if self._values.explains_nothing:
+        if self._values.explains_nothing and self._crowd == 1:
             self._exploration.assume(x)
 
     def forget_assumed(self) -> None:
@@ -225,9 +249,9 @@ class Ensemble:
         self._exploration.forget_assumed()
 
 
-def _doubt(y: FloatArray) -> float:
+def _doubt(y: FloatArray, crowd: int) -> float:
     """By which factor deviations are enlarged: the more, the longer nothing better was found."""
-    return min(1.0 + max(_idle(y, 0.0) - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)
+    return min(1.0 + max(_idle(y, 0.0) / crowd - _PATIENCE, 0) / _RISE, _LARGEST_DOUBT)
 
 
 def _idle(y: FloatArray, margin: float) -> int:

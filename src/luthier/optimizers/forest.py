@@ -4,7 +4,9 @@ import numpy as np
 
 from luthier.designs import DESIGNS
 from luthier.optimizers.acquisition import Acquisition
+from luthier.optimizers.earlier import Earlier
 from luthier.optimizers.ensemble import Ensemble
+from luthier.optimizers.head_start import head_start
 from luthier.optimizers.model_search import ModelSearch, check_options
 from luthier.optimizers.start import start_size
 from luthier.optimizers.surrogates import ForestSurrogate
@@ -18,6 +20,7 @@ def forest_search(
     *,
     seed: int,
     budget: int | None = None,
+    earlier: Earlier | None = None,
     initial: int | None = None,
     design: str = "latin-hypercube",
     acquisition: Acquisition = "ei",
@@ -29,5 +32,6 @@ def forest_search(
     check_options("forest", initial, design, acquisition)
     first = start_size(_INITIAL, budget) if initial is None else initial
     ordered = np.asarray(space.ordered, dtype=np.bool_)
-    model = Ensemble(ordered, lambda columns: (ForestSurrogate(columns),), acquisition, seed=seed)
-    return ModelSearch(space, model, seed=seed, initial=first, design=DESIGNS[design])
+    start = head_start(space, earlier, seed=seed)
+    model = Ensemble(ordered, lambda columns: (ForestSurrogate(columns),), acquisition, seed=seed, head_start=start)
+    return ModelSearch(space, model, seed=seed, initial=first, design=DESIGNS[design], head_start=start)

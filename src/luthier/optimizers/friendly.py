@@ -6,6 +6,7 @@ from statistics import fmean, stdev
 
 from luthier.errors import ExhaustedError, InvalidInputError
 from luthier.optimizers.base import Optimizer
+from luthier.optimizers.earlier import Earlier
 from luthier.optimizers.front import front_of, values_of
 from luthier.optimizers.registry import make_optimizer
 from luthier.space import Space
@@ -91,9 +92,20 @@ class AskTell:
         return tuple(self._trials.values())
 
 
-def optimizer(name: str, space: Space, *, seed: int, budget: int | None = None, **options: Value | None) -> AskTell:
-    """The optimizer called `name` to ask and tell one configuration at a time; `options` are those of the optimizer."""
-    return AskTell(make_optimizer(name, space, seed=seed, budget=budget, **options), space)
+def optimizer(
+    name: str,
+    space: Space,
+    *,
+    seed: int,
+    budget: int | None = None,
+    earlier: Earlier | None = None,
+    **options: Value | None,
+) -> AskTell:
+    """The optimizer called `name` to ask and tell one configuration at a time; `options` are those of the optimizer.
+
+    `earlier` is what is known from earlier experiments, made by `luthier.analysis.transfer.earlier_from`.
+    """
+    return AskTell(make_optimizer(name, space, seed=seed, budget=budget, earlier=earlier, **options), space)
 
 
 def _outcome(config: Config, value: float | Sequence[float] | None) -> Outcome:

@@ -5,7 +5,9 @@ import numpy as np
 from luthier.designs import DESIGNS
 from luthier.learn.kernels import FAMILIES, Family
 from luthier.optimizers.acquisition import Acquisition
+from luthier.optimizers.earlier import Earlier
 from luthier.optimizers.ensemble import Ensemble
+from luthier.optimizers.head_start import head_start
 from luthier.optimizers.model_search import ModelSearch, check_options
 from luthier.optimizers.option_checks import check_known
 from luthier.optimizers.scales import linear_or_logarithmic
@@ -16,11 +18,12 @@ from luthier.space import Space
 _FEWEST_INITIAL = 5
 
 
-def gaussian_process_search(
+def gaussian_process_search(  # noqa: PLR0913  # the keywords are the options of the optimizer
     space: Space,
     *,
     seed: int,
     budget: int | None = None,
+    earlier: Earlier | None = None,
     initial: int | None = None,
     design: str = "latin-hypercube",
     kernel: Family = "matern52",
@@ -34,6 +37,7 @@ def gaussian_process_search(
     check_options("gp", initial, design, acquisition)
     check_known("gp", "kernel", kernel, FAMILIES)
     ordered = np.asarray(space.ordered, dtype=np.bool_)
+    start = head_start(space, earlier, seed=seed)
     model = Ensemble(
         ordered,
         lambda columns: (GaussianSurrogate(columns, kernel, least_chance=0.0),),
@@ -41,7 +45,8 @@ def gaussian_process_search(
         seed=seed,
         explores_when_stuck=False,
         choose_scale=lambda data: linear_or_logarithmic(data, ordered, kernel),
+        head_start=start,
     )
     wanted = max(_FEWEST_INITIAL, len(space.names) + 1)
     first = start_size(wanted, budget) if initial is None else initial
-    return ModelSearch(space, model, seed=seed, initial=first, design=DESIGNS[design])
+    return ModelSearch(space, model, seed=seed, initial=first, design=DESIGNS[design], head_start=start)

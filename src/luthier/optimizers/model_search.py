@@ -7,8 +7,9 @@ import numpy as np
 from luthier.designs import DESIGNS, Design, latin_hypercube
 from luthier.learn.linear import one_thread
 from luthier.optimizers.acquisition import ACQUISITIONS
-from luthier.optimizers.candidates import WHOLE_LIMIT, Candidates, Model, Pool, WholeGrid
-from luthier.optimizers.history import History
+from luthier.optimizers.candidates import POOL, Candidates, Model, candidates_of
+from luthier.optimizers.head_start import HeadStart
+from luthier.optimizers.history import FEW_SLOTS, History
 from luthier.optimizers.option_checks import check_count, check_known
 from luthier.optimizers.start import Start
 from luthier.space import Space
@@ -27,44 +28,70 @@ class ModelSearch:
     """Starts with a `design` of `initial` points, then takes the most promising configurations of `model`.
 
     Trials that were told before count towards `initial`. Running configurations are assumed to end as predicted. All
-    suggestions of one ask share one fit.
+    suggestions of one ask share one fit. With a `head_start` the best configurations of earlier experiments come first.
     """
 
     def __init__(
-        self, space: Space, model: Model, *, seed: int, initial: int, design: Design = latin_hypercube
+        self,
+        space: Space,
+        model: Model,
+        *,
+        seed: int,
+        initial: int,
+        design: Design = latin_hypercube,
+        candidates: int = POOL,
+        head_start: HeadStart | None = None,
     ) -> None:
-        self._history, self._model, self._seed = History(space), model, seed
+        self._history, self._model, self._seed, self._head_start = History(space), model, seed, head_start
+        if head_start is not None and head_start.draws_candidates:
+            design = head_start.design
+        self._design = design
         self._start = Start(space, initial, seed=seed, design=design)
+        self._pool = candidates
         self._candidates: Candidates | None = None
-        self._is_stale = True
+        self._learned_for: int | None = None  # slots; None if something was told since
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
         size, taken = self._history.space.size, self._history.taken(running)
         if size is not None and len(taken) >= size:
             return []
-        chosen = self._start.next(count, taken)
-        if len(chosen) < count:
-            rng = self._history.generator(self._seed, running)
-            with one_thread():
-                chosen += self._from_model(count - len(chosen), [*running, *chosen], rng)
+        first = () if self._head_start is None else self._head_start.first
+        chosen = [config for config in first if config not in taken][:count]
+        rng, slots = np.random.default_rng([self._seed, len(taken)]), count + len(running)
+        with one_thread():
+            if slots <= FEW_SLOTS or self._history.measured:
+                chosen += self._start.next(count - len(chosen), taken.union(chosen))
+            if self._head_start is not None and not self._history.measured:
+                chosen += self._head_start.draw(count - len(chosen), taken.union(chosen), rng)
+            if slots > FEW_SLOTS and not self._history.measured:
+                return chosen + self._spread(count - len(chosen), taken.union(chosen), rng)
+            if len(chosen) < count:
+                chosen += self._from_model(count - len(chosen), [*running, *chosen], rng, slots)
         return chosen
 
     def tell(self, finished: Sequence[Trial]) -> None:
         """Learn from trials; the model follows when it is next needed."""
         self._history.tell(finished)
-        self._is_stale = True
+        self._learned_for = None
 
-    def _from_model(self, count: int, running: Sequence[Config], rng: np.random.Generator) -> list[Config]:
+    def _spread(self, count: int, taken: set[Config], rng: np.random.Generator) -> list[Config]:
+        """A design for all slots at once: nothing is known that a model could use."""
+        space = self._history.space
+        chosen = [config for config in self._design(space, count, rng) if config not in taken]
+        return chosen + space.sample(count - len(chosen), rng, exclude={*taken, *chosen})
+
+    def _from_model(self, count: int, running: Sequence[Config], rng: np.random.Generator, slots: int) -> list[Config]:
         space, model = self._history.space, self._model
-        if self._is_stale:
-            model.learn(self._history)
-            self._is_stale = False
+        rounded = 1 << (slots - 1).bit_length()  # a few more or less do not change the models
+        if self._learned_for != rounded:
+            model.learn(self._history, rounded)
+            self._learned_for = rounded
         if self._candidates is None:
-            small = space.size is not None and space.size <= WHOLE_LIMIT
-            self._candidates = WholeGrid(self._history) if small else Pool(self._history, seed=self._seed)
-        self._candidates.begin(running)
-        model.assume(space.to_unit(space.codes(list(running))))
+            self._candidates = candidates_of(self._history, self._head_start, self._pool, seed=self._seed)
+        busy = self._history.running_codes(running)
+        self._candidates.begin(busy)
+        model.assume(space.to_unit(busy))
         chosen: list[Config] = []
         try:
             while (codes := self._candidates.best(model, rng)) is not None:

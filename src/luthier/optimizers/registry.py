@@ -11,6 +11,7 @@ from luthier.texts import shown
 from luthier.trial import Value
 
 if TYPE_CHECKING:
+    from luthier.optimizers.earlier import Earlier
     from luthier.space import Space
 
 # Imported when asked for: most need NumPy, and some SciPy.
@@ -21,6 +22,7 @@ OPTIMIZERS: Registry[Callable[..., Optimizer]] = Registry(
         "auto": "luthier.optimizers.auto:automatic_search",
         "exhaustive": "luthier.optimizers.exhaustive:ExhaustiveSearch",
         "forest": "luthier.optimizers.forest:forest_search",
+        "forest-lcb": "luthier.optimizers.forest_bound:forest_bound_search",
         "genetic": "luthier.optimizers.genetic:GeneticSearch",
         "gp": "luthier.optimizers.gp:gaussian_process_search",
         "nelder-mead": "luthier.optimizers.nelder_mead:nelder_mead",
@@ -31,7 +33,7 @@ OPTIMIZERS: Registry[Callable[..., Optimizer]] = Registry(
     },
 )
 
-_GIVEN = ("self", "space", "seed", "budget")
+_GIVEN = ("self", "space", "seed", "budget", "earlier")
 
 
 def optimizer_names() -> list[str]:
@@ -40,10 +42,17 @@ def optimizer_names() -> list[str]:
 
 
 def make_optimizer(
-    name: str, space: "Space", *, seed: int, budget: int | None = None, **options: Value | None
+    name: str,
+    space: "Space",
+    *,
+    seed: int,
+    budget: int | None = None,
+    earlier: "Earlier | None" = None,
+    **options: Value | None,
 ) -> Optimizer:
     """Make the optimizer called `name`; `budget` is the number of runs that it has, if that is known.
 
+    `earlier` is what is known from earlier experiments; optimizers that cannot use it ignore it.
     `options` are the keyword arguments of its constructor; an unknown one is an error, as is a space it cannot search.
     """
     for what, number, least in (("seed", seed, 0), ("budget", budget, 0)):
@@ -55,4 +64,6 @@ def make_optimizer(
         if option not in known:
             hint = instead(option, known) if known else "it has no options"
             raise InvalidInputError(f"optimizer {name}: unknown option {shown(option)}; {hint}")
+    if earlier is not None and "earlier" in inspect.signature(factory).parameters:
+        return factory(space, seed=seed, budget=budget, earlier=earlier, **options)
     return factory(space, seed=seed, budget=budget, **options)

@@ -1,7 +1,7 @@
 """Models of different kinds behind one interface, so that they can be compared and blended."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -26,12 +26,19 @@ class CachedPoints:
         self._points = PointSet(units)
         self._fixed: WeakKeyDictionary[GaussianProcess, FixedPoints] = WeakKeyDictionary()
         self._leaves: WeakKeyDictionary[Forest, tuple[int, IntArray]] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[Callable[[FloatArray], FloatArray], FloatArray] = WeakKeyDictionary()
 
     def fixed(self, process: GaussianProcess) -> FixedPoints:
         """What is kept of `process` for the points."""
         if process not in self._fixed:
             self._fixed[process] = FixedPoints(self._points, in_blocks=not self._once)
         return self._fixed[process]
+
+    def kept(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        """The values of a function that never changes, at the points."""
+        if function not in self._kept:
+            self._kept[function] = function(self.units)
+        return self._kept[function]
 
     def leaves(self, forest: Forest) -> IntArray:
         """The leaves of the points in the trees `forest` has now."""
@@ -50,6 +57,9 @@ class Surrogate(Protocol):
 
     most: int
     """It is too slow for more observations."""
+
+    belief: float
+    """Its weight beside others before anything is known."""
 
     def fit(self, data: Observations) -> None:
         """Replace all known data by `data`, and make the expensive choices (hyper-parameters, trees)."""
@@ -88,6 +98,7 @@ class GaussianSurrogate:
     """A Gaussian process."""
 
     most = 1_200
+    belief = 1.0
 
     def __init__(self, ordered: BoolArray, family: Family, *, least_chance: float = _LEAST_CHANCE) -> None:
         self._process, self._least_chance = GaussianProcess(ordered, family), least_chance
@@ -136,6 +147,7 @@ class ForestSurrogate:
     """A forest. Its deviation has a lower limit, because trees that agree may all be wrong."""
 
     most = 1_000_000
+    belief = 1.0
 
     def __init__(self, ordered: BoolArray, trees: int = 32) -> None:
         self._forest = Forest(ordered, trees)
@@ -173,12 +185,12 @@ class ForestSurrogate:
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted; the trees stay as they are."""
         if len(x):
-            mean, _ = self._forest.predict(self._forest.leaves(x))
-            self._forest.add(x, mean)
+            leaves = self._forest.known_leaves(x)
+            self._forest.add(leaves, self._forest.predict(leaves)[0])
 
     def forget_assumed(self) -> None:
         """Undo every `assume`."""
-        self._forest.remove_after(len(self._measured.y))
+        self._forest.remove_added()
 
 
 def all_surrogates(ordered: BoolArray) -> Sequence[Surrogate]:

@@ -27,7 +27,8 @@ def tune_command(experiment: Experiment, name: str) -> str | None:
     words += [word for constraint in experiment.space.constraints for word in ("-c", constraint)]
     words += [word for name, text in template.environment.items() for word in ("-e", f"{name}={text}")]
     for setting, texts in settings:
-        if getattr(experiment, setting.field) != setting.default and setting.field not in ("after", "cwd"):
+        is_known = setting.field != "cwd" and (setting.field != "after" or experiment.earlier is not None)
+        if getattr(experiment, setting.field) != setting.default and is_known:
             words += [word for text in texts for word in (setting.flags[-1], text)]
     words += ["--runner", template.where] if template.where != "local" else []
     words += ["--shell"] * template.shell + ["--name", name, "--", *template.argv]

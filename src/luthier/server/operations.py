@@ -8,8 +8,8 @@ from pathlib import Path
 from luthier.analysis.verification import check_verifiable
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.launch.declared import declared_by
+from luthier.launch.earlier import Past, with_earlier
 from luthier.launch.files import discard_files
-from luthier.launch.start import with_earlier_best
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
 from luthier.spec.experiment_file import Declared
@@ -69,6 +69,9 @@ class Operations:
             raise NotFoundError(f"experiment {experiment_id} does not exist")
         return record
 
+    def _all_visible(self, who: Principal) -> list[Record]:
+        return [record for record in self.store.history.experiments() if who.may_see(record)]
+
     def check(self, text: str, who: Principal) -> Declared:
         """The experiment that a text describes; nothing is created, and no file is read.
 
@@ -91,7 +94,8 @@ class Operations:
         who.require("user")
         found = self.check(text, who)
         history = self.store.history
-        experiment = with_earlier_best(found.experiment, history, lambda number: self.visible(who, number))
+        past = Past(history, lambda number: self.visible(who, number), lambda: self._all_visible(who))
+        experiment = with_earlier(found.experiment, found.name, past)
         return self._launched(who, found.name, experiment.to_json(), Origin(who.name, text, key), detail)
 
     def clone(self, who: Principal, experiment_id: int, text: str | None = None) -> Record:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.optimizers.earlier import Earlier, read_transfer
 from luthier.policies import Prune, Resample, Stop
 from luthier.space import Choice, Space
 from luthier.spec.objectives import Objective
@@ -34,11 +35,13 @@ class Experiment(Settings):
 
     `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule` and `resample_rule` are the
     parsed `stop`, `prune` and `resample`. The default and repeated configurations are removed
-    from `first`.
+    from `first`. `earlier` is what the search knows from the experiments in `after`, fixed when the experiment was
+    created.
     """
 
     space: Space
     command: Template | JobScript | None = None
+    earlier: Earlier | None = None
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
@@ -51,6 +54,8 @@ class Experiment(Settings):
             raise InvalidInputError(
                 f"estimator: {shown(self.estimator)} is unknown; use {AUTO}, {', '.join(ESTIMATORS)}"
             )
+        with _about("transfer"):
+            read_transfer(self.transfer)
         with _about("resample"):
             self._set("resample_rule", resample_from(self.resample))
         with _about("prune"):
@@ -126,6 +131,7 @@ class Experiment(Settings):
         return {
             "space": self.space.to_json(),
             "command": None if self.command is None else self.command.to_json(),
+            **({} if self.earlier is None else {"earlier": self.earlier.to_json()}),
             **settings_json(self),
         }
 
@@ -138,12 +144,13 @@ class Experiment(Settings):
                 f"experiment settings contain {', '.join(unknown)}, unknown to this version; update luthier"
             )
         values = dict(plain)
-        space, command = values.pop("space", None), values.pop("command", None)
+        space, command, earlier = (values.pop(name, None) for name in ("space", "command", "earlier"))
         if not isinstance(space, Mapping) or not (command is None or isinstance(command, Mapping)):
             raise InvalidInputError(f"experiment settings contain no parameter space; {_FOREIGN}")
         return cls(
             space=Space.from_json(space),
             command=None if command is None else _command(command),
+            earlier=Earlier.from_json(earlier) if isinstance(earlier, Mapping) else None,
             **values,  # type: ignore[arg-type]  # __post_init__ checks each value
         )
 

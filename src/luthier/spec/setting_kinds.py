@@ -164,20 +164,32 @@ class Objectives:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
-    """Numbers of experiments."""
+class EarlierNumbers:
+    """Numbers of earlier experiments; or `auto`, which finds some, or `none`."""
 
     schema: ClassVar[Mapping[str, object]] = {
-        "anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]
+        "anyOf": [
+            {"type": "integer"},
+            {"type": "string"},
+            {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
+        ]
     }
 
     def read(self, given: object) -> object:
-        """Accept a list of positive integers; a single one is a list of one."""
-        return tuple(Whole(1).read(one) for one in _listed(given, int))
+        """Accept a number, a text such as `3,7`, `auto` or `none`, and lists of these."""
+        parts = [
+            part for one in _listed(given, int | str) for part in (one.split(",") if isinstance(one, str) else [one])
+        ]
+        words = [part.strip() if isinstance(part, str) else part for part in parts]
+        if "none" in words or "auto" in words:
+            if len(words) > 1:
+                raise InvalidInputError(f"{shown(given)}: give numbers of experiments, or auto, or none")
+            return () if words == ["none"] else ("auto",)
+        return tuple(dict.fromkeys(map(_experiment_number, words)))
 
     def words(self, value: object) -> list[str]:
-        """The numbers."""
-        return [str(one) for one in _listed(value, int)]
+        """The numbers, or `auto`."""
+        return [str(one) for one in _listed(value, int | str)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +237,13 @@ def _listed(given: object, alone: type | UnionType) -> Sequence[object]:
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise InvalidInputError(f"{shown(given)} is not a list")
     return given
+
+
+def _experiment_number(given: object) -> object:
+    is_number = isinstance(given, str) and given.isascii() and given.isdigit()
+    if isinstance(given, str) and not is_number:
+        raise InvalidInputError(f"{shown(given)} is not the number of an experiment; write for example 3 or 3,7")
+    return Whole(1).read(int(given) if isinstance(given, str) else given)
 
 
 def _objective(given: object) -> Objective:

@@ -12,9 +12,9 @@ from typing import Annotated, Literal, TypeAlias, TypedDict, get_type_hints
 from luthier.spec.objectives import Objective
 from luthier.spec.setting_kinds import (
     Configs,
+    EarlierNumbers,
     Folder,
     Kind,
-    Numbers,
     Objectives,
     Options,
     RuleOrSeconds,
@@ -124,16 +124,30 @@ class Settings:
         ),
     ] = ()
     after: Annotated[
-        tuple[int, ...],
+        tuple[int | str, ...],
         Setting(
-            Numbers(),
-            "Number of an earlier experiment whose three best configurations are tried right after the default.",
+            EarlierNumbers(),
+            "Learn from earlier experiments, given by number, e.g. 3 or 3,7: their three best configurations are tried "
+            "right after the default, and the search uses all of their results (see --transfer). auto: find earlier "
+            "experiments of the same command or component; none: learn from none.",
             "After experiment",
             "Search",
             unset="none",
-            metavar="NUMBER",
+            metavar="NUMBER,...|auto|none",
         ),
     ] = ()
+    transfer: Annotated[
+        str,
+        Setting(
+            Text(),
+            "How to learn from the experiments in --after: auto, model (a model of their values corrects itself by the "
+            "new ones), density or vae (suggest what resembles the best of them; vae:20% learns from the best 20%), or "
+            "best (only try the best configurations first).",
+            "Transfer",
+            "Search",
+            metavar="auto|model|density|vae|best",
+        ),
+    ] = "auto"
     verify_pairs: Annotated[
         int | None,
         Setting(
@@ -249,7 +263,8 @@ class GivenSettings(TypedDict, total=False):
     options: Mapping[str, Value]
     seed: int
     first: Sequence[Mapping[str, Value]]
-    after: Sequence[int]
+    after: Sequence[int | str] | int | str
+    transfer: str
     verify_pairs: int | None
     resample: str
     estimator: str

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from pydantic import ConfigDict, JsonValue
 
 from luthier.measures.registry import MEASURES, PATTERNS
+from luthier.optimizers.earlier import TRANSFER_KINDS
 from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
 from luthier.policies import PRUNES, RESAMPLES, STOPS
 from luthier.runners.registry import AUTO as AUTO_RUNNER
@@ -15,13 +16,13 @@ from luthier.server.api.models import ERRORS, ResponseModel
 from luthier.server.context import Viewer
 from luthier.spec import setting_kinds
 from luthier.spec.experiment_file import Settings
-from luthier.spec.setting_kinds import Configs, Folder, Numbers, RuleOrSeconds, Seconds, Text, Whole
+from luthier.spec.setting_kinds import Configs, EarlierNumbers, Folder, RuleOrSeconds, Seconds, Text, Whole
 from luthier.spec.settings import Setting, all_settings
 from luthier.statistics.estimate import AUTO, ESTIMATORS
 
 router = APIRouter(tags=["drafts"], responses=ERRORS)
 
-_NOT_OPTIONS = ("self", "space", "seed", "budget")
+_NOT_OPTIONS = ("self", "space", "seed", "budget", "earlier")
 _PATTERNS = {"regex": r"regex:time: (\S+)", "json": "json:jobs.0.read.iops", "osu": "osu:1024"}
 _RESAMPLES = {
     "static:3": "Every configuration runs three times.",
@@ -130,7 +131,7 @@ def _options() -> Options:
     measures = {name: "" for name in MEASURES.names() if name != "returned"}
     resamples = _notations({**dict.fromkeys(RESAMPLES.names(), ""), **_RESAMPLES})
     prunes = _notations({**dict.fromkeys(PRUNES.names(), ""), **_PRUNES})
-    offered = {"estimator": [AUTO, *ESTIMATORS]} | {
+    offered = {"estimator": [AUTO, *ESTIMATORS], "transfer": ["auto", *TRANSFER_KINDS]} | {
         name: [one.notation for one in notations] for name, notations in (("resample", resamples), ("prune", prunes))
     }
     return Options(
@@ -154,7 +155,14 @@ def _has_field(setting: Setting) -> bool:
 
 
 def _setting(setting: Setting, suggestions: list[str]) -> SettingResponse:
-    kinds = {Whole: "int", Numbers: "numbers", Seconds: "number", RuleOrSeconds: "number", Text: "text", Folder: "text"}
+    kinds = {
+        Whole: "int",
+        EarlierNumbers: "numbers",
+        Seconds: "number",
+        RuleOrSeconds: "number",
+        Text: "text",
+        Folder: "text",
+    }
     return SettingResponse(
         name=setting.name,
         label=setting.label,

@@ -1,0 +1,79 @@
+"""A new experiment learns from earlier ones of its store; what it learns is stored with it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from luthier.analysis.related import related
+from luthier.analysis.result import Result, conclude
+from luthier.analysis.transfer import best_configs, carried_over, earlier_from, lower_is_better
+from luthier.errors import InvalidInputError
+from luthier.spec.experiment import Experiment
+from luthier.store.base import Record, Store
+from luthier.trial import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The earlier experiments that a new one may learn from: one by number, and all of them for `--after auto`."""
+
+    store: Store
+    find: Callable[[int], Record]
+    listed: Callable[[], Sequence[Record]]
+
+    @staticmethod
+    def of(store: Store) -> "Past":
+        """All experiments of a store."""
+        return Past(store, store.experiment, store.experiments)
+
+
+def with_earlier(experiment: Experiment, name: str, past: Past) -> Experiment:
+    """The experiment with what is known from those in `after`; `auto` there is replaced by the numbers found."""
+    if not experiment.after:
+        return experiment
+    if experiment.after == ("auto",):
+        chosen = related(experiment, name, past.listed())
+    else:
+        chosen = [(past.find(int(number)), "") for number in experiment.after]
+    first, used = list(experiment.first), list[tuple[Record, Result, str]]()
+    for record, why in chosen:
+        result = conclude(Experiment.from_json(record.settings), past.store.runs(record.id))
+        fitting = _fitting(experiment, result)
+        if not fitting and not why:
+            raise InvalidInputError(
+                f"after: none of the best configurations of experiment {record.id} is valid here, except the default; "
+                f"see: luthier show {record.id}"
+            )
+        first += fitting
+        used.append((record, result, why))
+    return _informed(replace(experiment, first=tuple(first), after=tuple(record.id for record, _, _ in used)), used)
+
+
+def learnt(asked: Experiment, informed: Experiment) -> tuple[str, ...]:
+    """For people: which earlier experiments are used, or that none was found."""
+    if asked.after == ("auto",) and not informed.after:
+        return ("learns from no earlier experiment: none in the store tunes the same by the same measure",)
+    return () if informed.earlier is None else tuple(f"learns from {note}" for note in informed.earlier.notes)
+
+
+def _fitting(experiment: Experiment, earlier: Result) -> list[Config]:
+    """The best configurations of an earlier experiment that the new one has, except its default."""
+    carried = [carried_over(config, experiment.space) for config in best_configs(earlier)]
+    return [config for config in carried if config is not None and config != experiment.space.default]
+
+
+def _informed(experiment: Experiment, used: Sequence[tuple[Record, Result, str]]) -> Experiment:
+    notes = [_note(experiment, *each) for each in used]
+    single = [result for _, result, _ in used if not (result.experiment.has_front or experiment.has_front)]
+    histories = [lower_is_better(result) for result in single]
+    earlier = earlier_from(histories, experiment.space, experiment.transfer, notes)
+    return replace(experiment, earlier=earlier if used else None)
+
+
+def _note(experiment: Experiment, record: Record, result: Result, why: str) -> str:
+    """For people: which experiment, how much it knows, and why it was chosen."""
+    names = experiment.space.names
+    shared = sum(name in result.experiment.space.names for name in names)
+    failed = sum(trial.estimate is None for trial in result.trials)
+    reason = why or f"{shared} of {len(names)} parameters"
+    text = f"experiment {record.id} ({record.name}): {reason}, {len(result.trials)} configurations"
+    return f"{text}, {failed} of them without a number" if failed else text

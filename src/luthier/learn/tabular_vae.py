@@ -1,0 +1,178 @@
+"""A variational autoencoder for tables (Xu et al. 2019, TVAE; Kingma & Welling 2014), small enough for NumPy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from luthier.arrays import BoolArray, FloatArray
+from luthier.learn.mixture import Mixture, fit_mixture
+
+_HIDDEN, _LATENT = 48, 6
+_STEPS, _BATCH = 900, 64
+_RATE, _DECAY_1, _DECAY_2, _TINY = 3e-3, 0.9, 0.999, 1e-8  # Adam (Kingma & Ba 2015)
+_WIDTH = 2.0  # a number is given in deviations of its mode, divided by this
+_LEAST_LOG_NOISE = -3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The encoded columns of one parameter: `size` classes from `start` on; a number has its offset after them.
+
+    The classes of a number are the modes of its mixture (mode-specific normalisation), those of a category its values.
+    """
+
+    column: int
+    start: int
+    size: int
+    mixture: Mixture | None
+
+    @property
+    def classes(self) -> slice:
+        """Where the classes are."""
+        return slice(self.start, self.start + self.size)
+
+    @property
+    def offset(self) -> int:
+        """Where the offset of a number is."""
+        return self.start + self.size
+
+    @property
+    def end(self) -> int:
+        """The first column after it."""
+        return self.start + self.size + (self.mixture is not None)
+
+
+class TabularVae:
+    """Learns the joint distribution of rows of the unit cube, and draws new ones.
+
+    `sizes` is the number of values of each column that is not `ordered`. NaN means unknown: such a value counts as
+    uniform, and so does a column that is unknown in every row.
+    """
+
+    def __init__(self, ordered: BoolArray, sizes: FloatArray, rows: FloatArray, *, seed: int) -> None:
+        rng = np.random.default_rng([seed, len(rows), 3])
+        self._columns = len(ordered)
+        known = np.isfinite(rows)
+        filled = np.where(known, rows, rng.random(rows.shape))
+        self._blocks: list[Block] = []
+        for column in np.flatnonzero(known.any(axis=0)).tolist():
+            start = self._blocks[-1].end if self._blocks else 0
+            mixture = fit_mixture(filled[:, column]) if ordered[column] else None
+            size = len(mixture.means) if mixture is not None else max(1, int(sizes[column]))
+            self._blocks.append(Block(column, start, size, mixture))
+        self._weights: list[FloatArray] = []
+        if self._blocks:
+            encoded = encode(self._blocks, filled)
+            self._weights = initial_weights(self._blocks, rng)
+            _train(self._blocks, self._weights, encoded, rng)
+
+    def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Draw points of the unit cube."""
+        points = rng.random((count, self._columns))
+        if not self._blocks:
+            return points
+        raw = _decoded(self._weights, rng.standard_normal((count, _LATENT)))[1]
+        noise = np.exp(self._weights[-1])
+        for block in self._blocks:
+            logits = raw[:, block.classes]
+            chosen = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1)
+            if block.mixture is None:
+                points[:, block.column] = (chosen + 0.5) / block.size
+            else:
+                offset = raw[:, block.offset] + noise[block.offset] * rng.standard_normal(count)
+                moved = block.mixture.means[chosen] + _WIDTH * block.mixture.deviations[chosen] * offset
+                points[:, block.column] = np.clip(moved, 0.0, 1.0)
+        return points
+
+
+def encode(blocks: Sequence[Block], rows: FloatArray) -> FloatArray:
+    """Rows of the unit cube as classes and offsets."""
+    encoded = np.zeros((len(rows), blocks[-1].end))
+    for block in blocks:
+        x = rows[:, block.column]
+        if block.mixture is None:
+            chosen = np.minimum((x * block.size).astype(np.intp), block.size - 1)
+        else:
+            chosen = np.argmax(block.mixture.responsibilities(x), axis=1)
+            away = (x - block.mixture.means[chosen]) / (_WIDTH * block.mixture.deviations[chosen])
+            encoded[:, block.offset] = away
+        encoded[np.arange(len(rows)), block.start + chosen] = 1.0
+    return encoded
+
+
+def initial_weights(blocks: Sequence[Block], rng: np.random.Generator) -> list[FloatArray]:
+    """Weights and biases of encoder and decoder, two layers each, and the log noise of each encoded column."""
+    width = blocks[-1].end
+    shapes = [(width, _HIDDEN), (_HIDDEN, 2 * _LATENT), (_LATENT, _HIDDEN), (_HIDDEN, width)]
+    weights: list[FloatArray] = []
+    for inputs, outputs in shapes:
+        weights += [rng.standard_normal((inputs, outputs)) / np.sqrt(inputs), np.zeros(outputs)]
+    return [*weights, np.full(width, -1.0)]
+
+
+def loss_and_gradients(
+    blocks: Sequence[Block], weights: Sequence[FloatArray], x: FloatArray, noise: FloatArray
+) -> tuple[float, list[FloatArray]]:
+    """The negative evidence lower bound of rows, per row, and its derivative by each weight.
+
+    `noise` are the standard normal numbers of the reparametrisation, z = m + s noise (Kingma & Welling 2014, eq. 10).
+    """
+    hidden = np.tanh(x @ weights[0] + weights[1])
+    both = hidden @ weights[2] + weights[3]
+    m, log_variance = both[:, :_LATENT], both[:, _LATENT:]
+    s = np.exp(0.5 * log_variance)
+    z = m + s * noise
+    inner, raw = _decoded(weights, z)
+    reconstruction, by_raw, by_noise = _reconstruction(blocks, x, raw, weights[-1])
+    divergence = 0.5 * np.sum(m * m + s * s - 1.0 - log_variance)
+    by_inner = (by_raw @ weights[6].T) * (1.0 - inner * inner)
+    by_z = by_inner @ weights[4].T
+    by_both = np.concatenate((by_z + m, 0.5 * by_z * s * noise + 0.5 * (s * s - 1.0)), axis=1)
+    by_hidden = (by_both @ weights[2].T) * (1.0 - hidden * hidden)
+    gradients = [x.T @ by_hidden, by_hidden.sum(axis=0), hidden.T @ by_both, by_both.sum(axis=0)]
+    gradients += [z.T @ by_inner, by_inner.sum(axis=0), inner.T @ by_raw, by_raw.sum(axis=0), by_noise]
+    count = len(x)
+    return float(reconstruction + divergence) / count, [gradient / count for gradient in gradients]
+
+
+def _decoded(weights: Sequence[FloatArray], z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The hidden layer of the decoder, and its output: the logits of classes, and offsets."""
+    inner = np.tanh(z @ weights[4] + weights[5])
+    return inner, inner @ weights[6] + weights[7]
+
+
+def _reconstruction(
+    blocks: Sequence[Block], x: FloatArray, raw: FloatArray, log_noise: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
+    """The negative log likelihood of rows, and its derivatives by the output and by the log noise."""
+    total, by_raw, by_noise = 0.0, np.zeros_like(raw), np.zeros_like(log_noise)
+    for block in blocks:
+        logits, wanted = raw[:, block.classes], x[:, block.classes]
+        shifted = logits - logits.max(axis=1, keepdims=True)
+        log_chance = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        total -= float(np.sum(wanted * log_chance))
+        by_raw[:, block.classes] = np.exp(log_chance) - wanted
+    offsets = [block.offset for block in blocks if block.mixture is not None]
+    if offsets:
+        precision = np.exp(-2.0 * log_noise[offsets])
+        away = raw[:, offsets] - x[:, offsets]
+        total += float(np.sum(0.5 * away * away * precision + log_noise[offsets]))
+        by_raw[:, offsets] = away * precision
+        by_noise[offsets] = np.sum(1.0 - away * away * precision, axis=0)
+    return total, by_raw, by_noise
+
+
+def _train(blocks: Sequence[Block], weights: list[FloatArray], encoded: FloatArray, rng: np.random.Generator) -> None:
+    first = [np.zeros_like(weight) for weight in weights]
+    second = [np.zeros_like(weight) for weight in weights]
+    for step in range(1, _STEPS + 1):
+        batch = encoded[rng.integers(len(encoded), size=min(_BATCH, len(encoded)))]
+        noise = rng.standard_normal((len(batch), _LATENT))
+        _, gradients = loss_and_gradients(blocks, weights, batch, noise)
+        rate = _RATE * np.sqrt(1.0 - _DECAY_2**step) / (1.0 - _DECAY_1**step)
+        for at, gradient in enumerate(gradients):
+            first[at] += (1.0 - _DECAY_1) * (gradient - first[at])
+            second[at] += (1.0 - _DECAY_2) * (gradient * gradient - second[at])
+            weights[at] -= rate * first[at] / (np.sqrt(second[at]) + _TINY)
+        np.maximum(weights[-1], _LEAST_LOG_NOISE, out=weights[-1])

@@ -1,0 +1,153 @@
+"""Models that know the values of earlier experiments: these are the mean, and the new values correct it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from luthier.arrays import BoolArray, FloatArray, IntArray
+from luthier.learn.gaussian_process import GaussianProcess, Observations
+from luthier.optimizers.earlier import Earlier, units_of
+from luthier.optimizers.surrogates import CachedPoints, Surrogate
+from luthier.space import Space
+
+# The constants were chosen by experiment: docs/research/2026-11-18-transfer.md.
+_FEWEST = 4  # trials of a source that a model is fitted to
+_MOST = 250  # observations; with more of them the earlier ones hardly matter, and two models cost too much
+_BELIEF = 3.0  # so many observations the belief is worth that the slope is 1
+_STEEPEST = 2.0
+_ODDS = 4.0  # how much more likely an informed model is believed to be the better one, before anything is known
+
+
+class EarlierMean:
+    """What earlier experiments predict at points of the unit cube: the mean of one Gaussian process for each source.
+
+    A process sees only the parameters that its source has. Rows with an unknown value among them are left out.
+    """
+
+    def __init__(self, ordered: BoolArray, sources: Sequence[tuple[FloatArray, FloatArray]]) -> None:
+        self._ordered = ordered
+        self._data: list[tuple[IntArray, Observations]] = []
+        for units, y in sources:
+            known = np.isfinite(units)
+            columns = np.flatnonzero(known.mean(axis=0) >= 0.5) if len(units) else np.empty(0, dtype=np.intp)
+            rows = known[:, columns].all(axis=1)
+            if len(columns) and rows.sum() >= _FEWEST and np.ptp(y[rows]) > 0.0:
+                self._data.append((columns, Observations.single(units[rows][:, columns], y[rows])))
+
+    def __bool__(self) -> bool:
+        return bool(self._data)
+
+    @cached_property
+    def _models(self) -> list[tuple[IntArray, GaussianProcess]]:
+        """Fitted when they are first needed."""
+        models = []
+        for columns, data in self._data:
+            process = GaussianProcess(self._ordered[columns])
+            process.fit(data, from_prior=True)
+            models.append((columns, process))
+        return models
+
+    def __call__(self, units: FloatArray) -> FloatArray:
+        """The prediction at each row."""
+        if not len(units):
+            return np.empty(0)
+        return np.asarray(np.mean([p.predict(units[:, c])[0] for c, p in self._models], axis=0), dtype=np.float64)
+
+
+def earlier_values(space: Space, earlier: Earlier) -> EarlierMean:
+    """What the earlier experiments predict of values; a lower bound counts as a value."""
+    sources = []
+    for source in range(earlier.sources):
+        scored = [trial for trial in earlier.of_source(source) if trial.score is not None]
+        sources.append((units_of(space, scored), np.array([trial.score for trial in scored], dtype=np.float64)))
+    return EarlierMean(np.asarray(space.ordered, dtype=np.bool_), sources)
+
+
+def earlier_successes(space: Space, earlier: Earlier) -> EarlierMean:
+    """What they predict of success (1): a run that failed, or was cut short, did not succeed (0)."""
+    sources = []
+    for source in range(earlier.sources):
+        trials = earlier.of_source(source)
+        succeeded = np.array([float(trial.score is not None and not trial.is_bound) for trial in trials])
+        sources.append((units_of(space, trials), succeeded))
+    return EarlierMean(np.asarray(space.ordered, dtype=np.bool_), sources)
+
+
+class InformedSurrogate:
+    """A model of what the earlier experiments did not predict.
+
+    The targets are slope times the earlier prediction, plus what the inner model learns. The slope begins at 1 and
+    follows the observations; it is 0 where the earlier prediction is wrong.
+    """
+
+    def __init__(self, inner: Surrogate, mean: EarlierMean) -> None:
+        self._inner, self._mean = inner, mean
+        self.most, self.belief = min(inner.most, _MOST), _ODDS * inner.belief
+        self._slope = 1.0
+        self._fitted = self._x = np.empty((0, 0))
+        self._known = 0
+        self._least: float | None = None
+
+    def fit(self, data: Observations) -> None:
+        """Replace all known data by `data`, find the slope, and fit the inner model."""
+        mean = self._mean(data.x)
+        self._slope = _slope(mean, data.y)
+        self._fitted = self._slope * mean
+        self._inner.fit(replace(data, y=data.y - self._fitted))
+        self._keep(data.x)
+
+    def condition(self, data: Observations) -> None:
+        """Replace all known data by `data`, and keep the choices of the last `fit`."""
+        self._inner.condition(replace(data, y=data.y - self._slope * self._mean(data.x)))
+        self._keep(data.x)
+
+    def _keep(self, x: FloatArray) -> None:
+        self._x, self._known, self._least = x, len(x), None
+
+    def left_out(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each observation of the last `fit`, predicted without it."""
+        mean, deviation = self._inner.left_out()
+        return mean + self._fitted, deviation
+
+    def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
+        """Mean and deviation at points, and the lowest mean at the points observed or assumed."""
+        mean, deviation, _ = self._inner.predict(points)
+        if self._least is None:
+            known, _, _ = self._inner.predict(CachedPoints(self._x, once=True))
+            self._least = float(np.min(known + self._slope * self._mean(self._x)))
+        return mean + self._slope * points.kept(self._mean), deviation, self._least
+
+    def noise(self) -> float:
+        """The deviation of a single measurement from what is predicted."""
+        return self._inner.noise()
+
+    def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The logarithm of the chance of a 1, where targets are 0 or 1, given predictions of a measurement."""
+        return self._inner.log_chance(np.clip(mean, 0.0, 1.0), deviation)
+
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured as predicted."""
+        self._inner.assume(x)
+        self._x, self._least = np.concatenate((self._x, x)), None
+
+    def forget_assumed(self) -> None:
+        """Undo every `assume`."""
+        self._inner.forget_assumed()
+        self._x, self._least = self._x[: self._known], None
+
+
+def _slope(mean: FloatArray, y: FloatArray) -> float:
+    """The slope of `y` over `mean`, by ridge regression towards 1; never below 0."""
+    x, away = mean - mean.mean(), y - y.mean()
+    return float(np.clip((_BELIEF + x @ away) / (_BELIEF + x @ x), 0.0, _STEEPEST))
+
+
+def informed(
+    make: Callable[[BoolArray], Sequence[Surrogate]], mean: EarlierMean
+) -> Callable[[BoolArray], Sequence[Surrogate]]:
+    """Makes each model twice: informed by `mean`, then without it."""
+    if not mean:
+        return make
+    return lambda ordered: [*(InformedSurrogate(inner, mean) for inner in make(ordered)), *make(ordered)]
