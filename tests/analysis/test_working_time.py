@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from luthier.analysis.activity import activity_of
 from luthier.analysis.result import Result, conclude
-from luthier.analysis.working_time import machine_rows, pauses_of, utilisation, working_time
+from luthier.analysis.working_time import machine_rows, pauses_of, working_time
 from luthier.figures import FIGURES
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
@@ -38,9 +39,9 @@ def test_busy_slots_without_pauses() -> None:
     """Two runs of 5 s without a gap, a pause of 1000 s, and two more."""
     result = result_of([100.0, 105.0, 1110.0, 1115.0])
     record = record_of([(100.0, 110.0), (1110.0, None)], 1120.0)
-    assert utilisation(result) == pytest.approx(20.0 / 1020.0)
+    assert activity_of(result).busy == pytest.approx(20.0 / 1020.0)
     paused = replace(result, pauses=pauses_of(record))
-    assert utilisation(paused) == pytest.approx(1.0)
+    assert activity_of(paused).busy == pytest.approx(1.0)
     figure = FIGURES["utilisation"](paused)
     assert figure is not None
     assert figure.note == "busy for 100 % of the time"
@@ -51,7 +52,7 @@ def test_busy_slots_without_pauses() -> None:
 def test_gaps_within_a_period_count() -> None:
     result = result_of([100.0, 110.0, 1010.0, 1020.0])
     record = record_of([(100.0, 115.0), (1010.0, None)], 1025.0)
-    assert utilisation(replace(result, pauses=pauses_of(record))) == pytest.approx(20.0 / 30.0)
+    assert activity_of(replace(result, pauses=pauses_of(record))).busy == pytest.approx(20.0 / 30.0)
 
 
 def test_elapsed_and_left_after_a_stop() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from luthier.analysis.machine_drift import Level, level_of, outliers_among, search_level
 from luthier.analysis.recommendation import is_reliable, winner_of
@@ -19,6 +20,9 @@ from luthier.statistics.noise import Noise, noise_of
 from luthier.statistics.outliers import Outlier
 from luthier.trial import Completed, Config, Estimate, Lost, Run, Trial
 
+if TYPE_CHECKING:
+    from luthier.analysis.search_speedup import SearchSpeedup
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -32,7 +36,8 @@ class Result:
 
     `front` holds the Pareto-optimal trials, sorted by the first objective; with a single objective it is the best trial
     of the search. With several objectives, `winner` is the trial of the front that is best in the first objective among
-    those that are no worse than the default in any other. `pauses` are the times in which nobody worked on it.
+    those that are no worse than the default in any other. `pauses` are the times in which nobody worked on it;
+    `over_random` compares the search with a random one, if there is one and it was looked for.
     """
 
     experiment: Experiment
@@ -46,6 +51,7 @@ class Result:
     estimator: str
     front: tuple[Trial, ...] = ()
     pauses: tuple[tuple[float, float], ...] = ()
+    over_random: "SearchSpeedup | None" = None
 
     @property
     def best(self) -> Trial:

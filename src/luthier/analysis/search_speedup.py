@@ -1,13 +1,13 @@
 """How much sooner a search found what a random search of the same experiment found in the end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from luthier.analysis.activity import search_runs
 from luthier.analysis.result import Result
 from luthier.analysis.working_time import Pauses, pauses_of, worked_at
 from luthier.errors import LuthierError
-from luthier.store.base import Record, Store
+from luthier.store.base import ENDED, Record, Store
 from luthier.trial import Completed, Lost, Run
 
 _SAME = ("space", "command", "objectives")
@@ -74,6 +74,13 @@ def speedup_over_random(store: Store, record: Record, result: Result) -> SearchS
     except LuthierError:
         return None  # it was deleted meanwhile
     return compared(Search(result.runs, result.pauses), baseline, longest.id, experiment.objective.sign)
+
+
+def beside_random(store: Store, record: Record, result: Result) -> Result:
+    """The result with `over_random`, if its experiment has ended."""
+    if record.status not in ENDED:
+        return result
+    return replace(result, over_random=speedup_over_random(store, record, result))
 
 
 def _is_baseline(one: Record, record: Record) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 
+from luthier.analysis.activity import activity_of
 from luthier.analysis.result import Result
 from luthier.analysis.text import value_text
 
@@ -29,6 +30,12 @@ def noise_text(result: Result) -> str:
         spread = value_text(noise.deviation, result.experiment.objective.measure)
     repeated = f"{result.repeats} runs of the search were repeats (estimator: {result.estimator})"
     return f"noise: {spread} from run to run" + (f"; {repeated}" if result.repeats else "")
+
+
+def search_lines(result: Result) -> list[str]:
+    """How the search used its slots, and how much sooner it was than a random search."""
+    compared = None if result.over_random is None else result.over_random.sentence()
+    return [line for line in (activity_of(result).sentence(), compared) if line]
 
 
 def trouble_lines(result: Result) -> list[str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from luthier.analysis.activity import activity_of
 from luthier.analysis.importance import Importances
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line
@@ -67,6 +68,8 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         else None,
         "repeats": result.repeats,
         "lost": result.lost,
+        "activity": asdict(activity_of(result)),
+        "search_speedup": None if result.over_random is None else asdict(result.over_random),
         "machine": {"kind": result.drift.kind, "sentence": result.drift.sentence()},
         "outliers": [asdict(outlier) for outlier in result.outliers],
         "estimator": result.estimator,

@@ -71,18 +71,6 @@ def worked_at(at: float, pauses: Pauses) -> float:
     return at - sum(min(at, end) - begin for begin, end in pauses if begin < at)
 
 
-def utilisation(result: Result) -> float | None:
-    """The fraction of the time of all slots, from the first start to the last end, in which a run was active.
-
-    Pauses do not count.
-    """
-    spans = worked_spans(result.runs, result.pauses)
-    if not spans:
-        return None
-    whole = (max(end for _, end in spans) - min(begin for begin, _ in spans)) * result.experiment.slots
-    return min(sum(end - begin for begin, end in spans) / whole, 1.0) if whole > 0 else None
-
-
 def worked_spans(runs: Sequence[Run], pauses: Pauses) -> list[tuple[float, float]]:
     """The times of start and end of the runs that have ended, without pauses."""
     return [

@@ -48,6 +48,7 @@ def show_result(record: "Record", result: "Result", interrupted: bool, *, as_jso
 def read_result(number: int, store: str | None) -> "tuple[Record, Result]":
     """A stored experiment and its result."""
     from luthier.analysis.result import conclude
+    from luthier.analysis.search_speedup import beside_random
     from luthier.analysis.working_time import pauses_of
     from luthier.spec.experiment import Experiment
     from luthier.store import open_store
@@ -55,4 +56,4 @@ def read_result(number: int, store: str | None) -> "tuple[Record, Result]":
     history = open_store(store)
     record = history.experiment(number)
     result = conclude(Experiment.from_json(record.settings), history.runs(number))
-    return record, replace(result, pauses=pauses_of(record))
+    return record, beside_random(history, record, replace(result, pauses=pauses_of(record)))

@@ -6,7 +6,7 @@ from rich.table import Table
 from luthier.analysis.failures import first_output, reasons_of
 from luthier.analysis.importance import Importances
 from luthier.analysis.result import Result
-from luthier.analysis.sentences import VERIFIED_TRIALS, command_line, noise_text, runs_text, trouble_lines
+from luthier.analysis.sentences import VERIFIED_TRIALS, command_line, noise_text, runs_text, search_lines, trouble_lines
 from luthier.analysis.serial import ending_of
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
@@ -32,6 +32,7 @@ def result_view(record: Record, result: Result) -> RenderableType:
         parts.append(cell(f"the search ended: {ending}"))
     if result.experiment.earlier is not None:
         parts += [cell(f"learnt from {note}") for note in result.experiment.earlier.notes]
+    parts += [cell(line) for line in search_lines(result)]
     if noise := noise_text(result):
         parts.append(cell(noise))
     parts += [cell(line) for line in trouble_lines(result)]

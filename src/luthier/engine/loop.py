@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from luthier.analysis.activity import SUGGESTING
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import HEARTBEAT_S, Ledger
 from luthier.engine.plan import Order, Plan
@@ -74,6 +75,7 @@ class Loop:
         self._jobs = NO_JOBS
         self._beat = -math.inf
         self._keys: dict[str, int] = {}  # of the runs that were submitted to the runner and have not ended
+        self._suggest_s: dict[int, float] = {}
         self._submitted: dict[int, float] = {}
         self._started: dict[int, float] = {}
         self._cancelled: dict[int, Pruned | Lost] = {}
@@ -104,10 +106,13 @@ class Loop:
     def _fill_slots(self) -> None:
         """Submit until every slot is taken or the plan has no more orders."""
         while not self._draining:
+            began = self._machinery.timer()
             orders = self._plan.orders(self._plan.experiment.slots - len(self._plan.running), self.elapsed_s)
             if not orders:
                 return
+            each_s = (self._machinery.timer() - began) / len(orders)
             for order in orders:
+                self._suggest_s[len(self._plan.runs)] = each_s
                 self._submit(order)
 
     @property
@@ -180,7 +185,7 @@ class Loop:
             started_at=execution.started_at,
             duration_s=execution.duration_s,
             outcome=self._bounded(self._machinery.measure(execution), run),
-            metrics=execution.metrics,
+            metrics=self._with_suggestion(execution.metrics, run),
             logs=execution.logs,
             batch_job=execution.batch_job,
         )
@@ -188,6 +193,11 @@ class Loop:
         self._submitted.pop(run.number, None)
         self._started.pop(run.number, None)
         self._plan.finished(ended)
+
+    def _with_suggestion(self, metrics: Mapping[str, float], run: Run) -> Mapping[str, float]:
+        """The metrics of a run, and the time that its suggestion took; that is unknown after luthier was killed."""
+        suggest_s = self._suggest_s.pop(run.number, None)
+        return metrics if suggest_s is None or run.purpose == "verify" else {**metrics, SUGGESTING: suggest_s}
 
     def _prune(self) -> None:
         """Stop runs that are not worth finishing.

@@ -4,8 +4,11 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from luthier.analysis.result import Result, conclude
+from luthier.analysis.search_speedup import beside_random
+from luthier.analysis.working_time import pauses_of
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
 from luthier.engine.loop import Loop, Machinery, Watcher
@@ -56,7 +59,8 @@ def carry_on(
         result = conclude(experiment, plan.runs)
         ended: Status = "no result" if result.winner is None else "finished"
         ledger.close(ended if finished else "stopped", summary(result, plan.ending))
-    return store.experiment(record.id), result
+    record = store.experiment(record.id)
+    return record, beside_random(store, record, replace(result, pauses=pauses_of(record)))
 
 
 def resumable(record: Record) -> Experiment:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from luthier.analysis.apply import applied
 from luthier.analysis.failures import first_output, reasons_of
 from luthier.analysis.result import Result
-from luthier.analysis.sentences import noise_text, trouble_lines
+from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
 from luthier.analysis.working_time import machine_rows, working_time
@@ -118,8 +118,8 @@ def _named(run: Run | None, result: Result) -> str:
 
 
 def remarks(result: Result) -> list[str]:
-    """Remarks about noise, outliers and drift of the machine."""
-    return [text for text in (result.method, noise_text(result), *trouble_lines(result)) if text]
+    """Remarks about the search, noise, outliers and drift of the machine."""
+    return [text for text in (result.method, *search_lines(result), noise_text(result), *trouble_lines(result)) if text]
 
 
 def space(experiment: Experiment) -> Table:

@@ -6,13 +6,15 @@ from dataclasses import asdict
 from fastapi import APIRouter
 from pydantic import JsonValue
 
+from luthier.analysis.activity import activity_of
 from luthier.analysis.failures import first_output, reasons_of
 from luthier.analysis.result import Result
-from luthier.analysis.sentences import noise_text, trouble_lines
+from luthier.analysis.search_speedup import beside_random
+from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
 from luthier.analysis.serial import ending_of, record_json, result_json
 from luthier.analysis.settings import settings_texts
 from luthier.analysis.waiting import waiting_for
-from luthier.analysis.working_time import machine_rows, utilisation, working_time
+from luthier.analysis.working_time import machine_rows, working_time
 from luthier.figures import FIGURES
 from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, ResponseModel, Summary, exact_size, example
 from luthier.server.context import Context, Server, Viewer
@@ -85,6 +87,7 @@ class Detail(Summary):
             "size": 8,
             "explored": 1.0,
             "noise": "noise: 2.1 % from run to run",
+            "search": ["search: 20 runs finished, slots busy 98 % of the time, suggestions took 0.2 s"],
             "trouble": [],
             "failures": [],
             "failing_output": None,
@@ -125,6 +128,8 @@ class Detail(Summary):
     explored: float | None
     """The fraction of them that has been tried."""
     noise: str
+    search: list[str]
+    """How the search used its slots, and how much sooner it was than a random search in the store."""
     trouble: list[str]
     """Remarks about drift of the machine and about outliers."""
     failures: list[FailureReason]
@@ -132,7 +137,7 @@ class Detail(Summary):
     failing_output: FailingOutput | None
     """The output of the first failing run; null if there is a result, or if no output was kept."""
     utilisation: float | None
-    """The fraction of the time of all slots in which a run was active; pauses do not count."""
+    """The fraction of the time of all slots in which a run was active, during the search and without pauses."""
     elapsed_s: float | None
     """The time that it was worked on, without pauses; null for experiments of earlier versions."""
     left_s: float | None
@@ -160,14 +165,20 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
     def work() -> Detail:
         record = server.operations.visible(who, experiment_id)
         events, (concluded, known) = server.results.derived(record, "detail", lambda result: _known(record, result))
-        result = server.results.of(record)
+        result = beside_random(server.store.history, record, server.results.of(record))
         submitted = {run.number: run.submitted_at for run in result.runs} if record.jobs else {}
         return Detail.model_validate(
             {
                 **known,
                 **summary_of(record, who),
                 **{name: concluded[name] for name in ("verdict", "improved", "cost_s")},
-                "result": {**concluded, **record_json(record), "ending": ending_of(record)},
+                "result": {
+                    **concluded,
+                    **record_json(record),
+                    "ending": ending_of(record),
+                    "search_speedup": None if result.over_random is None else asdict(result.over_random),
+                },
+                "search": search_lines(result),
                 "events": events,
                 **_now(server, record, result),
                 "has_source": record.source is not None,
@@ -203,7 +214,7 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
             for one in reasons_of(result.runs)
         ],
         "failing_output": _failing_output(result),
-        "utilisation": utilisation(result),
+        "utilisation": activity_of(result).busy,
         "figures": [name for name, drawing in FIGURES.items() if drawing.slow or drawing(result, _FEW) is not None],
     }
 

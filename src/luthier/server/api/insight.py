@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from luthier.analysis.apply import applied
 from luthier.analysis.importance import importances, partial_dependence
 from luthier.analysis.result import Result
+from luthier.analysis.search_speedup import beside_random
 from luthier.analysis.serial import importance_json, trial_json
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.figures import FIGURES
@@ -205,7 +206,7 @@ async def get_report(server: Server, who: Viewer, experiment_id: Id) -> Response
 
     def work() -> bytes:
         record = server.operations.visible(who, experiment_id)
-        return _reported(record, server.results.of(record))
+        return _reported(record, beside_random(server.store.history, record, server.results.of(record)))
 
     return HTMLResponse(await server.results.run_slow(work), headers=_as_file(f"luthier-report-{experiment_id}.html"))
 
