@@ -1,9 +1,10 @@
-"""Many short jobs on Slurm: the time of an experiment, and that of a plain loop of sbatch over the same script.
+"""Many short jobs on Slurm: the time of an experiment, and that of plain loops of sbatch over the same script.
 
-    python -m benchmarks.slurm_throughput [--jobs 100] [--slots 100] [--rounds 3]
+    python -m benchmarks.slurm_throughput [--jobs 100] [--slots 100] [--sleep-s 1] [--rounds 3]
 
-Brings up a throw-away Slurm with two emulated nodes of four cores each. Both ways run in turn, `--rounds` times, and
-take as long as until Slurm says that every job is over. The loop submits all jobs one after the other, without waiting.
+Brings up a throw-away Slurm with two emulated nodes of four cores each. One loop submits all jobs without waiting; the
+other has at most as many jobs in the queue as the experiment has slots. The three ways run in turn, `--rounds` times; a
+time ends when all jobs are over.
 """
 
 import argparse
@@ -25,12 +26,15 @@ definitions: {{number: {{parameters: {{N: {{env_var: true, type: int, default: 1
 components: {{number: {{N: {{min: 1, max: 1000000}}}}}}
 """
 _PATIENCE_S = 900.0
+_LOOK_EVERY_S = 0.1
 
 
-def plain_loop(slurm: Cluster, folder: Path, jobs: int) -> float:
-    """Seconds until `jobs` jobs are over that a loop of sbatch has submitted."""
+def plain_loop(slurm: Cluster, folder: Path, jobs: int, most: int) -> float:
+    """Seconds until `jobs` jobs are over that a loop of sbatch has submitted, at most `most` at a time."""
     began = time.monotonic()
-    for _ in range(jobs):
+    for number in range(jobs):
+        while number >= most and len(slurm.run("squeue", "--noheader").splitlines()) >= most:
+            time.sleep(_LOOK_EVERY_S)
         slurm.run("sbatch", "--parsable", "--output=/dev/null", f"--chdir={folder}", str(folder / "app.sbatch"))
     wait_until(lambda: slurm.run("squeue", "--noheader") == "", "the queue is empty", _PATIENCE_S)
     return time.monotonic() - began
@@ -43,7 +47,14 @@ def experiment(slurm: Cluster, folder: Path, jobs: int) -> float:
     environment = {**os.environ, **slurm.environment, "XDG_DATA_HOME": home}
     environment.pop("LUTHIER_STORE", None)
     began = time.monotonic()
-    subprocess.run([*words, "run", "e.yaml", "--quiet"], cwd=folder, env=environment, check=True, timeout=_PATIENCE_S)
+    subprocess.run(
+        [*words, "run", "e.yaml", "--quiet"],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        check=True,
+        timeout=_PATIENCE_S,
+    )
     took_s = time.monotonic() - began
     listed = subprocess.run(
         [*words, "export", "1", "--format", "json"], cwd=folder, env=environment, check=True, capture_output=True
@@ -59,7 +70,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=100)
     parser.add_argument("--slots", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sleep-s", type=float, default=0.1, help="how long a job sleeps")
+    parser.add_argument("--sleep-s", type=float, default=1.0, help="how long a job sleeps")
     options = parser.parse_args()
     if (program := missing_program()) is not None:
         sys.exit(f"Slurm ({program}) is not installed; as root: sh tests/services.sh")
@@ -69,13 +80,13 @@ def main() -> None:
         (folder / "e.yaml").write_text(EXPERIMENT.format(jobs=options.jobs, slots=options.slots))
         ratios = []
         for number in range(options.rounds):
-            loop_s, tuned_s = plain_loop(slurm, folder, options.jobs), experiment(slurm, folder, options.jobs)
-            ratios.append(tuned_s / loop_s)
-            print(
-                f"round {number + 1}: sbatch {loop_s:.1f} s, luthier {tuned_s:.1f} s, ratio {ratios[-1]:.2f}",
-                flush=True,
-            )
-        print(f"{options.jobs} jobs, {options.slots} slots: median ratio {statistics.median(ratios):.2f}")
+            loops_s = [plain_loop(slurm, folder, options.jobs, most) for most in (options.jobs, options.slots)]
+            tuned_s = experiment(slurm, folder, options.jobs)
+            ratios.append([tuned_s / loop_s for loop_s in loops_s])
+            print(f"round {number + 1}: loops {loops_s[0]:.1f} s and {loops_s[1]:.1f} s, luthier {tuned_s:.1f} s")
+        free, bounded = (statistics.median(column) for column in zip(*ratios, strict=True))
+        print(f"{options.jobs} jobs, {options.slots} slots, median ratio to a loop that submits all: {free:.2f}")
+        print(f"to a loop with at most {options.slots} jobs in the queue: {bounded:.2f}")
 
 
 if __name__ == "__main__":
