@@ -83,6 +83,9 @@ def test_the_search_ends_and_the_best_is_verified(terminal: Terminal, is_killed:
     assert result["runs"] < 400
     purposes = [run.purpose for run in terminal.runs()]
     assert set(purposes[purposes.index("verify") :]) == {"verify"}
+    assert result["elapsed_s"] > 0.0
+    assert result["left_s"] is None
+    assert " s elapsed\n" in terminal.type("show", "1").stdout
     assert f"the search ended: {ENDING}" in terminal.type("show", "1").stdout
 
 
