@@ -173,8 +173,8 @@ def show(
     if as_json:
         trials = [serial.trial_json(trial) for trial in result.trials]
         explained = serial.importance_json(importance)
-        spent = asdict(working_time(record, result, time.time()))
-        print_json({**serial.result_json(record, result), **spent, "importance": explained, "trials": trials})
+        times = asdict(working_time(record, result, time.time()))
+        print_json({**serial.result_json(record, result), **times, "importance": explained, "trials": trials})
         return
     say(f"experiment {record.id}: {record.name}, {status_text(record)}")
     if spent := working_time(record, result, time.time()).sentence:
