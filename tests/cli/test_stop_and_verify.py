@@ -22,13 +22,14 @@ class Terminal:
     """A user with a store, who tunes in one terminal and types commands in another."""
 
     def __init__(self, home: Path) -> None:
-        self.home = home
+        self.home, self.slow = home, home / "slow"  # while this file exists, runs take seconds
         self._environment = {**os.environ, "XDG_DATA_HOME": str(home), "LUTHIER_STORE": str(home / "s.db")}
         self.started: list[subprocess.Popen[bytes]] = []
 
     def tune(self, *options: str) -> "subprocess.Popen[bytes]":
         words = ["tune", "-q", *options, "-m", "regex:(.+)", "-o", "random", "-p", "x=1..500@500", "--"]
-        argv = [sys.executable, "-m", "luthier", *words, "sh", "-c", "sleep 0.05; echo {x}"]
+        script = f"sleep 0.05; [ ! -e {self.slow} ] || sleep 3; echo {{x}}"
+        argv = [sys.executable, "-m", "luthier", *words, "sh", "-c", script]
         self.started.append(subprocess.Popen(argv, env=self._environment, stdout=subprocess.DEVNULL))
         return self.started[-1]
 
@@ -69,6 +70,8 @@ def started(terminal: Terminal, *options: str) -> "subprocess.Popen[bytes]":
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_the_search_ends_and_the_best_is_verified(terminal: Terminal, is_killed: bool) -> None:
     process = started(terminal)
+    if is_killed:
+        terminal.slow.touch()
     asked = terminal.type("stop", "1", "--verify")
     assert asked.returncode == 0, asked.stderr
     assert "then its best is verified" in asked.stdout
@@ -76,6 +79,7 @@ def test_the_search_ends_and_the_best_is_verified(terminal: Terminal, is_killed:
         wait_until(terminal.verifies)
         process.send_signal(signal.SIGKILL)
         process.wait()
+        terminal.slow.unlink()
         assert terminal.type("resume", "1", "-q").returncode == 0
     assert process.wait(PATIENCE_S) == (-signal.SIGKILL if is_killed else 0)
     result = json.loads(terminal.type("show", "1", "--json").stdout)
@@ -83,6 +87,9 @@ def test_the_search_ends_and_the_best_is_verified(terminal: Terminal, is_killed:
     assert result["runs"] < 400
     purposes = [run.purpose for run in terminal.runs()]
     assert set(purposes[purposes.index("verify") :]) == {"verify"}
+    assert result["elapsed_s"] > 0.0
+    assert result["left_s"] is None
+    assert " s elapsed\n" in terminal.type("show", "1").stdout
     assert f"the search ended: {ENDING}" in terminal.type("show", "1").stdout
 
 

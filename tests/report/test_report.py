@@ -29,7 +29,7 @@ from luthier.spec.notation import parse_parameter
 from luthier.spec.objectives import Objective
 from luthier.spec.template import Template
 from luthier.store import open_store
-from luthier.store.base import Owner, Record
+from luthier.store.base import Machine, Owner, Record
 from luthier.trial import Completed, Config, Failed, Json, Outcome, Run, Value
 
 HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=1"> \'&amp; $(rm)'
@@ -288,6 +288,20 @@ def store(tmp_path: Path) -> str:
         history.finish(record.id, run)
     history.close(record.id, owner, "finished", None)
     return url
+
+
+def test_the_machine_the_folder_and_the_time_are_in_the_report(tmp_path: Path) -> None:
+    url, owner = str(tmp_path / "history.db"), Owner("host", 1, "now")
+    history, experiment = open_store(url), Experiment(space=SPACE, command=COMMAND, cwd="/data/of ada")
+    record = history.create("x", experiment.to_json(), 0.0)
+    history.claim(record.id, owner, 10.0, None, None, Machine("node7", "Xeon é", 64, "9.8.7"))
+    history.heartbeat(record.id, owner, 100.0)
+    history.close(record.id, owner, "finished", None)
+    stored = history.experiment(record.id)
+    text = report_html(stored, conclude(experiment, []), {})
+    found = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", text))
+    assert (found["host"], found["CPU"], found["luthier"]) == ("node7", "Xeon é, 64 cores", "9.8.7")
+    assert (found["Working folder"], found["elapsed, without pauses"]) == ("/data/of ada", "1 min 30 s")
 
 
 def called(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:

@@ -28,7 +28,7 @@ def test_runs_start_in_the_folder(worked: Running, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("folder", "message"),
     [
-        ("data", "'data' is not an absolute path; write it from / on"),
+        ("data", "'data' is not an absolute path; start it with /"),
         ("/no/where", "'/no/where' does not exist on the server"),
         ("/" + "x" * 5000, "does not exist on the server"),
     ],

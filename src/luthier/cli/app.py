@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -178,7 +178,8 @@ def show(
     if as_json:
         trials = [serial.trial_json(trial) for trial in result.trials]
         explained = serial.importance_json(importance)
-        print_json({**serial.result_json(record, result), "importance": explained, "trials": trials})
+        times = asdict(working_time(record, result, time.time()))
+        print_json({**serial.result_json(record, result), **times, "importance": explained, "trials": trials})
         return
     say(f"experiment {record.id}: {record.name}, {status_text(record)}")
     if spent := working_time(record, result, time.time()).sentence:

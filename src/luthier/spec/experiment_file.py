@@ -317,7 +317,7 @@ def _working_folder(document: Document, given: str | None, folder: Path | None, 
     place: Place = ("experiment", "folder")
     if folder is None:
         if not Path(given).is_absolute():
-            raise document.error(place, f"{given!r} is not an absolute path; write it from / on")
+            raise document.error(place, f"{given!r} is not an absolute path; start it with /")
         return given
     try:
         path = (folder / Path(given).expanduser()).absolute()

@@ -243,7 +243,7 @@ class Settings:
         str | None,
         Setting(
             Folder(),
-            "The folder in which every run starts; by default the current one, on a server a folder of the server.",
+            "The folder in which every run starts; by default the current one; on a server, one of the server.",
             "Working folder",
             "Runs",
             name="folder",

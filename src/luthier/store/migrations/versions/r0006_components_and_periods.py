@@ -9,6 +9,7 @@ import logging
 import sqlalchemy as sa
 from alembic import op
 
+from luthier.errors import InvalidInputError
 from luthier.store import data_directory
 from luthier.store.tables import escape
 
@@ -42,7 +43,10 @@ def upgrade() -> None:
 def _files() -> dict[str, str]:
     """The components to copy, by name."""
     connection = op.get_bind()
-    folder = data_directory()
+    try:
+        folder = data_directory()
+    except InvalidInputError:  # an account without a home folder
+        return {}
     queries = [sa.text(f"SELECT 1 FROM {name} LIMIT 1") for name in ("experiments", "users")]  # noqa: S608 constants
     used = any(connection.execute(query).first() for query in queries)
     if not used and connection.engine.url.database != str(folder / "luthier.db"):
