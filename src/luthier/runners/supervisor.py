@@ -137,10 +137,7 @@ def _claim() -> bool:
 
 
 def _listen(*, tied: bool) -> list[int]:
-    """Turn the ends of children and requests to stop into bytes in a pipe that can be waited on.
-
-    Return its end and, if tied to the parent, the end of the parent's pipe.
-    """
+    """Turn the ends of children and requests to stop into bytes in a pipe; return its end, and that of a parent's."""
     readable, writable = os.pipe()
     os.set_blocking(readable, False)
     os.set_blocking(writable, False)
@@ -253,8 +250,8 @@ def _watch(
             _send(pid, signal.SIGKILL)
             kill_at = None
         next_at = min((at for at in (term_at, kill_at) if at is not None), default=now + _LONGEST_SLEEP_S)
-        ready = wake[:1] if stopped else [*wake]  # a pipe that has ended stays readable
-        ready += [] if mark is None or marked is not None else [mark]
+        ready = wake[:1] if stopped else wake  # a pipe that has ended stays readable
+        ready = ready if mark is None or marked is not None else [*ready, mark]
         ready = select.select(ready, [], [], min(max(0.0, next_at - now), _LONGEST_SLEEP_S))[0]
         if mark in ready:
             marked = _note_mark()
