@@ -9,7 +9,6 @@ from luthier.space.syntax import suggest
 from luthier.spec.component import Component, components_in
 from luthier.spec.yaml_lines import parse_document
 from luthier.store.server_store import Components
-from luthier.texts import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Library:
     def _hint(self, name: str) -> str:
         file = None if self.former is None or Path(name).name != name else self.former / f"{name}.yaml"
         if file is not None and file.is_file():
-            return f"an earlier version kept it in a file; add it with: luthier component add {shown(str(file))}"
+            return f"an earlier version kept it in a file; add it with: luthier component add {file}"
         known = self.names()
         return suggest(name, known) if known else "add it with: luthier component add FILE"
 
