@@ -1,7 +1,6 @@
 """One model or several; each has the more weight, the better it predicts observations left out."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.exploration import Exploration, explains_nothing
 from luthier.optimizers.head_start import HeadStart
 from luthier.optimizers.history import History
-from luthier.optimizers.informed import informed
+from luthier.optimizers.informed import InformedSurrogate, PooledSurrogate
 from luthier.optimizers.scales import MakeScale, Warp, scaled
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, Surrogate, all_surrogates
 from luthier.optimizers.targets import Known, expected_above
@@ -151,15 +150,21 @@ class Ensemble:
         self._forget_fit()
 
     def _forget_fit(self) -> None:
-        self._values = Blend(self._made("values"), is_binary=False)
-        self._successes = Blend(self._made("successes"), is_binary=True)
+        self._values = Blend(self._models_of_values(), is_binary=False)
+        self._successes = Blend(self._models_of_successes(), is_binary=True)
         self._bounded = GaussianProcess(self._ordered)
         self._scale: MakeScale = Warp.of
 
-    def _made(self, of: Literal["values", "successes"]) -> Sequence[Surrogate]:
+    def _models_of_values(self) -> list[Surrogate]:
         """The models; with a head start, each of them informed by earlier experiments and not."""
-        mean = None if self._head_start is None else getattr(self._head_start, of)
-        return informed(self._make, mean)(self._ordered) if mean else self._make(self._ordered)
+        mean = None if self._head_start is None else self._head_start.values
+        informed = [InformedSurrogate(inner, mean) for inner in self._make(self._ordered)] if mean else []
+        return [*informed, *self._make(self._ordered)]
+
+    def _models_of_successes(self) -> list[Surrogate]:
+        earlier = None if self._head_start is None else self._head_start.successes
+        pooled = [] if earlier is None else [PooledSurrogate(inner, earlier) for inner in self._make(self._ordered)]
+        return [*pooled, *self._make(self._ordered)]
 
     def learn(self, history: History) -> None:
         """Replace all that is known by `history`."""
@@ -195,7 +200,9 @@ class Ensemble:
     def _expects_failures(self, known: Known) -> bool:
         """Whether runs failed, here or in earlier experiments."""
         told = bool((known.measured | known.failed).any())
-        return bool(known.failed.any()) or (told and self._head_start is not None and bool(self._head_start.successes))
+        return bool(known.failed.any()) or (
+            told and self._head_start is not None and self._head_start.successes is not None
+        )
 
     def _targets(self, known: Known) -> Observations:
         """The values on the scale of the models; for a lower bound, the value that is expected above it."""

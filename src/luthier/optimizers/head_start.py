@@ -83,7 +83,7 @@ class HeadStart:
         self.first = earlier.first(space)
         learns = earlier.kind != "best"
         self.values = earlier_values(space, earlier) if earlier.kind == "model" else None
-        self.successes = earlier_successes(space, earlier) if learns else None
+        self.successes = earlier_successes(space, earlier, seed=seed) if learns else None
         self.draws_candidates = earlier.kind in ("density", "vae")
 
     @cached_property
