@@ -17,6 +17,7 @@ _FEWEST = 4  # trials of a source that a model is fitted to
 _MOST = 250  # observations; with more of them the earlier ones hardly matter, and two models cost too much
 _BELIEF = 3.0  # so many observations the belief is worth that the slope is 1
 _STEEPEST = 2.0
+_EQUAL = 1e-13  # targets that differ by less are equal
 _ODDS = 4.0  # how much more likely an informed model is believed to be the better one, before anything is known
 
 
@@ -143,9 +144,13 @@ class InformedSurrogate:
 
 
 def _slope(mean: FloatArray, y: FloatArray) -> float:
-    """The slope of `y` over `mean`, by ridge regression towards 1; never below 0."""
-    x, away = mean - mean.mean(), y - y.mean()
-    return float(np.clip((_BELIEF + x @ away) / (_BELIEF + x @ x), 0.0, _STEEPEST))
+    """The slope of `y` over `mean`, by ridge regression towards the deviation of `y`; never below 0."""
+    largest = float(np.max(np.abs(y))) or 1.0  # values of any size
+    spread = float(np.std(y / largest))
+    if spread < _EQUAL:
+        return 1.0
+    x, away = mean - mean.mean(), (y / largest - np.mean(y / largest)) / spread
+    return float(np.clip((_BELIEF + x @ away) / (_BELIEF + x @ x), 0.0, _STEEPEST)) * spread * largest
 
 
 class PooledSurrogate:
