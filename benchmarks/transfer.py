@@ -7,7 +7,8 @@ prior) or with their values inverted (a misleading one: the worst look best). Me
 the best one is within 5 % and 1 % of the target's optimum, the default included, and the distance after some numbers
 of evaluations. A search ends when it is within 1 %, or after 60 evaluations, which then count as 61.
 
-Of releases, one pair is far apart and one is of neighbours. The default kind of transfer was chosen on the families `chosen`; `others` were only looked at afterwards.
+Of releases, one pair is far apart and one is of neighbours. The default kind of transfer was chosen on the families
+`chosen`; `others` were only looked at afterwards.
 """
 
 import argparse
