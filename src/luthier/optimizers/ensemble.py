@@ -24,6 +24,8 @@ _PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0  # see `_doubt`
 _RANDOM_AFTER = 15  # runs without improvement before some suggestions are drawn at random
 _RANDOM_EVERY = 4  # then every fourth
 _IMPROVEMENT = 0.01  # of the best value: the least that counts as an improvement
+_LARGEST_CHANCE = 1.0 - 1e-12  # a model that is certain and wrong is not infinitely bad
+_SMALL = 1e-100
 _LEAST_ERROR = 0.3  # of the typical error: the least deviation a prediction is given
 _FARTHEST = 4.0  # deviations: larger errors count as this, so that one of them does not decide alone
 
@@ -82,7 +84,13 @@ class Blend:
             return 0.0  # nothing to compare with
         if self._is_binary:
             log_chance = surrogate.log_chance(mean, deviation)
-            return float(np.mean(np.where(y > 0.5, log_chance, np.log1p(-np.exp(log_chance)))))
+            chance = np.minimum(np.exp(log_chance), _LARGEST_CHANCE)
+            return float(np.mean(np.where(y > 0.5, log_chance, np.log1p(-chance))))
+        unit = float(np.max(np.abs(y)))
+        if not _SMALL < unit < 1.0 / _SMALL:  # squares of values of any size
+            y, mean, deviation = (
+                np.clip(each / (unit or 1.0), -1.0 / _SMALL, 1.0 / _SMALL) for each in (y, mean, deviation)
+            )
         miss = y - mean
         deviation = np.maximum(np.hypot(deviation, _LEAST_ERROR * np.sqrt(np.mean(miss * miss))), 1e-9)
         return float(np.mean(-0.5 * np.minimum(np.abs(miss) / deviation, _FARTHEST) ** 2 - np.log(deviation)))
