@@ -118,6 +118,8 @@ def test_bad_settings_are_one_line(shell: Shell) -> None:
         (["--transfer", "magic"], "transfer: 'magic' is unknown; use auto, best, density, vae, model"),
         (["--transfer", "model:5%"], "only density and vae have a share"),
         (["--after", "9"], "experiment 9 is not in this store"),
+        (["--set", "earlier=1"], "options: earlier is not an option of an optimizer; use the setting after"),
+        (["--set", "seed=1"], "options: seed is not an option of an optimizer; use the setting seed"),
     ):
         answer = shell("tune", "-p", "x=1..9", *words, "--", "echo", "{x}")
         assert answer.returncode == 2
