@@ -1,5 +1,6 @@
 """What one experiment hands on to the next: the best configurations, carried over to another space."""
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Literal
@@ -10,12 +11,16 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import luthier as lt
+from luthier.analysis.related import related
 from luthier.analysis.result import Result, conclude
-from luthier.analysis.transfer import best_configs, carried_over
+from luthier.analysis.transfer import MOST_TRIALS, best_configs, carried_over, earlier_from, lower_is_better, values_for
+from luthier.optimizers.earlier import Earlier
 from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
-from luthier.trial import Completed, Config, Failed, Outcome, Purpose, Run, Value
+from luthier.spec.template import Template
+from luthier.store.base import Record, Status
+from luthier.trial import Completed, Config, Estimate, Failed, Outcome, Pruned, Purpose, Run, TimedOut, Trial, Value
 
 # A busy machine is slow to draw spaces, which says nothing about what is tested.
 relaxed = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -216,3 +221,109 @@ def test_a_function_is_tuned_from_what_another_tuning_found() -> None:
     assert len(result.runs) <= 12
     with pytest.raises(lt.LuthierError, match="first: x: 1001 is not one of its values"):
         lt.tune(measure, large, first=[{"x": 1001}])
+
+
+def trial(config: dict[str, Value], *outcomes: Outcome) -> Trial:
+    values = [outcome.value for outcome in outcomes if isinstance(outcome, Completed)]
+    return Trial(Config(config), outcomes, Estimate(sum(values) / len(values), len(values)) if values else None)
+
+
+NEW = Space(
+    Integer("x", 5, 50), Choice("mode", ["slow", "quick"]), Real("ratio", 0.0, 1.0), Choice("size", SIZES, ordered=True)
+)
+
+
+def test_values_are_mapped_one_by_one() -> None:
+    assert values_for({"x": 3, "mode": "fast", "gone": 1, "size": "4k"}, NEW) == {"x": 5, "size": "2k"}
+    assert values_for({"x": 70, "mode": "slow", "ratio": 0.25}, NEW) == {"x": 50, "mode": "slow", "ratio": 0.25}
+    assert values_for({"x": True, "ratio": "wide"}, NEW) == {}
+
+
+def test_every_kind_of_trial_is_handed_on() -> None:
+    history = [
+        trial({"x": 10, "mode": "slow"}, Completed(4.0)),
+        trial({"x": 20, "mode": "slow"}, Completed(2.0), Completed(2.0)),
+        trial({"x": 30, "mode": "fast"}, Completed(8.0)),
+        trial({"x": 40, "mode": "slow"}, Failed("exit 1")),
+        trial({"x": 45, "mode": "slow"}, Pruned("slow", at_least=7.0)),
+        trial({"x": 46, "mode": "slow"}, TimedOut("10 s")),
+        trial({"x": 47, "mode": "slow"}),
+        trial({"z": 1}, Completed(1.0)),
+    ]
+    known = earlier_from([history, history[:3]], NEW, "vae:20%", ["one", "two"])
+    assert (known.kind, known.share, known.notes, known.sources) == ("vae", 0.2, ("one", "two"), 2)
+    first = known.of_source(0)
+    assert [each.values["x"] for each in first] == [20, 10, 30, 40, 45, 46]
+    assert "mode" not in first[2].values
+    scores = [each.score for each in first]
+    assert scores[3] is None
+    assert scores[5] is None
+    assert [each.is_bound for each in first] == [False, False, False, False, True, False]
+    measured = [score for score in scores[:3] if score is not None]
+    assert measured == sorted(measured)
+    assert scores[4] is not None
+    assert measured[1] < scores[4] <= measured[2]
+    assert known.first(NEW)[0] == {**NEW.default, "x": 20, "mode": "slow"}
+    assert earlier_from([], NEW).trials == ()
+    assert earlier_from([[trial({"x": 9}, Failed("no"))]], NEW).trials == ()
+
+
+def test_a_long_history_is_shortened() -> None:
+    history = [trial({"x": 5 + at % 46, "ratio": at / 5000.0}, Completed(1.0 + at)) for at in range(5000)]
+    history += [trial({"x": 5, "ratio": at / 5000.0}, Failed("no")) for at in range(5000)]
+    known = earlier_from([history], NEW)
+    assert len(known.trials) == MOST_TRIALS
+    assert known.trials[0].values["ratio"] == 0.0
+    assert sum(each.score is None for each in known.trials) == 50
+    assert len(json.dumps(known.to_json())) < 20_000
+    assert Earlier.from_json(json.loads(json.dumps(known.to_json()))) == known
+
+
+def test_maximized_values_are_turned() -> None:
+    space = Space(Integer("x", 1, 30))
+
+    def measure(config: Config) -> float:
+        return float(config["x"])
+
+    result = lt.tune(measure, space, goal="maximize", budget=12, seed=1, verify_pairs=0)
+    best = earlier_from([lower_is_better(result)], space).best(0, 1)[0]
+    assert best.values["x"] == max(int(each.config["x"]) for each in result.trials)
+
+
+def record(
+    number: int, experiment: Experiment, name: str = "prog", status: Status = "finished", runs: int = 20
+) -> Record:
+    return Record(number, str(number), name, 0.0, experiment.to_json(), status, runs=runs)
+
+
+def commanded(*argv: str, names: Sequence[str] = ("a", "b"), measure: str = "wall") -> Experiment:
+    space = Space(*(Integer(name, 1, 9) for name in names))
+    return Experiment(
+        space=space, command=Template((*argv, *(f"{{{name}}}" for name in names))), objectives=(Objective(measure),)
+    )
+
+
+def test_related_experiments_have_the_program_the_measure_and_parameters() -> None:
+    new = commanded("/opt/prog", names=("a", "b", "c"))
+    records = [
+        record(1, commanded("/usr/bin/prog")),
+        record(2, commanded("/opt/other")),
+        record(3, commanded("/opt/prog", measure="cpu")),
+        record(4, commanded("/opt/prog", names=("a", "y", "z"))),
+        record(5, new),
+        record(6, new, status="running"),
+        record(7, new, runs=3),
+        record(8, commanded("prog", "-v"), status="stopped"),
+        record(9, Experiment(space=new.space), name="prog"),
+    ]
+    found = related(new, "prog", records)
+    assert [(each.id, why) for each, why in found] == [
+        (5, "the same command, 3 of 3 parameters"),
+        (8, "the same program, 2 of 3 parameters"),
+        (1, "the same program, 2 of 3 parameters"),
+    ]
+    scripts = [record(1, commanded("python3", "train.py")), record(2, commanded("python3", "test.py"))]
+    assert [each.id for each, _ in related(commanded("python3", "-u", "train.py"), "x", scripts)] == [1]
+    function = Experiment(space=new.space)
+    assert [each.id for each, _ in related(function, "prog", records)] == [9]
+    assert related(function, "other", records) == []

@@ -111,6 +111,13 @@ def test_an_experiment_tries_first_what_was_best_in_an_earlier_one(server: Runni
     settings = cast("dict[str, object]", told(server.ask("GET", f"{API}/experiments/{number}"))["settings"])
     assert settings["after"] == [earlier]
     assert settings["first"]
+    assert "experiment 1 (first try)" in str(told(server.ask("GET", f"{API}/experiments/{number}"))["settings_texts"])
+    assert "earlier" in server.store.history.experiment(cast("int", number)).settings
+    found = told(
+        server.ask("POST", f"{API}/experiments", {"yaml": follower.replace(f"after: {earlier}", "after: auto")})
+    )
+    settings = cast("dict[str, object]", told(server.ask("GET", f"{API}/experiments/{found['id']}"))["settings"])
+    assert settings["after"] == [earlier]
     absent = server.ask("POST", f"{API}/experiments", {"yaml": follower.replace(f"after: {earlier}", "after: [99]")})
     assert absent.status == 404
     assert b"experiment 99 does not exist" in absent.body

@@ -96,6 +96,9 @@ def _finite(number: float | None) -> float | None:
 
 def optimizer_of(experiment: Experiment) -> Optimizer:
     """The search that was asked for; for several objectives `auto` is the one that looks for a front."""
+    for given, setting in (("seed", "seed"), ("budget", "budget"), ("earlier", "after")):
+        if given in experiment.options:
+            raise InvalidInputError(f"options: {given} is not an option of an optimizer; use the setting {setting}")
     name = "pareto" if experiment.optimizer == "auto" and experiment.has_front else experiment.optimizer
     return make_optimizer(
         name,

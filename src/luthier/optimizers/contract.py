@@ -20,6 +20,7 @@ import pytest
 
 from luthier.errors import InvalidInputError
 from luthier.optimizers.base import Optimizer
+from luthier.optimizers.earlier import Earlier, EarlierTrial, read_transfer
 from luthier.optimizers.registry import make_optimizer
 from luthier.space import Choice, Integer, Real, Space
 from luthier.trial import Completed, Config, Estimate, Failed, Lost, Outcome, Pruned, TimedOut, Trial
@@ -139,13 +140,27 @@ def _what_happens(config: Config, value: float, turn: int) -> Trial:
     return unmeasured(config, problems[turn // 3 % 5]) if turn % 3 == 1 else measured(config, value)
 
 
-def transcripts(name: str, *, seed: int) -> str:
+def earlier_in(space: Space, transfer: str | None) -> Earlier | None:
+    """What an earlier search of a similar space knows, with failures, bounds and missing values; None without one."""
+    if transfer is None:
+        return None
+    trials = []
+    for at, config in enumerate(space.sample(30, np.random.default_rng(17))):
+        values = dict(config)
+        if at % 5 == 4 and len(values) > 1:
+            values.pop(space.names[-1])
+        score = None if at % 7 == 3 else value_at(space, config) - 1.5
+        trials.append(EarlierTrial(values, score, is_bound=at % 7 == 5, source=at % 2))
+    return Earlier(tuple(trials), *read_transfer(transfer))
+
+
+def transcripts(name: str, *, seed: int, transfer: str | None = None) -> str:
     """What the optimizer suggests in an eventful search in every space it accepts, as text."""
     lines = {}
     for kind, make_space in SPACES.items():
         space = make_space()
         try:
-            optimizer = make_optimizer(name, space, seed=seed, budget=40)
+            optimizer = make_optimizer(name, space, seed=seed, budget=40, earlier=earlier_in(space, transfer))
         except InvalidInputError:
             continue
         lines[kind] = [[dict(config) for config in answer] for answer in eventful_search(optimizer, space).asked]
@@ -164,6 +179,8 @@ class OptimizerContract:
     """The promises. An optimizer may refuse a space, but only when it is made, and by an `InvalidInputError`."""
 
     optimizers: ClassVar[Sequence[str]] = ()
+    transfer: ClassVar[str | None] = None
+    """How the optimizers learn from an earlier experiment; None if there is none."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run each test for every optimizer, and in every space it accepts."""
@@ -181,7 +198,8 @@ class OptimizerContract:
     @pytest.fixture
     def make(self, optimizer_name: str, space: Space) -> Callable[[int], Optimizer]:
         """Makes the optimizer with a seed."""
-        return lambda seed: make_optimizer(optimizer_name, space, seed=seed, budget=40)
+        earlier = earlier_in(space, self.transfer)
+        return lambda seed: make_optimizer(optimizer_name, space, seed=seed, budget=40, earlier=earlier)
 
     def test_accepts_a_small_space(self, optimizer_name: str) -> None:
         """There is a space it can search; whatever else it refuses, it refuses by an `InvalidInputError`."""
@@ -200,18 +218,20 @@ class OptimizerContract:
 
     def test_same_answers_in_another_process(self, optimizer_name: str) -> None:
         """Neither the process nor the order of its hashes shows in the answers."""
-        code = f"from luthier.optimizers.contract import transcripts; print(transcripts({optimizer_name!r}, seed=5))"
+        call = f"transcripts({optimizer_name!r}, seed=5, transfer={self.transfer!r})"
+        code = f"from luthier.optimizers.contract import transcripts; print({call})"
         environment = {**os.environ, "PYTHONHASHSEED": "12345"}
         answer = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
         )
-        assert json.loads(answer.stdout) == json.loads(transcripts(optimizer_name, seed=5))
+        assert json.loads(answer.stdout) == json.loads(transcripts(optimizer_name, seed=5, transfer=self.transfer))
 
     def test_ends_after_every_configuration(self, optimizer_name: str) -> None:
         """A small space is exhausted: each configuration once, then an empty answer."""
         for kind in filter(lambda kind: _accepts(optimizer_name, kind), _EXHAUSTIBLE):
             space = SPACES[kind]()
-            search = CheckedSearch(make_optimizer(optimizer_name, space, seed=2, budget=10), space)
+            earlier = earlier_in(space, self.transfer)
+            search = CheckedSearch(make_optimizer(optimizer_name, space, seed=2, budget=10, earlier=earlier), space)
             while search.ask(1):
                 search.tell(measured(search.running[0], value_at(space, search.running[0])))
                 assert len(search.told) <= (space.size or 0)

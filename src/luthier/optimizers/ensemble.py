@@ -1,7 +1,6 @@
 """One model or several; each has the more weight, the better it predicts observations left out."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from luthier.optimizers.acquisition import ACQUISITIONS, Acquisition
 from luthier.optimizers.exploration import Exploration, explains_nothing
 from luthier.optimizers.head_start import HeadStart
 from luthier.optimizers.history import FEW_SLOTS, History
-from luthier.optimizers.informed import informed
+from luthier.optimizers.informed import InformedSurrogate, PooledSurrogate
 from luthier.optimizers.scales import MakeScale, Warp, scaled
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, Surrogate, all_surrogates
 from luthier.optimizers.targets import Known, expected_above
@@ -25,6 +24,8 @@ _PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0  # see `_doubt`
 _RANDOM_AFTER = 15  # runs without improvement before some suggestions are drawn at random
 _RANDOM_EVERY = 4  # then every fourth
 _IMPROVEMENT = 0.01  # of the best value: the least that counts as an improvement
+_LARGEST_CHANCE = 1.0 - 1e-12  # a model that is certain and wrong is not infinitely bad
+_SMALL = 1e-100
 _LEAST_ERROR = 0.3  # of the typical error: the least deviation a prediction is given
 _FARTHEST = 4.0  # deviations: larger errors count as this, so that one of them does not decide alone
 
@@ -86,7 +87,13 @@ class Blend:
             return 0.0  # nothing to compare with
         if self._is_binary:
             log_chance = surrogate.log_chance(mean, deviation)
-            return float(np.mean(np.where(y > 0.5, log_chance, np.log1p(-np.exp(log_chance)))))
+            chance = np.minimum(np.exp(log_chance), _LARGEST_CHANCE)
+            return float(np.mean(np.where(y > 0.5, log_chance, np.log1p(-chance))))
+        unit = float(np.max(np.abs(y)))
+        if not _SMALL < unit < 1.0 / _SMALL:  # squares of values of any size
+            y, mean, deviation = (
+                np.clip(each / (unit or 1.0), -1.0 / _SMALL, 1.0 / _SMALL) for each in (y, mean, deviation)
+            )
         miss = y - mean
         deviation = np.maximum(np.hypot(deviation, _LEAST_ERROR * np.sqrt(np.mean(miss * miss))), 1e-9)
         return float(np.mean(-0.5 * np.minimum(np.abs(miss) / deviation, _FARTHEST) ** 2 - np.log(deviation)))
@@ -155,15 +162,21 @@ class Ensemble:
         self._forget_fit()
 
     def _forget_fit(self) -> None:
-        self._values = Blend(self._made("values"), is_binary=False)
-        self._successes = Blend(self._made("successes"), is_binary=True)
+        self._values = Blend(self._models_of_values(), is_binary=False)
+        self._successes = Blend(self._models_of_successes(), is_binary=True)
         self._bounded = GaussianProcess(self._ordered)
         self._scale: MakeScale = Warp.of
 
-    def _made(self, of: Literal["values", "successes"]) -> Sequence[Surrogate]:
+    def _models_of_values(self) -> list[Surrogate]:
         """The models; with a head start, each of them informed by earlier experiments and not."""
-        mean = None if self._head_start is None else getattr(self._head_start, of)
-        return informed(self._make, mean)(self._ordered) if mean else self._make(self._ordered)
+        mean = None if self._head_start is None else self._head_start.values
+        informed = [InformedSurrogate(inner, mean) for inner in self._make(self._ordered)] if mean else []
+        return [*informed, *self._make(self._ordered)]
+
+    def _models_of_successes(self) -> list[Surrogate]:
+        earlier = None if self._head_start is None else self._head_start.successes
+        pooled = [] if earlier is None else [PooledSurrogate(inner, earlier) for inner in self._make(self._ordered)]
+        return [*pooled, *self._make(self._ordered)]
 
     def learn(self, history: History, slots: int = 1) -> None:
         """Replace all that is known by `history`; a model that is too slow for so many `slots` is not used."""
@@ -200,7 +213,9 @@ class Ensemble:
     def _expects_failures(self, known: Known) -> bool:
         """Whether runs failed, here or in earlier experiments."""
         told = bool((known.measured | known.failed).any())
-        return bool(known.failed.any()) or (told and self._head_start is not None and bool(self._head_start.successes))
+        return bool(known.failed.any()) or (
+            told and self._head_start is not None and self._head_start.successes is not None
+        )
 
     def _targets(self, known: Known) -> Observations:
         """The values on the scale of the models; for a lower bound, the value that is expected above it."""

@@ -1,5 +1,6 @@
 """How a search uses what is known from earlier experiments: points drawn from it, and how far to trust it."""
 
+import math
 from collections.abc import Sequence, Set
 from functools import cached_property
 from typing import Protocol
@@ -11,6 +12,7 @@ from luthier.designs import latin_hypercube
 from luthier.learn.density import KernelDensity
 from luthier.learn.tabular_vae import TabularVae
 from luthier.optimizers.earlier import Earlier, EarlierTrial, units_of
+from luthier.optimizers.history import History
 from luthier.optimizers.informed import earlier_successes, earlier_values
 from luthier.space import Space
 from luthier.trial import Config, Trial
@@ -83,7 +85,7 @@ class HeadStart:
         self.first = earlier.first(space)
         learns = earlier.kind != "best"
         self.values = earlier_values(space, earlier) if earlier.kind == "model" else None
-        self.successes = earlier_successes(space, earlier) if learns else None
+        self.successes = earlier_successes(space, earlier, seed=seed) if learns else None
         self.draws_candidates = earlier.kind in ("density", "vae")
 
     @cached_property
@@ -92,6 +94,12 @@ class HeadStart:
         if self._earlier.kind == "best" or not best_share(self._earlier):
             return None
         return InformedSampler(self._space, self._earlier, seed=self._seed)
+
+    def is_helpful(self, history: History) -> bool:
+        """Whether the configurations in `first` are better than the default, by the median of those that were told."""
+        values = {each.config: math.inf if each.estimate is None else each.estimate.value for each in history.trials}
+        told = [values[config] for config in self.first if config in values]
+        return not told or float(np.median(told)) < values.get(self._space.default, math.inf)
 
     def draw(self, count: int, taken: Set[Config], rng: np.random.Generator) -> list[Config]:
         """Up to `count` distinct informed configurations that are not taken; fewer if few are found."""

@@ -1,6 +1,6 @@
 """Models that know the values of earlier experiments: these are the mean, and the new values correct it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -17,6 +17,7 @@ _FEWEST = 4  # trials of a source that a model is fitted to
 _MOST = 250  # observations; with more of them the earlier ones hardly matter, and two models cost too much
 _BELIEF = 3.0  # so many observations the belief is worth that the slope is 1
 _STEEPEST = 2.0
+_EQUAL = 1e-13  # targets that differ by less are equal
 _ODDS = 4.0  # how much more likely an informed model is believed to be the better one, before anything is known
 
 
@@ -65,14 +66,18 @@ def earlier_values(space: Space, earlier: Earlier) -> EarlierMean:
     return EarlierMean(np.asarray(space.ordered, dtype=np.bool_), sources)
 
 
-def earlier_successes(space: Space, earlier: Earlier) -> EarlierMean:
-    """What they predict of success (1): a run that failed, or was cut short, did not succeed (0)."""
-    sources = []
-    for source in range(earlier.sources):
-        trials = earlier.of_source(source)
-        succeeded = np.array([float(trial.score is not None and not trial.is_bound) for trial in trials])
-        sources.append((units_of(space, trials), succeeded))
-    return EarlierMean(np.asarray(space.ordered, dtype=np.bool_), sources)
+def earlier_successes(space: Space, earlier: Earlier, *, seed: int) -> Observations | None:
+    """1 for each earlier trial that succeeded, 0 for one that failed or was cut short; None if all succeeded.
+
+    Unknown values are drawn at random, so that models find that they do not matter.
+    """
+    succeeded = np.array([float(trial.score is not None and not trial.is_bound) for trial in earlier.trials])
+    if succeeded.all():
+        return None
+    units = units_of(space, earlier.trials)
+    drawn = np.random.default_rng([seed, len(units), 4]).random(units.shape)
+    drawn = space.to_unit(space.from_unit(drawn))
+    return Observations.single(np.where(np.isfinite(units), units, drawn), succeeded)
 
 
 class InformedSurrogate:
@@ -125,7 +130,7 @@ class InformedSurrogate:
 
     def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
         """The logarithm of the chance of a 1, where targets are 0 or 1, given predictions of a measurement."""
-        return self._inner.log_chance(np.clip(mean, 0.0, 1.0), deviation)
+        return self._inner.log_chance(mean, deviation)
 
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted."""
@@ -139,15 +144,61 @@ class InformedSurrogate:
 
 
 def _slope(mean: FloatArray, y: FloatArray) -> float:
-    """The slope of `y` over `mean`, by ridge regression towards 1; never below 0."""
-    x, away = mean - mean.mean(), y - y.mean()
-    return float(np.clip((_BELIEF + x @ away) / (_BELIEF + x @ x), 0.0, _STEEPEST))
+    """The slope of `y` over `mean`, by ridge regression towards the deviation of `y`; never below 0."""
+    largest = float(np.max(np.abs(y))) or 1.0  # values of any size
+    spread = float(np.std(y / largest))
+    if spread < _EQUAL:
+        return 1.0
+    x, away = mean - mean.mean(), (y / largest - np.mean(y / largest)) / spread
+    return float(np.clip((_BELIEF + x @ away) / (_BELIEF + x @ x), 0.0, _STEEPEST)) * spread * largest
 
 
-def informed(
-    make: Callable[[BoolArray], Sequence[Surrogate]], mean: EarlierMean
-) -> Callable[[BoolArray], Sequence[Surrogate]]:
-    """Makes each model twice: informed by `mean`, then without it."""
-    if not mean:
-        return make
-    return lambda ordered: [*(InformedSurrogate(inner, mean) for inner in make(ordered)), *make(ordered)]
+class PooledSurrogate:
+    """A model of new and earlier observations together."""
+
+    def __init__(self, inner: Surrogate, earlier: Observations) -> None:
+        self._inner, self._earlier = inner, earlier
+        self.most, self.belief = min(inner.most, _MOST), _ODDS * inner.belief
+
+    def _pooled(self, data: Observations) -> Observations:
+        """The earlier observations come first: models keep what they have computed for the first rows."""
+        old = self._earlier
+        return Observations(
+            np.concatenate((old.x, data.x)),
+            np.concatenate((old.y, data.y)),
+            np.concatenate((old.share, data.share)),
+            np.concatenate((old.error, data.error)),
+        )
+
+    def fit(self, data: Observations) -> None:
+        """Replace all known data but the earlier by `data`, and make the expensive choices."""
+        self._inner.fit(self._pooled(data))
+
+    def condition(self, data: Observations) -> None:
+        """Replace all known data but the earlier by `data`, and keep the choices of the last `fit`."""
+        self._inner.condition(self._pooled(data))
+
+    def left_out(self) -> tuple[FloatArray, FloatArray]:
+        """Mean and deviation of each new observation of the last `fit`, predicted without it."""
+        mean, deviation = self._inner.left_out()
+        return mean[len(self._earlier.y) :], deviation[len(self._earlier.y) :]
+
+    def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
+        """Mean and deviation at points, and the lowest mean so far."""
+        return self._inner.predict(points)
+
+    def noise(self) -> float:
+        """The deviation of a single measurement from what is predicted."""
+        return self._inner.noise()
+
+    def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
+        """The logarithm of the chance of a 1, where targets are 0 or 1, given predictions of a measurement."""
+        return self._inner.log_chance(mean, deviation)
+
+    def assume(self, x: FloatArray) -> None:
+        """Assume that each row of `x` was measured as predicted."""
+        self._inner.assume(x)
+
+    def forget_assumed(self) -> None:
+        """Undo every `assume`."""
+        self._inner.forget_assumed()

@@ -56,12 +56,12 @@ class ModelSearch:
         size, taken = self._history.space.size, self._history.taken(running)
         if size is not None and len(taken) >= size:
             return []
-        first = () if self._head_start is None else self._head_start.first
-        chosen = [config for config in first if config not in taken][:count]
+        chosen, counted = self._informed(count, taken)
         rng, slots = np.random.default_rng([self._seed, len(taken)]), count + len(running)
         with one_thread():
             if slots <= FEW_SLOTS or self._history.measured:
-                chosen += self._start.next(count - len(chosen), taken.union(chosen))
+                drawn = self._start.next(count - len(chosen), counted)
+                chosen += [config for config in drawn if config not in taken and config not in chosen]
             if self._head_start is not None and not self._history.measured:
                 chosen += self._head_start.draw(count - len(chosen), taken.union(chosen), rng)
             if slots > FEW_SLOTS and not self._history.measured:
@@ -69,6 +69,17 @@ class ModelSearch:
             if len(chosen) < count:
                 chosen += self._from_model(count - len(chosen), [*running, *chosen], rng, slots)
         return chosen
+
+    def _informed(self, count: int, taken: set[Config]) -> tuple[list[Config], set[Config]]:
+        """The best earlier configurations that are left, and what then counts towards the design.
+
+        Earlier configurations that are worse than the default do not count: the search begins as without them.
+        """
+        if self._head_start is None:
+            return [], taken
+        chosen = [config for config in self._head_start.first if config not in taken][:count]
+        unhelpful = [] if self._head_start.is_helpful(self._history) else self._head_start.first
+        return chosen, taken.union(chosen).difference(unhelpful)
 
     def tell(self, finished: Sequence[Trial]) -> None:
         """Learn from trials; the model follows when it is next needed."""
