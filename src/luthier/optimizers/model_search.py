@@ -42,9 +42,9 @@ class ModelSearch:
         head_start: HeadStart | None = None,
     ) -> None:
         self._history, self._model, self._seed, self._head_start = History(space), model, seed, head_start
+        self._start = self._informed_start = Start(space, initial, seed=seed, design=design)
         if head_start is not None and head_start.draws_candidates:
-            design = head_start.design
-        self._start = Start(space, initial, seed=seed, design=design)
+            self._informed_start = Start(space, initial, seed=seed, design=head_start.design)
         self._candidates: Candidates | None = None
         self._is_stale = True
 
@@ -53,27 +53,21 @@ class ModelSearch:
         size, taken = self._history.space.size, self._history.taken(running)
         if size is not None and len(taken) >= size:
             return []
-        chosen, counted = self._informed(count, taken)
+        head = self._head_start
+        is_helpful = head is not None and head.is_helpful(self._history)
+        chosen = [] if head is None else [config for config in head.first if config not in taken][:count]
+        # Earlier configurations that are worse than the default do not count: the search begins as without them.
+        counted = taken.union(chosen).difference(() if head is None or is_helpful else head.first)
+        start = self._informed_start if is_helpful else self._start
         rng = self._history.generator(self._seed, running)
         with one_thread():
-            drawn = self._start.next(count - len(chosen), counted)
+            drawn = start.next(count - len(chosen), counted)
             chosen += [config for config in drawn if config not in taken and config not in chosen]
-            if self._head_start is not None and not self._history.has_estimates:
-                chosen += self._head_start.draw(count - len(chosen), taken.union(chosen), rng)
+            if head is not None and not self._history.has_estimates:
+                chosen += head.draw(count - len(chosen), taken.union(chosen), rng)
             if len(chosen) < count:
                 chosen += self._from_model(count - len(chosen), [*running, *chosen], rng)
         return chosen
-
-    def _informed(self, count: int, taken: set[Config]) -> tuple[list[Config], set[Config]]:
-        """The best earlier configurations that are left, and what then counts towards the design.
-
-        Earlier configurations that are worse than the default do not count: the search begins as without them.
-        """
-        if self._head_start is None:
-            return [], taken
-        chosen = [config for config in self._head_start.first if config not in taken][:count]
-        unhelpful = [] if self._head_start.is_helpful(self._history) else self._head_start.first
-        return chosen, taken.union(chosen).difference(unhelpful)
 
     def tell(self, finished: Sequence[Trial]) -> None:
         """Learn from trials; the model follows when it is next needed."""
