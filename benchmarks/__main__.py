@@ -8,6 +8,7 @@ BENCHMARKS = (
     "kill",
     "search",
     "parallel_asks",
+    "transfer",
     "noise",
     "false_claims",
     "sro",
