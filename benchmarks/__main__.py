@@ -10,6 +10,7 @@ BENCHMARKS = (
     "parallel_asks",
     "scale",
     "hepnos",
+    "transfer",
     "noise",
     "false_claims",
     "sro",

@@ -208,8 +208,8 @@ class Pool:
 class GuardedCandidates:
     """Looks at informed configurations only, or at all, in turns; the share of the former follows their success."""
 
-    def __init__(self, history: History, others: Candidates, sampler: InformedSampler, *, seed: int) -> None:
-        self._history, self._others, self._sampler, self._seed = history, others, sampler, seed
+    def __init__(self, history: History, others: Candidates, head_start: HeadStart, *, seed: int) -> None:
+        self._history, self._others, self._head_start, self._seed = history, others, head_start, seed
         self._taken: set[bytes] = set()
         self._share = 0.0
         self._drawn_for: int | None = None
@@ -220,7 +220,7 @@ class GuardedCandidates:
         """Note what was told, and the codes of what is running: none of it is free."""
         self._others.begin(running)
         self._taken = {_key(codes) for codes in (*self._history.codes(), *running)}
-        self._share = _LARGEST_SHARE * self._sampler.trust(self._history.units(), self._history.trials)
+        self._share = _LARGEST_SHARE * self._head_start.trust(self._history)
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
         """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
@@ -237,10 +237,12 @@ class GuardedCandidates:
         self._others.take(codes)
 
     def _informed(self, model: Model) -> FloatArray | None:
-        number, space = len(self._history) // _RENEWAL, self._history.space
+        number, space, sampler = len(self._history) // _RENEWAL, self._history.space, self._head_start.sampler
+        if sampler is None:
+            return None
         if number != self._drawn_for:
             self._drawn_for = number
-            self._codes = self._sampler.codes(_INFORMED, np.random.default_rng([self._seed, number, 6]))
+            self._codes = sampler.codes(_INFORMED, np.random.default_rng([self._seed, number, 6]))
             self._points = CachedPoints(space.to_unit(self._codes))
         ordered = np.argsort(-model.log_promise(self._points), kind="stable")
         return next((self._codes[row] for row in ordered if _key(self._codes[row]) not in self._taken), None)
@@ -254,7 +256,7 @@ def candidates_of(history: History, head_start: HeadStart | None, pool: int, *, 
     others: Candidates = WholeGrid(history) if small else Pool(history, pool, seed=seed, sampler=sampler)
     if sampler is None or head_start is None or not head_start.draws_candidates:
         return others
-    return GuardedCandidates(history, others, sampler, seed=seed)
+    return GuardedCandidates(history, others, head_start, seed=seed)
 
 
 def neighbourhood(space: Space, centres: FloatArray, rng: np.random.Generator) -> FloatArray:

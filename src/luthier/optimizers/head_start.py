@@ -101,6 +101,12 @@ class HeadStart:
         told = [values[config] for config in self.first if config in values]
         return not told or float(np.median(told)) < values.get(self._space.default, math.inf)
 
+    def trust(self, history: History) -> float:
+        """How far to trust informed configurations, from 0 to 1."""
+        if self.sampler is None or not self.is_helpful(history):
+            return 0.0
+        return self.sampler.trust(history.units(), history.trials)
+
     def draw(self, count: int, taken: Set[Config], rng: np.random.Generator) -> list[Config]:
         """Up to `count` distinct informed configurations that are not taken; fewer if few are found."""
         if count <= 0 or self.sampler is None:

@@ -43,11 +43,10 @@ class ModelSearch:
         head_start: HeadStart | None = None,
     ) -> None:
         self._history, self._model, self._seed, self._head_start = History(space), model, seed, head_start
+        self._start = self._informed_start = Start(space, initial, seed=seed, design=design)
         if head_start is not None and head_start.draws_candidates:
-            design = head_start.design
-        self._design = design
-        self._start = Start(space, initial, seed=seed, design=design)
-        self._pool = candidates
+            self._informed_start = Start(space, initial, seed=seed, design=head_start.design)
+        self._design, self._pool = design, candidates
         self._candidates: Candidates | None = None
         self._learned_for: int | None = None  # slots; None if something was told since
 
@@ -56,30 +55,23 @@ class ModelSearch:
         size, taken = self._history.space.size, self._history.taken(running)
         if size is not None and len(taken) >= size:
             return []
-        chosen, counted = self._informed(count, taken)
+        head = self._head_start
+        is_helpful = head is not None and head.is_helpful(self._history)
+        chosen = [] if head is None else [config for config in head.first if config not in taken][:count]
+        # Earlier configurations that are worse than the default do not count: the search begins as without them.
+        counted = taken.union(chosen).difference(() if head is None or is_helpful else head.first)
         rng, slots = np.random.default_rng([self._seed, len(taken)]), count + len(running)
         with one_thread():
             if slots <= FEW_SLOTS or self._history.measured:
-                drawn = self._start.next(count - len(chosen), counted)
+                drawn = (self._informed_start if is_helpful else self._start).next(count - len(chosen), counted)
                 chosen += [config for config in drawn if config not in taken and config not in chosen]
-            if self._head_start is not None and not self._history.measured:
-                chosen += self._head_start.draw(count - len(chosen), taken.union(chosen), rng)
+            if head is not None and not self._history.measured:
+                chosen += head.draw(count - len(chosen), taken.union(chosen), rng)
             if slots > FEW_SLOTS and not self._history.measured:
                 return chosen + self._spread(count - len(chosen), taken.union(chosen), rng)
             if len(chosen) < count:
                 chosen += self._from_model(count - len(chosen), [*running, *chosen], rng, slots)
         return chosen
-
-    def _informed(self, count: int, taken: set[Config]) -> tuple[list[Config], set[Config]]:
-        """The best earlier configurations that are left, and what then counts towards the design.
-
-        Earlier configurations that are worse than the default do not count: the search begins as without them.
-        """
-        if self._head_start is None:
-            return [], taken
-        chosen = [config for config in self._head_start.first if config not in taken][:count]
-        unhelpful = [] if self._head_start.is_helpful(self._history) else self._head_start.first
-        return chosen, taken.union(chosen).difference(unhelpful)
 
     def tell(self, finished: Sequence[Trial]) -> None:
         """Learn from trials; the model follows when it is next needed."""
