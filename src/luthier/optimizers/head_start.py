@@ -65,10 +65,11 @@ class InformedSampler:
         if len(values) == 0:
             return 1.0
         informed = self._near.log_density(units) > 0.0
-        ours, others = values[informed], values[~informed]
-        compared = min(len(ours), len(others))
-        pairs = ours[:, None]
-        better = float(np.mean(pairs < others) + 0.5 * np.mean(pairs == others)) if compared else 0.5
+        ours, others = values[informed], np.sort(values[~informed])
+        compared, pairs = min(len(ours), len(others)), len(ours) * len(others)
+        not_above, below = (np.searchsorted(others, ours, side) for side in ("right", "left"))
+        won, drawn = pairs - int(not_above.sum()), int((not_above - below).sum())
+        better = won / pairs + 0.5 * drawn / pairs if compared else 0.5
         chance = (_BELIEF + compared * better) / (_BELIEF + compared)
         return float(np.clip(2.0 * chance - 1.0, 0.0, 1.0))
 
