@@ -36,7 +36,7 @@ from luthier.analysis.transfer import best_configs
 from luthier.cli.running import read_result, work_on
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.launch import start
-from luthier.launch.declared import declared_by
+from luthier.launch.declared import declared_by, library
 from luthier.space import parse_quantity
 from luthier.spec.yaml_lines import parse_document
 from luthier.store import open_store
@@ -99,7 +99,7 @@ def document(options: Options, point: Point, first: list[lt.Config]) -> dict[str
 def tuned(options: Options, point: Point, first: list[lt.Config]) -> tuple[lt.Result, lt.Config]:
     """The result of a point and its default; the experiment is continued, or only read, if the store has it."""
     text = json.dumps(document(options, point, first))
-    found = declared_by(parse_document(text, "the sweep"), Path.cwd(), HERE)
+    found = declared_by(parse_document(text, "the sweep"), Path.cwd(), HERE, library(options.store).get)
     settings = json.dumps(found.experiment.to_json(), sort_keys=True)
     same = (one for one in open_store(options.store).experiments() if one.name == found.name)
     known = [one for one in same if json.dumps(one.settings, sort_keys=True) == settings]
