@@ -63,7 +63,7 @@ def test_a_value_arrives_as_it_is(text: str, tmp_path: Path) -> None:
 )
 def test_any_value_arrives_as_it_is(value: str, text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     arrived = run(
-        Template((text,), shell=True), Space(Choice("v", [value, "-"])), value, tmp_path_factory.getbasetemp()
+        Template((text,), shell=True), Space(Choice("v", [value, f"{value}-"])), value, tmp_path_factory.getbasetemp()
     )
     assert arrived == (value.rstrip("\n") if "$(printf" in text else value)
 
