@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -98,3 +99,10 @@ def test_what_no_file_can_describe_is_one_line() -> None:
     command = template_from(["echo", "{a-b}"], [], shell=False)
     with pytest.raises(InvalidInputError, match="parameter a-b cannot be the name of an environment variable"):
         as_file(Experiment(space=Space(Integer("a-b", 1, 9)), command=command), "f")
+
+
+def test_a_command_keeps_its_runner() -> None:
+    template = replace(template_from([*PRINT, "{x}"], [], shell=False), where="dask:tcp://127.0.0.1:8786")
+    command = read_back(Experiment(space=Space(Integer("x", 1, 9)), command=template)).command
+    assert command is not None
+    assert command.where == template.where

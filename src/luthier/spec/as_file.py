@@ -30,7 +30,7 @@ def as_file(experiment: Experiment, name: str) -> tuple[dict[str, Json], list[st
     settings: dict[str, Json] = {"name": name} if name else {}
     if isinstance(job, Template):
         called, component, script, notes = _described(job, experiment, name)
-        settings |= {"script": script}
+        settings |= {"script": script} | ({} if job.where == "local" else {"runner": job.where})
     else:
         called = job.component_name or "component"
         component = job.component.model_dump(mode="json", exclude_defaults=True)
