@@ -14,10 +14,14 @@ BENCHMARKS = (
     "noise",
     "false_claims",
     "sro",
+    "io_overhead",
+    "sbb",
     "allreduce",
     "slurm_survival",
     "slurm_throughput",
     "live_pages",
+    "online",
+    "online_service",
 )
 
 

@@ -10,7 +10,6 @@ import argparse
 import csv
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -108,11 +107,8 @@ def main() -> int:
         print(f"not run: {reason}")
         return 0
     RESULTS.mkdir(exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        slow_storage(read_iops=READ_IOPS, read_bytes_s=READ_BYTES_S) as storage,
-    ):
-        programs = build(Path(folder))
+    with slow_storage(read_iops=READ_IOPS, read_bytes_s=READ_BYTES_S) as storage:
+        programs = build()
         for pattern, arguments in PATTERNS.items():
             print(f"pattern {pattern}: fakeapp {' '.join(arguments)}", flush=True)
             fakeapp = Fakeapp(programs, storage, arguments)

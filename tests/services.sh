@@ -32,8 +32,20 @@ for program in fio zstd chromium; do
     command -v "$program" >/dev/null 2>&1 || packages="$packages $program"
 done
 command -v cc >/dev/null 2>&1 || packages="$packages gcc libc6-dev"
+for program in make g++ gfortran pkg-config; do
+    command -v "$program" >/dev/null 2>&1 || packages="$packages $program"
+done
+[ -e /usr/share/i18n/locales/de_DE ] || packages="$packages locales"
 { command -v mpirun && command -v mpicc; } >/dev/null 2>&1 || packages="$packages openmpi-bin libopenmpi-dev"
 command -v pw.x >/dev/null 2>&1 || packages="$packages quantum-espresso quantum-espresso-data"
+command -v h5dump >/dev/null 2>&1 || packages="$packages hdf5-tools"
+have_hdf5() { pkg-config --exists "hdf5-$1" 2>/dev/null; }
+have_hdf5 serial || packages="$packages pkg-config libhdf5-dev"
+have_hdf5 openmpi || packages="$packages pkg-config libhdf5-openmpi-dev"
+for program in strace valgrind sqlite3; do
+    command -v "$program" >/dev/null 2>&1 || packages="$packages $program"
+done
+command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] || packages="$packages nginx-light"
 command -v mkfs.ext4 >/dev/null 2>&1 || [ -x /sbin/mkfs.ext4 ] || packages="$packages e2fsprogs"
 
 [ -n "$packages" ] || exit 0
@@ -47,6 +59,8 @@ log=$(mktemp) || exit 0
 # The tests start servers of their own; a package that starts one more at installation would only be in the way.
 quiet=/etc/postgresql-common/createcluster.d/luthier-tests.conf
 mkdir -p "${quiet%/*}" && echo "create_main_cluster = false" >"$quiet"
+no_start=/usr/sbin/policy-rc.d # says whether a package may start its service
+if [ -e "$no_start" ]; then no_start=""; else printf '#!/bin/sh\nexit 101\n' >"$no_start" && chmod +x "$no_start"; fi
 install() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=600 \
         "$@" >>"$log" 2>&1 </dev/null
@@ -58,6 +72,6 @@ install $packages || { apt-get update -qq >>"$log" 2>&1; install $packages; } ||
         echo "services: apt could not install $package; its tests will be skipped" >&2
     }
 done
-rm -f "$quiet" "$log"
+rm -f "$quiet" "$log" ${no_start:+"$no_start"}
 rmdir "${quiet%/*}" 2>/dev/null
 exit 0

@@ -20,10 +20,16 @@ def test_the_docstring_of_the_package() -> None:
 def test_the_python_of_the_readme() -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(blocks) >= 2
-    measure = "def measure(config):\n    return config['block'] / config['threads'] + (config['engine'] == 'sync')\n"
-    code = (
-        measure + "\n".join(blocks) + "\nassert result.improved and opt.best[1] <= 4096.0, (result.verdict, opt.best)\n"
+    given = (
+        "def measure(config):\n    return config['block'] / config['threads'] + (config['engine'] == 'sync')\n"
+        "batches, processed = range(20), []\n"
+        "def process(batch, **config):\n    processed.append(config)\n"
     )
+    expected = (
+        "\nassert result.improved and opt.best[1] <= 4096.0, (result.verdict, opt.best)\n"
+        "assert len(processed) == 20 and len({str(config) for config in processed}) > 1, processed\n"
+    )
+    code = given + "\n".join(blocks) + expected
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from luthier.client import Client
     from luthier.errors import LuthierError
     from luthier.launch.function import resume, tune
+    from luthier.online.service.remote import RemoteTuner
+    from luthier.online.tuner import OnlineTuner
     from luthier.optimizers.friendly import AskTell, optimizer
     from luthier.space import Choice, Integer, Real, Space
     from luthier.trial import Config, Estimate, Run, Trial
@@ -32,7 +34,9 @@ _MODULES = {
     "Estimate": "luthier.trial",
     "Integer": "luthier.space",
     "LuthierError": "luthier.errors",
+    "OnlineTuner": "luthier.online.tuner",
     "Real": "luthier.space",
+    "RemoteTuner": "luthier.online.service.remote",
     "Result": "luthier.analysis.result",
     "Run": "luthier.trial",
     "Space": "luthier.space",
@@ -50,7 +54,9 @@ __all__ = [
     "Estimate",
     "Integer",
     "LuthierError",
+    "OnlineTuner",
     "Real",
+    "RemoteTuner",
     "Result",
     "Run",
     "Space",

@@ -38,3 +38,11 @@ class InUseError(UnavailableError):
 
 class ExhaustedError(LuthierError):
     """Every configuration of the space has been tried."""
+
+
+class RefusedError(LuthierError):
+    """A running program did not accept a configuration."""
+
+
+class KernelRefusedError(LuthierError):
+    """No I/O kernel can be made of these sources; the application itself must be used."""

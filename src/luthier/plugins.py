@@ -22,13 +22,15 @@ class Registry(Generic[Thing]):
     A built-in can be written as "module:attribute"; it is then imported when it is first used. Other packages add
     plug-ins through the entry point group `luthier.KINDs`, for example `luthier.optimizers`. A name is never imported
     as such: it must be a built-in one or that of an installed entry point; a built-in one wins. `notations` are further
-    ways to write one, which error messages list. A plug-in for which `fits` is False is refused.
+    ways to write one, which error messages list. A plug-in for which `fits` is False is refused. `kinds` is the plural
+    of `kind` where that is not just one letter more.
     """
 
     kind: str
     built_in: Mapping[str, Thing | str]
     notations: tuple[str, ...] = ()
     fits: Callable[[object], bool] = callable
+    kinds: str = ""
 
     def names(self) -> list[str]:
         """Every name: the built-in ones, then those of plug-ins."""
@@ -63,7 +65,7 @@ class Registry(Generic[Thing]):
         return cast("Thing", found)
 
     def _entries(self) -> "Mapping[str, EntryPoint]":
-        return entries_of(f"luthier.{self.kind}s")
+        return entries_of(f"luthier.{self.kinds or self.kind + 's'}")
 
 
 @cache

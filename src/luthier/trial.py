@@ -1,4 +1,4 @@
-"""The frozen values that travel between layers: configuration, job, execution, outcome, run, trial, estimate."""
+"""The frozen values that travel between layers: configuration, job, execution, outcome, run, trial, sample, ..."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -216,3 +216,19 @@ class Trial:
     outcomes: tuple[Outcome, ...]
     estimate: Estimate | None
     others: tuple[Estimate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A value that a client of an on-line session reported; None if its run failed.
+
+    `number` counts the samples of a session, `search` its searches; both begin with 1. The samples in their order
+    restore the session.
+    """
+
+    number: int
+    search: int
+    client: str
+    config: Config
+    value: float | None
+    at: float

@@ -2,8 +2,9 @@
 
     python -m testbeds.real.slow_storage --read-iops 4000 --read-bytes-s 256M -- COMMAND
 
-runs COMMAND with `SLOW_STORAGE` naming a folder whose reads are throttled for it and its children. It needs Linux, root
-and the blkio controller of cgroup v1; everything is taken down at the end, also if the program is killed.
+runs COMMAND with `SLOW_STORAGE` naming a folder whose reads are throttled for it and its children; with both
+`--write-iops` and `--write-bytes-s`, its direct writes and fsync as well. It needs Linux, root and the blkio controller
+of cgroup v1; everything is taken down at the end, also if the program is killed.
 """
 
 import argparse
@@ -58,14 +59,23 @@ def why_unavailable() -> str | None:
 
 @contextlib.contextmanager
 def slow_storage(
-    *, size_bytes: int = SIZE_BYTES, read_iops: int = READ_IOPS, read_bytes_s: int = READ_BYTES_S
+    *,
+    size_bytes: int = SIZE_BYTES,
+    read_iops: int = READ_IOPS,
+    read_bytes_s: int = READ_BYTES_S,
+    write_iops: int = 0,
+    write_bytes_s: int = 0,
 ) -> Iterator[SlowStorage]:
-    """Slow storage during a `with` block; it is also removed when this process is killed."""
+    """Slow storage during a `with` block; it is also removed when this process is killed.
+
+    If both are given, `write_iops` and `write_bytes_s` limit what its processes write by fsync or directly.
+    """
     if (reason := why_unavailable()) is not None:
         raise UnavailableError(reason)
+    writes = (write_iops, write_bytes_s) if write_iops and write_bytes_s else ()
     # A process session of its own: Ctrl-C ends only the owner, and that closes the pipe.
     keeper = subprocess.Popen(
-        ["sh", str(KEEPER), str(size_bytes), str(read_iops), str(read_bytes_s)],
+        ["sh", str(KEEPER), *(str(number) for number in (size_bytes, read_iops, read_bytes_s, *writes))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -105,14 +115,20 @@ def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--size", type=_amount, default=SIZE_BYTES, help="bytes of the storage (512M)")
     parser.add_argument("--read-iops", type=_amount, default=READ_IOPS, help="requests per second (%(default)s)")
     parser.add_argument("--read-bytes-s", type=_amount, default=READ_BYTES_S, help="bytes per second (256M)")
+    parser.add_argument("--write-iops", type=_amount, default=0, help="requests per second (no limit)")
+    parser.add_argument("--write-bytes-s", type=_amount, default=0, help="bytes per second (no limit)")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if (options.write_iops == 0) != (options.write_bytes_s == 0):
+        parser.error("--write-iops and --write-bytes-s belong together")
+    return options
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command inside and return its exit code."""
     options = _arguments(arguments)
     limits = {"read_iops": options.read_iops, "read_bytes_s": options.read_bytes_s}
+    limits |= {"write_iops": options.write_iops, "write_bytes_s": options.write_bytes_s}
     with slow_storage(size_bytes=options.size, **limits) as storage:
         environment = {**os.environ, "SLOW_STORAGE": str(storage.folder)}
         return subprocess.run(storage.inside(options.command), env=environment, check=False).returncode

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Slow storage on one machine: a file system on a loop device whose reads the blkio controller (cgroup v1) throttles for
-# the processes of one group.
+# Slow storage on one machine: a file system on a loop device whose reads, and writes if limits are given, the blkio
+# controller (cgroup v1) throttles for the processes of one group.
 #
-#     slow_storage.sh SIZE_BYTES READ_IOPS READ_BYTES_S
+#     slow_storage.sh SIZE_BYTES READ_IOPS READ_BYTES_S [WRITE_IOPS WRITE_BYTES_S]
 #
 # Prints one line, "FOLDER GROUP DEVICE", and keeps the storage until its standard input ends, so it is removed
 # when its owner ends or is killed. Storage that a killed script left behind is removed first.
@@ -44,5 +44,9 @@ rm "$folder/image"
 number=$(cat "/sys/block/${device#/dev/}/dev")
 echo "$number $2" >"$group/blkio.throttle.read_iops_device"
 echo "$number $3" >"$group/blkio.throttle.read_bps_device"
+if [ $# -eq 5 ]; then # what the kernel writes on its own, later, is not limited: only direct writes and fsync are
+    echo "$number $4" >"$group/blkio.throttle.write_iops_device"
+    echo "$number $5" >"$group/blkio.throttle.write_bps_device"
+fi
 echo "$folder/data $group $device"
 while read -r _; do :; done

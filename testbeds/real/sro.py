@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import luthier as lt
-from luthier.errors import UnavailableError
+from luthier.launch.native import library
 from testbeds.real.slow_storage import SlowStorage
-
-NATIVE = Path(__file__).resolve().parents[2] / "native"
 
 # The names are those of SHAMan's component file (Robert's thesis, listing 6.4), and so are the defaults.
 SPACE = lt.Space(
@@ -39,16 +37,9 @@ class Programs:
     libsro: Path
 
 
-def build(folder: Path) -> Programs:
-    """Build `native/` into a folder."""
-    command = ["make", "--silent", "-C", str(NATIVE), f"BUILD={folder}"]
-    try:
-        made = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError as error:
-        raise UnavailableError("make is not installed; it builds the programs of native/") from error
-    if made.returncode != 0:
-        raise UnavailableError(f"native/ could not be built: {made.stderr.strip()[-300:]}")
-    return Programs(folder / "fakeapp", folder / "libsro.so")
+def build() -> Programs:
+    """Build the programs, unless that was done before."""
+    return Programs(library("fakeapp"), library("sro"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,13 @@ from urllib.parse import urljoin, urlsplit
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.server.conftest import Running
+from tests.server.online_samples import a_session
 
 from luthier.server import pages
 from luthier.server.authentication import LOCAL
 from luthier.server.pages import safe_next
 
-PAGES = ("/", "/new", "/components", "/new-component", "/compare", "/account", "/admin")
+PAGES = ("/", "/online", "/new", "/components", "/new-component", "/compare", "/account", "/admin")
 FOLDER = Path(pages.__file__).parent
 EXPERIMENT_REST = """
 definitions:
@@ -30,7 +31,7 @@ def text_of(site: Running, path: str, headers: dict[str, str]) -> str:
 
 
 def test_who_is_not_logged_in_is_sent_to_the_door(site: Running) -> None:
-    for path in (*PAGES, "/experiments/1", "/components/x", "/nowhere"):
+    for path in (*PAGES, "/experiments/1", "/online/1", "/components/x", "/nowhere"):
         reply = site.ask("GET", path, token=None)
         assert reply.status == 303, path
         assert urlsplit(reply.headers["location"]).path == "/login"
@@ -41,7 +42,7 @@ def test_who_is_not_logged_in_is_sent_to_the_door(site: Running) -> None:
 def test_every_page_names_only_own_files_and_runs_no_script_of_its_own(site: Running) -> None:
     number = site.launch()
     headers = site.session(LOCAL)
-    for path in (*PAGES, f"/experiments/{number}"):
+    for path in (*PAGES, f"/experiments/{number}", f"/online/{a_session(site.store).id}"):
         text = text_of(site, path, headers)
         assert not re.search(r"<script(?![^>]*\ssrc=)|\son\w+=|javascript:", text), path
         for address in re.findall(r'(?:src|href|data-plotly)="([^"#]+)', text):

@@ -499,14 +499,17 @@ def test_a_locked_store_is_one_line(shell: Shell, locked: str) -> None:
     assert "lock" in answer.stderr
 
 
-COMMANDS = ["tune", "resume", "list", "show", "stop", "export", "apply", "report", "serve", "worker"]
+COMMANDS = [
+    *("tune", "resume", "list", "show", "stop", "export", "apply", "report", "serve", "worker", "online", "explain"),
+    *("io profile", "io discover", "native list", "native build", "native path"),
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["luthier", command, "--help"])
+    monkeypatch.setattr(sys, "argv", ["luthier", *command.split(), "--help"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0
@@ -515,7 +518,7 @@ def test_every_command_has_help_with_an_example(
 
 def test_help_lists_every_command(shell: Shell) -> None:
     answer = shell("--help")
-    assert all(command in answer.stdout for command in COMMANDS)
+    assert all(command.split()[0] in answer.stdout for command in COMMANDS)
     assert shell().returncode in (0, 2)
 
 

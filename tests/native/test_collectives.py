@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
@@ -24,7 +23,6 @@ from luthier.analysis.open_mpi import (
     rules_text,
 )
 from luthier.trial import Value
-from testbeds.real.sro import Programs
 
 REPEATS = 50
 
@@ -70,14 +68,11 @@ class Mpi:
 
 
 @pytest.fixture
-def mpi(programs: Programs, tmp_path: Path) -> Mpi:
-    for program in ("mpirun", "mpicc"):
-        if shutil.which(program) is None:
-            missing(f"Open MPI ({program}) is not installed; as root: sh tests/services.sh")
+def mpi(collbench: Path, tmp_path: Path) -> Mpi:
     known = subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=True).stdout
     if "(Open MPI) 4." not in known:
         missing(f"these tests count the messages of Open MPI 4, and this is {known.splitlines()[0]}")
-    return Mpi(programs.fakeapp.with_name("collbench"), tmp_path)
+    return Mpi(collbench, tmp_path)
 
 
 def on(**settings: object) -> dict[str, object]:

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import missing
+from tests.native.io_runs import NATIVE
 from tests.native.models import Pattern, Sro
 
-from testbeds.real.sro import NATIVE, Programs
+from testbeds.real.sro import Programs
 
 DRIVER = Path(__file__).with_name("file_driver.py")
 FILE_BYTES = 1 << 20

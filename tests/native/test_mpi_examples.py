@@ -14,19 +14,16 @@ from tests.slurm.cluster import Cluster
 
 from luthier.analysis.open_mpi import PREFIX, RULES_FILE, SWITCH, parse_rules
 from luthier.store import open_store
-from testbeds.real.sro import Programs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
-def clone(programs: Programs, tmp_path: Path) -> Path:
+def clone(collbench: Path, tmp_path: Path) -> Path:
     """A folder like a clone of the project in which `make -C native` was called."""
-    if shutil.which("mpirun") is None or shutil.which("mpicc") is None:
-        missing("Open MPI (mpirun, mpicc) is not installed; as root: sh tests/services.sh")
     (tmp_path / "examples").symlink_to(EXAMPLES)
     (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "native").symlink_to(programs.fakeapp.parent)
+    (tmp_path / "build" / "native").symlink_to(collbench.parent)
     return tmp_path
 
 

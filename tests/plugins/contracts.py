@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.runners.test_command_runner import CommandStage
 
+from luthier.online.contract import StrategyContract
 from luthier.optimizers.contract import OptimizerContract
 from luthier.runners.base import Runner, RunnerSetup
 from luthier.runners.contract import RunnerContract
@@ -15,6 +16,10 @@ from luthier.runners.registry import make_runner
 
 class TestHillClimb(OptimizerContract):
     optimizers = ("hill-climb",)
+
+
+class TestNeighbours(StrategyContract):
+    strategies = ("neighbours",)
 
 
 class SshStage(CommandStage):

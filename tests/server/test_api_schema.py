@@ -19,6 +19,7 @@ from schemathesis.checks import (
 from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from tests.server.conftest import Running, server_of_its_own
+from tests.server.online_samples import a_session
 
 from luthier.trial import Completed, Failed
 
@@ -29,7 +30,7 @@ OPENAPI = "/api/v1/openapi.json"
 EXAMPLES = 6
 PATIENCE_S = 300.0
 FOR_EVERYBODY = {"get_health", "log_in", "accept_invitation"}
-STREAMS = {"watch_experiments", "watch_experiment"}
+STREAMS = {"watch_experiments", "watch_experiment", "watch_online", "watch_online_session"}
 """They do not end as long as somebody listens."""
 
 CHECKS = [
@@ -72,9 +73,10 @@ def an_experiment(server: Running, token: str) -> Iterator[Callable[[], int]]:
 def test_no_request_of_an_administrator_finds_a_defect(crowded: Running, mode: GenerationMode) -> None:
     token = crowded.add_user("root", "admin")
     with an_experiment(crowded, token) as number:
+        existing = {"experiment_id": number, "session_id": lambda: a_session(crowded.store).id}
         for name, operation in operations(crowded).items():
             if name not in STREAMS:
-                _try(operation, mode, {"Authorization": f"Bearer {token}"}, number)
+                _try(operation, mode, {"Authorization": f"Bearer {token}"}, existing)
 
 
 def test_nobody_gets_in_without_a_token(crowded: Running) -> None:
@@ -91,15 +93,16 @@ def test_nobody_gets_in_without_a_token(crowded: Running) -> None:
         _given(operation, GenerationMode.POSITIVE, refused)
 
 
-def _try(operation: Operation, mode: GenerationMode, headers: dict[str, str], number: Callable[[], int]) -> None:
+def _try(
+    operation: Operation, mode: GenerationMode, headers: dict[str, str], existing: dict[str, Callable[[], int]]
+) -> None:
     def holds(case: AnyCase) -> None:
-        for experiment_id in (None, number()):
-            if experiment_id is not None and "experiment_id" in (case.path_parameters or {}):
-                case.path_parameters["experiment_id"] = experiment_id
+        name = next((name for name in existing if name in (case.path_parameters or {})), None)
+        for found in (None, existing[name]()) if name is not None else (None,):
+            if name is not None and found is not None:
+                case.path_parameters[name] = found
             response = case.call(headers=headers, timeout=PATIENCE_S)
             case.validate_response(response, checks=CHECKS)
-            if "experiment_id" not in (case.path_parameters or {}):
-                return
 
     _given(operation, mode, holds)
 

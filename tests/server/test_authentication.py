@@ -32,8 +32,8 @@ from luthier.store.sql import SqlStore
 FOR_EVERYBODY = {"get_health", "log_in", "accept_invitation"}
 FOR_USERS = {"add_components", "put_component", "delete_component", "create_experiment", "clone_experiment"}
 FOR_ADMINS = {"list_users", "put_user", "delete_user", "invite_user", "list_audit"}
-STREAM = "watch_experiments"
-"""It does not end as long as somebody listens."""
+STREAMS = {"watch_experiments", "watch_online"}
+"""They do not end as long as somebody listens."""
 
 
 class Clock:
@@ -331,7 +331,7 @@ def test_every_operation_knows_its_role(people: Running) -> None:
     names = {operation.name for operation in operations(people)}
     assert names >= FOR_USERS | FOR_ADMINS | FOR_EVERYBODY
     for operation in operations(people):
-        if operation.name in (STREAM, "log_in", "accept_invitation"):
+        if operation.name in STREAMS | {"log_in", "accept_invitation"}:
             continue
         refused = operation.name in FOR_USERS | FOR_ADMINS
         assert (operation.ask(people, viewer) == 403) == refused, operation.name

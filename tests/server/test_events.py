@@ -15,7 +15,7 @@ from luthier.client import Event, events_in
 from luthier.server import experiment_events, list_events, streams
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.streams import Listener
-from luthier.store.server_store import Changes, Queue, ServerStore
+from luthier.store.server_store import Changes, Queue
 from luthier.trial import BatchJob, Completed
 
 PATIENCE_S = 120.0
@@ -36,8 +36,8 @@ class Watching:
         assert self._answer.headers["Content-Type"].startswith("text/event-stream")
         assert "content-encoding" not in self._answer.headers
         self._lines = self._read()
-        if path == "/events":
-            assert next(self._lines) == ": open\n"
+        if path in ("/events", "/online/events"):
+            assert [next(self._lines) for _ in range(3)] == ["event: watching\n", "data: {}\n", "\n"]
         self.events = events_in(self._lines)
 
     def _read(self) -> Iterator[str]:
@@ -159,13 +159,13 @@ def test_open_streams_do_not_hold_up_the_end(start_server: Starter) -> None:
     server = start_server()
     number = server.launch()
     watching = [Watching(server, f"/experiments/{number}/events") for _ in range(3)]
-    everything = Watching(server, "/events")
+    lists = [Watching(server, "/events"), Watching(server, "/online/events")]
     for one in watching:
         one.next("status")
     assert server.context.experiment_events.listeners == 3
     server.stop()
-    assert [one.rest() for one in (*watching, everything)] == [b"", b"", b"", b"\n"]
-    for one in (*watching, everything):
+    assert [one.rest() for one in (*watching, *lists)] == [b""] * 5
+    for one in (*watching, *lists):
         one.close()
 
 
@@ -258,7 +258,7 @@ class Counting:
 def test_one_look_serves_all_listeners(server: Running) -> None:
     number = server.launch()
     queue = Counting(server.store.queue)
-    server_store = ServerStore(server.store.history, queue, server.store.accounts, server.store.components)  # type: ignore[arg-type]  # __getattr__ has the rest
+    server_store = replace(server.store, queue=queue)  # type: ignore[arg-type]  # __getattr__ has the rest
     listeners = 40
 
     async def listen(watched: ExperimentEvents) -> int:

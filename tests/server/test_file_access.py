@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count as count_from
 from pathlib import Path
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -24,6 +25,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from tests.server.conftest import Running, server_of_its_own
 from tests.server.described import API, Operation, operations
+from tests.server.online_samples import a_session
 from tests.server.test_api_schema import an_experiment
 
 import luthier
@@ -186,8 +188,8 @@ def texts(names: Sequence[str]) -> Iterator[str]:
 
 def requests(operation: Operation, number: int) -> Iterator[tuple[str, object, dict[str, str]]]:
     """Path, body and headers of hostile requests for one operation."""
-    good = operation.template.replace("{experiment_id}", str(number))
-    others = [one for one in operation.parameters if one["name"] != "experiment_id"]
+    good = re.sub(r"\{(experiment|session)_id\}", str(number), operation.template)
+    others = [one for one in operation.parameters if one["name"] not in ("experiment_id", "session_id")]
     for name in NAMES:
         path, query, headers = good, {}, {}
         for parameter in others:
@@ -249,7 +251,7 @@ def warm_up(server: Running, number: int) -> None:
     """Let the server import what it needs, with requests that anybody makes."""
     for operation in operations(server):
         if operation.method == "GET":
-            path = re.sub(r"experiments/\d+", f"experiments/{number}", operation.path)
+            path = re.sub(r"(experiments|online)/\d+", rf"\1/{number}", operation.path)
             ask(server, operation.method, path)
     for form in ("csv", "json", "parquet"):
         ask(server, "GET", f"{API}/experiments/{number}/export?format={form}")
@@ -263,6 +265,8 @@ def test_nothing_outside_is_touched_whatever_is_sent(server: Running, watch: Wat
     token = server.add_user("root", "admin")
     with an_experiment(server, token) as number:
         server = replace(server, token=token)
+        sessions = (a_session(server.store, f"session {count}").id for count in count_from(1))
+        assert number() in sessions  # one with the same number
         warm_up(server, number())
         with watch.watching():
             walk(server, number())

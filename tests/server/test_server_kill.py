@@ -70,9 +70,13 @@ class Served:
     def __init__(self, site: Site, *options: str) -> None:
         self.process = site.start("serve", "--port", "0", *options)
         assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line
+        self.said = ""
+        for line in self.process.stderr:
+            self.said += line
+            if "press Ctrl-C" in line:
+                break
+        found = re.search(r"http://\S+", self.said)
+        assert found, self.said
         link = urlsplit(found[0])
         self.netloc = link.netloc
         self.headers: dict[str, str] = {"X-Luthier-CSRF": "none"}

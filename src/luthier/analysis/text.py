@@ -2,27 +2,40 @@
 
 from collections.abc import Sequence
 
+from luthier.measures.io_measures import PREFIX, RATES
 from luthier.space import Space
 from luthier.spec.experiment import Experiment
 from luthier.trial import Completed, Config, Estimate, Outcome, Trial, outcome_name
 
 _BARS = "▁▂▃▄▅▆▇█"
-_SECONDS = ("wall", "user", "system", "cpu", "time")
+_SECONDS = ("wall", "user", "system", "cpu", "time", f"{PREFIX}time")
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def value_text(value: float, measure: str) -> str:
     """A measured value with its unit, to four digits."""
-    if measure in _SECONDS:
-        return f"{value * 1000:.4g} ms" if abs(value) < 1 else f"{value:.4g} s"
-    if measure == "memory":
-        size, unit = value, _BYTES[0]
-        for larger in _BYTES[1:]:
-            if abs(size) < 1024:
-                break
-            size, unit = size / 1024, larger
-        return f"{size:.4g} {unit}"
+    if measure in _SECONDS or (measure.startswith(PREFIX) and measure.endswith("_s")):
+        return seconds_text(value)
+    if measure in RATES:
+        return f"{bytes_text(value)}/s"
+    if measure == "memory" or (measure.startswith(PREFIX) and measure.endswith("_bytes")):
+        return bytes_text(value)
     return f"{value:.5g}"
+
+
+def seconds_text(seconds: float) -> str:
+    """`12.5 ms`, `3.25 s`."""
+    return f"{seconds * 1000:.4g} ms" if abs(seconds) < 1 else f"{seconds:.4g} s"
+
+
+def bytes_text(size_bytes: float) -> str:
+    """`512 B`, `1.5 MiB`."""
+    size, unit = size_bytes, _BYTES[0]
+    for larger in _BYTES[1:]:
+        if abs(size) < 1024:
+            break
+        size, unit = size / 1024, larger
+    return f"{size:.4g} {unit}"
 
 
 def estimate_text(estimate: Estimate | None, measure: str) -> str:
@@ -36,9 +49,9 @@ def estimate_text(estimate: Estimate | None, measure: str) -> str:
 
 
 def measure_names(experiment: Experiment) -> list[str]:
-    """A short heading for each objective, all different: `regex`, or `regex:a (.)` beside `regex:b (.)`."""
+    """A short heading for each objective, all different: `regex`, or `regex:a (.)` beside `regex:b (.)`; `io:perf`."""
     whole = [objective.measure for objective in experiment.objectives]
-    short = [measure.partition(":")[0] for measure in whole]
+    short = [measure if measure.startswith("io:") else measure.partition(":")[0] for measure in whole]
     names = short if len(set(short)) == len(short) else whole
     return names if len(set(names)) == len(names) else [f"{name} {i}" for i, name in enumerate(names, start=1)]
 

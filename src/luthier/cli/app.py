@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from luthier.cli import components, reporting
+from luthier.cli import components, explain, io, native, online, reporting
+from luthier.cli.online_options import OnlineChoices, check_offline, check_online, with_online_options
 from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
 from luthier.cli.running import read_result, show_result, work_on
 from luthier.cli.settings import Given, read_settings, with_settings
@@ -63,6 +64,7 @@ def _called() -> object:
 
 @app.command(context_settings={"allow_interspersed_args": False})
 @with_settings
+@with_online_options
 def tune(
     command: Annotated[
         list[str] | None, typer.Argument(help="The command, with {NAME} in place of a value.", metavar="-- COMMAND")
@@ -89,6 +91,7 @@ def tune(
         ),
     ] = None,
     settings: Given = None,
+    running: OnlineChoices = OnlineChoices(),  # noqa: B008 - it cannot be changed
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better; only with a single measure.")] = False,
     shell: Annotated[
         bool, typer.Option("--shell", help="Run COMMAND with sh -c; values are inserted in quotes.")
@@ -104,6 +107,16 @@ def tune(
     Example: luthier tune -p level=1..9@6 -p threads=1,2,4 -- zstd -{level} -T{threads} -kf big.log
     """
     from luthier.cli import arguments
+
+    if running.online:
+        from luthier.cli.online_tune import Request, tune_online
+
+        check_online(settings or {}, {"--env": environment, "--runner": runner})
+        space = arguments.space_from(parameters or [], constraints or [])
+        request = Request(running, space, command or [], settings or {}, maximize=maximize, shell=shell)
+        note = "" if quiet else arguments.default_note(parameters or [], space)
+        return tune_online(request, check_name(name, "--name"), store, note=note, as_json=as_json)
+    check_offline(running)
     from luthier.launch import start
     from luthier.launch.runners import with_usual_slots
     from luthier.spec.experiment import Experiment
@@ -318,5 +331,5 @@ def _fail(message: str) -> None:
     sys.exit(2)
 
 
-for commands in (components, reporting):
+for commands in (components, explain, io, native, online, reporting):
     commands.register(app)

@@ -12,6 +12,7 @@ from luthier.cli.terminal import say
 from luthier.errors import LuthierError, UnavailableError
 
 if TYPE_CHECKING:
+    from luthier.analysis.explanation import Explanation
     from luthier.analysis.result import Result
     from luthier.figures import Figure
     from luthier.store.base import Record
@@ -45,7 +46,7 @@ def report(
     figures = {name: figure for name, drawing in FIGURES.items() if (figure := drawing(result)) is not None}
     try:
         if has_page:
-            _write(page, record, result, figures)
+            _write(page, record, result, figures, _explanation(number, store))
         for folder, suffix in ((svg, ".svg"), (png, ".png")):
             if folder is not None:
                 _draw(folder, suffix, figures)
@@ -53,11 +54,25 @@ def report(
         raise UnavailableError(f"cannot write {error.filename}: {error.strerror}; choose another folder") from None
 
 
-def _write(path: Path, record: "Record", result: "Result", figures: "Mapping[str, Figure]") -> None:
+def _explanation(number: int, store: str | None) -> "Explanation | None":
+    from luthier.analysis.explanation import Explanation
+    from luthier.store import open_server_store
+
+    found = open_server_store(store).explanations.get(number)
+    return None if found is None else Explanation.from_json(found)
+
+
+def _write(
+    path: Path,
+    record: "Record",
+    result: "Result",
+    figures: "Mapping[str, Figure]",
+    explanation: "Explanation | None",
+) -> None:
     """Write to a temporary file first, so that a full disk never leaves an incomplete report."""
     from luthier.report import report_html
 
-    text = report_html(record, result, figures)
+    text = report_html(record, result, figures, explanation)
     beside = path.with_name(f".{path.name}.part")
     try:
         beside.write_text(text, encoding="utf-8", errors="replace")

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from luthier.cli.signatures import option, with_options
 from luthier.errors import InvalidInputError
 from luthier.spec.setting_kinds import Folder, RuleOrSeconds, Seconds, Text, Whole
 from luthier.spec.settings import Setting, all_settings
@@ -18,27 +19,19 @@ _SINGLE = (Whole, Seconds, RuleOrSeconds, Text, Folder)
 
 def with_settings(command: Callable[..., int]) -> Callable[..., int]:
     """The command with an option for each setting; it gets those that were given in its argument `settings`."""
+    options = [each for setting in all_settings() for each in _options(setting)]
+    return with_options(command, "settings", options, _given)
 
-    def run(**given: Any) -> int:
-        settings = {}
-        for setting in all_settings():
-            former = given.pop(setting.former, None) if setting.former else None
-            value = given.pop(setting.field)
-            if value is not None or former is not None:
-                settings[setting.field] = former if value is None else value
-        return command(settings=settings, **given)
 
-    own = inspect.signature(command, eval_str=True).parameters
-    parameters: list[inspect.Parameter] = []
-    for name, parameter in own.items():
-        if name == "settings":
-            parameters += [option for setting in all_settings() for option in _options(setting)]
-        else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # functions may have one
-    return run
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that were given, some of them by their former name."""
+    settings = {}
+    for setting in all_settings():
+        former = values.get(setting.former) if setting.former else None
+        value = values[setting.field]
+        if value is not None or former is not None:
+            settings[setting.field] = former if value is None else value
+    return settings
 
 
 def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,12 +53,8 @@ def _options(setting: Setting) -> list[inspect.Parameter]:
     kind = word if is_single else list[word]  # type: ignore[valid-type]  # a type that is known at run time only
     usual = f" [default: {setting.default}]" if is_single and setting.default is not None else ""
     shown = typer.Option(*setting.flags, help=setting.help + usual, metavar=setting.metavar, show_default=False)
-    options = [_option(setting.field, Annotated[kind | None, shown])]
+    options = [option(setting.field, Annotated[kind | None, shown])]
     if setting.former:
         hidden = typer.Option(f"--{setting.former}", hidden=True)
-        options.append(_option(setting.former, Annotated[kind | None, hidden]))
+        options.append(option(setting.former, Annotated[kind | None, hidden]))
     return options
-
-
-def _option(name: str, annotation: object) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

@@ -148,7 +148,7 @@ def _front_table(result: Result) -> Table:
 def _comparison_table(result: Result) -> Table:
     experiment: Experiment = result.experiment
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("", experiment.objective.measure.partition(":")[0], "configuration"):
+    for heading in ("", measure_names(experiment)[0], "configuration"):
         table.add_column(cell(heading))
     is_best = result.challenger == result.winner
     for label, trial in (("default", result.default), ("best" if is_best else "next best", result.challenger)):

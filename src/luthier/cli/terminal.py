@@ -32,11 +32,14 @@ def warn(line: str) -> None:
     say(f"luthier: {line}", sys.stderr)
 
 
-def print_view(what: "RenderableType") -> None:
-    """Print a table or a group of lines; texts from users or programs must be in it as `cell`."""
+def print_view(what: "RenderableType", width: int | None = None) -> None:
+    """Print a table or a group of lines; texts from users or programs must be in it as `cell`.
+
+    By default it is fitted to the width of the terminal.
+    """
     from rich.console import Console
 
-    Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(what, crop=False)
+    Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty(), width=width).print(what, crop=False)
 
 
 def cell(text: str, style: str = "") -> "Text":

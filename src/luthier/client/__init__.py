@@ -64,9 +64,47 @@ class RunData(TypedDict):
     has_log: bool
 
 
+class OnlineSummary(TypedDict):
+    """An on-line session in a list; what was not measured is None."""
+
+    id: int
+    name: str
+    author: str
+    shared: bool
+    created_at: float
+    seen_at: float | None
+    phase: str
+    search: int
+    strategy: str
+    goal: str
+    client_count: int
+    best_value: float | None
+    default_value: float | None
+    gain: float | None
+    steps: int
+    total: float | None
+    compared_steps: int
+    compared_total: float | None
+    default_total: float | None
+    saved: float | None
+    mine: bool
+    may_change: bool
+
+
+class SampleData(TypedDict):
+    """One value that a client of an on-line session reported; None if its run failed."""
+
+    number: int
+    search: int
+    client: str
+    config: dict[str, bool | int | float | str]
+    value: float | None
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A change of an experiment: `runs` with a list of runs, `status` with its status, or `gone`."""
+    """A change: `runs` with a list of runs, `status`, `session` with an on-line session, `gone`; or `watching`."""
 
     kind: str
     data: Json
@@ -150,20 +188,7 @@ class Client:
 
         A lost connection is opened again, and no event is missed. A run may be reported twice.
         """
-        last, was_there = since, False
-        while True:
-            try:
-                with self._open("GET", f"/experiments/{number}/events", None, _last_seen(last)) as stream:
-                    was_there = True
-                    for event in events_in(line.decode("utf-8") for line in stream):
-                        last = last if event.id is None else event.id
-                        yield event
-                        if event.kind == "gone":
-                            return
-            except (UnavailableError, OSError, http.client.HTTPException):
-                if not was_there:
-                    raise
-            time.sleep(self._retry_s)
+        return self._events(f"/experiments/{number}/events", since)
 
     def wait(self, number: int) -> dict[str, Json]:
         """All details of an experiment as soon as it is neither queued nor running."""
@@ -174,6 +199,54 @@ class Client:
             if event.kind == "status" and status not in ("queued", "running"):
                 break
         return self.experiment(number)
+
+    def online_sessions(self, *, mine: bool = False) -> Iterator[OnlineSummary]:
+        """The on-line sessions that you may see, the newest first."""
+        return cast("Iterator[OnlineSummary]", self._listed("/online", "before", {"mine": "true" if mine else ""}))
+
+    def online_session(self, number: int) -> dict[str, Json]:
+        """An on-line session with its clients, its best configurations and its settings."""
+        return cast("dict[str, Json]", self._ask("GET", f"/online/{number}"))
+
+    def online_samples(self, number: int) -> Iterator[SampleData]:
+        """The values that the clients of an on-line session reported while it searched, in order."""
+        return cast("Iterator[SampleData]", self._listed(f"/online/{number}/samples", "after", {}))
+
+    def watch_online(self, number: int) -> Iterator[Event]:
+        """The changes of an on-line session as in the list, until it is deleted.
+
+        What is asked for after the first event, `watching`, misses nothing.
+        """
+        return self._events(f"/online/{number}/events", None)
+
+    def stop_online(self, number: int) -> OnlineSummary:
+        """Stop an on-line session: from then on its clients get the best configuration."""
+        return cast("OnlineSummary", self._ask("POST", f"/online/{number}/stop"))
+
+    def share_online(self, number: int, *, shared: bool = True) -> OnlineSummary:
+        """Share an on-line session with all users, or stop sharing it."""
+        return cast("OnlineSummary", self._ask("PATCH", f"/online/{number}", {"shared": shared}))
+
+    def delete_online(self, number: int) -> None:
+        """Delete an on-line session and its samples."""
+        self._ask("DELETE", f"/online/{number}")
+
+    def _events(self, path: str, last: int | None) -> Iterator[Event]:
+        """The events of a stream, which is opened again when the connection is lost, until the event `gone`."""
+        was_there = False
+        while True:
+            try:
+                with self._open("GET", path, None, _last_seen(last)) as stream:
+                    was_there = True
+                    for event in events_in(line.decode("utf-8") for line in stream):
+                        last = last if event.id is None else event.id
+                        yield event
+                        if event.kind == "gone":
+                            return
+            except (UnavailableError, OSError, http.client.HTTPException):
+                if not was_there:
+                    raise
+            time.sleep(self._retry_s)
 
     def _listed(self, path: str, cursor: str, wanted: Mapping[str, str]) -> Iterator[object]:
         """Every item of a list, page by page."""

@@ -12,9 +12,22 @@ from luthier.figures import gain_figures, parameter_figures, progress_figures
 from luthier.figures.figure import DARK, LIGHT, Figure
 from luthier.figures.gain_figures import compared
 from luthier.figures.image import draw
+from luthier.figures.online_figures import online_steps
 from luthier.figures.plotly_format import plotly_js, to_plotly
 
-__all__ = ["DARK", "FIGURES", "LIGHT", "SCRIPT", "Drawing", "Figure", "compared", "draw", "plotly_js", "to_plotly"]
+__all__ = [
+    "DARK",
+    "FIGURES",
+    "LIGHT",
+    "SCRIPT",
+    "Drawing",
+    "Figure",
+    "compared",
+    "draw",
+    "online_steps",
+    "plotly_js",
+    "to_plotly",
+]
 
 SCRIPT = Path(__file__).with_name("figures.js")
 """An ES module that shows the output of `to_plotly` in the colours of the page."""

@@ -60,10 +60,14 @@ def value_scale(experiment: Experiment, values: Sequence[float], position: int =
     """The scale of the objective at `position`, suited to these values."""
     objective = experiment.objectives[position]
     unit = value_text(max(map(abs, values), default=1.0), objective.measure).partition(" ")[2]
-    wide = bool(values) and min(values) > 0.0 and max(values) / min(values) > _WIDE
     name = measure_names(experiment)[position]
-    scale: Literal["linear", "log"] = "log" if wide else "linear"
-    return ValueScale(name, objective.measure, objective.goal, unit, _UNITS.get(unit, 1.0), scale)
+    return ValueScale(name, objective.measure, objective.goal, unit, _UNITS.get(unit, 1.0), suited(values))
+
+
+def suited(values: Sequence[float]) -> Literal["linear", "log"]:
+    """The scale of an axis for these values: logarithmic if they are positive and differ by a large factor."""
+    wide = bool(values) and min(values) > 0.0 and max(values) / min(values) > _WIDE
+    return "log" if wide else "linear"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from luthier.analysis.open_mpi import ignored_settings
 from luthier.engine.session import optimizer_of
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.launch.preload import named_libraries
 from luthier.measures.registry import measures_from
 from luthier.space import Space
 from luthier.spec.component import Component, components_in
@@ -18,7 +19,7 @@ from luthier.spec.experiment_file import Declared, ExperimentFile, declared
 from luthier.spec.library import Library
 from luthier.spec.script import JobScript
 from luthier.spec.shaman import with_components
-from luthier.spec.yaml_lines import Document, parse_plain, read_document
+from luthier.spec.yaml_lines import Document, Place, parse_plain, read_document
 from luthier.store import data_directory, open_server_store
 from luthier.texts import closest
 from luthier.trial import Config, Value
@@ -60,8 +61,11 @@ def declared_by(document: Document, cwd: Path, folder: Path | None, registered: 
     files and the environment of this process.
     """
     found = declared(document, folder, cwd, registered)
-    place = ("experiment", "measure")
+    place: Place = ("definitions",)
     try:
+        if isinstance(found.experiment.command, JobScript):
+            named_libraries(found.experiment.command)
+        place = ("experiment", "measure")
         measures_from([objective.measure for objective in found.experiment.objectives])
         place = ("experiment", "optimizer")
         optimizer_of(found.experiment)

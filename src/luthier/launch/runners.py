@@ -1,13 +1,14 @@
 """The runner that an experiment asks for."""
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from luthier.errors import InvalidInputError
+from luthier.launch.preload import counters, counting, is_counted, with_libraries
 from luthier.runners.base import Runner, RunnerSetup
 from luthier.runners.command import Command
 from luthier.runners.function import Returned
@@ -20,21 +21,32 @@ from luthier.texts import shown
 from luthier.trial import Config
 
 
-def runner_of(experiment: Experiment) -> Runner:
-    """The runner of an experiment that tunes a command or a job script."""
+def runner_of(experiment: Experiment, *, counted: bool = False, prefix: tuple[str, ...] = ()) -> Runner:
+    """The runner of an experiment that tunes a command or a job script.
+
+    Its I/O is counted if a measure needs that, and with `counted`. `prefix` are words before a command, such as
+    `perf stat`; batch scripts are run without them.
+    """
     tuned = experiment.command
     if tuned is None:
         raise InvalidInputError("the experiment tunes a Python function, which only its program has")
-    job = tuned if isinstance(tuned, JobScript) else None
+    counted = counted or is_counted(experiment)
+    job = with_libraries(tuned, counted=counted) if isinstance(tuned, JobScript) else None
+    libraries = counters() if counted and job is None else ""
+
+    def variables(environment: Mapping[str, str]) -> Mapping[str, str]:
+        return counting(environment, libraries) if counted else environment
 
     def command(config: Config) -> Command:
         is_marked = job is not None and job.is_timed_apart
-        return Command(*tuned.render(experiment.space, config), experiment.cwd, is_marked)
+        argv, environment = (job or tuned).render(experiment.space, config)
+        return Command((*prefix, *argv), variables(environment), experiment.cwd, is_marked)
 
     def batch(config: Config) -> Batch:
         if job is None:
             raise InvalidInputError("a single command has no batch script; write an experiment file")
-        return replace(job.batch(experiment.space, config), cwd=experiment.cwd)
+        rendered = job.batch(experiment.space, config)
+        return replace(rendered, environment=variables(rendered.environment), cwd=experiment.cwd)
 
     if (job is None or runner_kind(job.where).is_local) and not Path(experiment.cwd or ".").is_dir():
         raise InvalidInputError(

@@ -11,6 +11,7 @@ from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.earlier import Past, learnt, with_earlier
+from luthier.launch.preload import build_libraries
 from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.registry import measures_from
 from luthier.runners.registry import runner_kind
@@ -41,6 +42,7 @@ def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
     measures_from([objective.measure for objective in experiment.objectives])
     optimizer_of(experiment)
     _check_program(experiment)
+    build_libraries(experiment)
     store = open_store(store_url)
     informed = with_earlier(experiment, name, Past.of(store))
     return Launch(store, store.create(name, informed.to_json(), time.time()), informed, learnt(experiment, informed))

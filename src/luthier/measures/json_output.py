@@ -184,8 +184,12 @@ class JsonPath:
             return execution.problem
         if execution.logs is None:
             return Failed(f"json:{self.path} needs a command's output, and this run has none")
-        text = tail(Path(execution.logs) / "stdout")
-        document = last_document(text, is_cut=_is_longer(Path(execution.logs) / "stdout"))
+        output = Path(execution.logs) / "stdout"
+        return self.in_text(tail(output), is_cut=_is_longer(output))
+
+    def in_text(self, text: str, *, is_cut: bool = False) -> Outcome:
+        """The number in this text, or why there is none; `is_cut` says that the text's beginning is missing."""
+        document = last_document(text, is_cut=is_cut)
         if document is None or isinstance(document, Incomplete):
             problem = "no JSON document"
             if document is not None:

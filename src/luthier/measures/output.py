@@ -4,6 +4,7 @@ import math
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -106,16 +107,32 @@ class Regex:
             return Failed(f"regex:{self.pattern} needs a command's output, and this run has none")
         texts = [tail(Path(execution.logs) / name) for name in ("stdout", "stderr")]
         for text in texts:
-            try:
-                found = self._last_match(text)
-            except TimeoutError:
-                return Failed(
-                    f"regex:{self.pattern} took longer than {LONGEST_SEARCH_S:g} s on this output; "
-                    "avoid repetitions within repetitions, such as (a+)+"
-                )
-            if found is not None:
-                return self._outcome(text, *found)
+            if (outcome := self.last(text)) is not None:
+                return outcome
         return Failed(f"no match for regex:{self.pattern} in its output ({quote_last_line(texts[0] or texts[1])})")
+
+    def last(self, text: str) -> Outcome | None:
+        """The number of the last match, or why it is not one; None without a match."""
+        found = None
+        try:
+            for found in self._matches(text):  # noqa: B007 - the last one counts
+                pass
+        except TimeoutError:
+            return self._too_slow()
+        return None if found is None else self._outcome(text, *found)
+
+    def every(self, text: str) -> list[Outcome]:
+        """The number of each match, or why it is not one."""
+        try:
+            return [self._outcome(text, *found) for found in self._matches(text)]
+        except TimeoutError:
+            return [self._too_slow()]
+
+    def _too_slow(self) -> Failed:
+        return Failed(
+            f"regex:{self.pattern} took longer than {LONGEST_SEARCH_S:g} s on this output; "
+            "avoid repetitions within repetitions, such as (a+)+"
+        )
 
     def _outcome(self, text: str, start: int, end: int) -> Outcome:
         found = text[start:end]
@@ -133,15 +150,14 @@ class Regex:
             )
         return Completed(number)
 
-    def _last_match(self, text: str) -> tuple[int, int] | None:
-        """Where the number of the last match stands."""
-        found, deadline = None, time.monotonic() + LONGEST_SEARCH_S
+    def _matches(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the number of each match is."""
+        deadline = time.monotonic() + LONGEST_SEARCH_S
         # With `concurrent` the search releases the interpreter lock, so that other threads continue.
         for match in self._compiled.finditer(text, concurrent=True, timeout=LONGEST_SEARCH_S):
-            found = match.span(self._compiled.groups)
+            yield match.span(self._compiled.groups)
             if time.monotonic() > deadline:
                 raise TimeoutError
-        return found
 
 
 def _compiled(pattern: str) -> "regex.Pattern[str]":

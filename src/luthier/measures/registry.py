@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from luthier.errors import InvalidInputError
 from luthier.measures.base import Measure
 from luthier.measures.functions import Plugin, Returned
+from luthier.measures.io_measures import IoMeasure
 from luthier.measures.json_output import JsonPath
 from luthier.measures.metrics import METRICS, Metric
 from luthier.measures.osu import OsuLatency
@@ -26,6 +27,7 @@ PATTERNS: Mapping[str, tuple[Callable[[str], Measure], str]] = {
     "regex": (Regex, "PATTERN"),
     "json": (JsonPath, "PATH"),
     "osu": (OsuLatency.of_size, "SIZE"),
+    "io": (IoMeasure.named, "NAME"),
 }
 """Measures that are a word, a colon, and what to look for in the output; each with what that is called."""
 

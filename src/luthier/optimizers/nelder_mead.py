@@ -28,11 +28,11 @@ def _steps(landscape: Landscape, *, reach: float) -> Steps:
     """One descent after another, the first from the middle, each other from a configuration never told."""
     centre: FloatArray | None = landscape.middle()
     while centre is not None:
-        yield from _descent(landscape, _first_simplex(landscape, centre, reach), reach)
+        yield from descent(landscape, first_simplex(landscape, centre, reach), reach)
         centre = landscape.draw()
 
 
-def _first_simplex(landscape: Landscape, centre: FloatArray, reach: float) -> FloatArray:
+def first_simplex(landscape: Landscape, centre: FloatArray, reach: float) -> FloatArray:
     """The centre and one point along every axis, on the side where there is more room."""
     around = landscape.around(centre, reach)
     here, rows = landscape.unit(centre)[0], [centre]
@@ -44,8 +44,8 @@ def _first_simplex(landscape: Landscape, centre: FloatArray, reach: float) -> Fl
     return np.stack(rows)
 
 
-def _descent(landscape: Landscape, simplex: FloatArray, reach: float) -> Steps:
-    """Move the simplex until no neighbour of its best vertex is better, or nothing of it can be measured."""
+def descent(landscape: Landscape, simplex: FloatArray, reach: float) -> Steps:
+    """Move a simplex until no neighbour of its best vertex is better, or nothing of it can be measured."""
     yield Request(simplex)
     while True:
         simplex = landscape.ranked(simplex)

@@ -37,15 +37,15 @@ def _steps(landscape: Landscape, *, parallel: bool, reach: float) -> Steps:
     """One descent after another, each from a centre of its own."""
     centre = landscape.middle()
     vertices = landscape.around(centre, reach)
-    yield from _descent(landscape, vertices if len(vertices) else centre[None, :], parallel=parallel, reach=reach)
+    yield from descent(landscape, vertices if len(vertices) else centre[None, :], parallel=parallel, reach=reach)
     while (drawn := landscape.draw()) is not None:
         # The centre was never told: with it among the vertices no descent is made of known values alone.
         vertices = np.concatenate((drawn[None, :], landscape.around(drawn, reach)))
-        yield from _descent(landscape, vertices, parallel=parallel, reach=reach)
+        yield from descent(landscape, vertices, parallel=parallel, reach=reach)
 
 
-def _descent(landscape: Landscape, vertices: FloatArray, *, parallel: bool, reach: float) -> Steps:
-    """Move the simplex until no neighbour of its best vertex is better, or nothing of it can be measured."""
+def descent(landscape: Landscape, vertices: FloatArray, *, parallel: bool, reach: float) -> Steps:
+    """Move a simplex until no neighbour of its best vertex is better, or nothing of it can be measured."""
     yield Request(vertices)
     while True:
         vertices = landscape.ranked(vertices)

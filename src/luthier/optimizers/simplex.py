@@ -121,7 +121,7 @@ class Landscape:
         return valid
 
     def coincide(self, rows: FloatArray) -> bool:
-        """Whether all rows are one point, or as good as one."""
+        """Whether all rows are the same point, or closer together than matters."""
         spread = np.ptp(self.unit(rows), axis=0)
         return bool(np.all(spread <= np.where(self._finite, 0.0, _CLOSE)))
 

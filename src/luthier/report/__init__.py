@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from luthier.analysis.explanation import Explanation
 from luthier.analysis.result import Result
 from luthier.analysis.settings import settings_texts
 from luthier.errors import InvalidInputError
@@ -17,8 +18,10 @@ from luthier.texts import visible_json, visible_lines
 from luthier.trial import Json
 
 
-def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -> str:
-    """The report as HTML text, with the given figures."""
+def report_html(
+    record: Record, result: Result, figures: Mapping[str, Figure], explanation: Explanation | None = None
+) -> str:
+    """The report as HTML text, with the given figures and the explanation of the experiment, if there is one."""
     try:
         import jinja2
     except ImportError:
@@ -36,6 +39,7 @@ def report_html(record: Record, result: Result, figures: Mapping[str, Figure]) -
         record=record,
         result=result,
         facts=facts,
+        explanation=explanation,
         status=status_text(record),
         settings=settings_texts(result),
         settings_json=visible_json(json.dumps(result.experiment.to_json(), indent=1, ensure_ascii=False)),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from luthier.analysis.apply import applied
+from luthier.analysis.explanation import NOTE, Explanation
 from luthier.analysis.failures import first_output, reasons_of
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
@@ -18,7 +19,7 @@ from luthier.spec.experiment import Experiment
 from luthier.spec.template import Template
 from luthier.store.base import ENDED, Record
 from luthier.store.ownership import status_text
-from luthier.trial import Run, Trial
+from luthier.trial import Config, Run, Trial
 
 BEST_TRIALS = 15
 
@@ -74,6 +75,27 @@ def against_default(result: Result) -> Table:
         for label, trial in (*default, *best)
     ]
     return Table(("", *measure_names(experiment), "with"), rows)
+
+
+def compared(explanation: Explanation) -> Table:
+    """What the default and the best configuration did, the largest differences first."""
+    rows = [
+        (one.quantity.label, one.quantity.text(one.default), one.quantity.text(one.best), one.change)
+        for one in explanation.differences
+    ]
+    return Table(("", "default", "best", "difference"), rows)
+
+
+def observed_configs(explanation: Explanation, result: Result) -> str:
+    """The two configurations of an explanation."""
+    space = result.experiment.space
+    default, best = (config_text(Config(one.config), space) for one in (explanation.default, explanation.best))
+    return f"The default is {default}; the best is {best}."
+
+
+def explanation_notes(explanation: Explanation) -> str:
+    """How the explanation was made, and what is missing in it."""
+    return " ".join((NOTE, *explanation.notes))
 
 
 def _values(trial: Trial, experiment: Experiment) -> list[str]:

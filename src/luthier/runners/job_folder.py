@@ -27,6 +27,10 @@ _STAGES = {
 }
 _NEVER_BEGAN = "the script ended before its application began; look for exit or exec in the header"
 _METRICS = ("wall_s", "user_s", "system_s", "peak_memory_bytes", "exit_code")
+_USAGE = (
+    *("wall_s", "user_s", "system_s", "peak_memory_bytes", "minor_page_faults", "major_page_faults"),
+    *("voluntary_switches", "involuntary_switches", "blocks_read", "blocks_written"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,11 @@ class JobFolder:
         metrics = {name: float(numbers[name]) for name in _METRICS if name in numbers}
         duration_s = float(numbers.get("duration_s", 0.0))
         return Execution(key, numbers["started_at"], duration_s, self._problem(numbers), metrics, logs=logs)
+
+    def usage(self) -> Mapping[str, float]:
+        """The resources that the command and its descendants used, as far as its supervisor noted them."""
+        numbers = self._result()
+        return {} if isinstance(numbers, Lost) else {name: numbers[name] for name in _USAGE if name in numbers}
 
     def _job(self) -> JobFile | None:
         """The job; None if its file is damaged or was written by another version."""

@@ -10,7 +10,7 @@ A script that does something before its application begins says when that is: it
 `began` and waits. The supervisor looks at its clock and puts a file with the time in place of the pipe, at which the
 script goes on. So the clock is the supervisor's, and nothing that the script prints, closes or redirects can change it.
 """
-# ruff: noqa: PTH104, PTH108, PTH109, PTH110, PTH118, PTH123, PTH208, S606, SIM105
+# ruff: noqa: PTH103, PTH104, PTH108, PTH109, PTH110, PTH118, PTH123, PTH208, S606, SIM105
 # pathlib or contextlib would double the time to start; to run a program without a shell is the purpose of this file.
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ MARK = "began"
 """The named pipe in the folder of a run, until the application has begun; then a file with the time."""
 MARK_VARIABLE = "LUTHIER_BEGAN"
 """Where a script finds the path of that pipe."""
+COUNT_VARIABLE = "LUTHIER_IO_COUNT"
+"""The folder for the counters of I/O: a name in that of the run; the command gets the whole path."""
 
 _OWN_PREFIX = "LUTHIER_"
 _POSTGRESQL_SECRETS = ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE")
@@ -170,6 +172,10 @@ def _environment(job: JobFile) -> dict[bytes, bytes]:
     environment.update(pair.partition(b"=")[::2] for pair in job.environment)
     if job.is_marked:
         environment[MARK_VARIABLE.encode()] = os.path.join(os.getcwdb(), MARK.encode())
+    counters = environment.get(COUNT_VARIABLE.encode())
+    if counters:
+        environment[COUNT_VARIABLE.encode()] = counters = os.path.join(os.getcwdb(), counters)
+        os.makedirs(counters, exist_ok=True)
     return environment
 
 
@@ -334,6 +340,12 @@ def _run(job: JobFile, wake: list[int], *, is_told_too: bool) -> dict[str, float
         "user_s": usage.ru_utime,
         "system_s": usage.ru_stime,
         "peak_memory_bytes": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "minor_page_faults": usage.ru_minflt,
+        "major_page_faults": usage.ru_majflt,
+        "voluntary_switches": usage.ru_nvcsw,
+        "involuntary_switches": usage.ru_nivcsw,
+        "blocks_read": usage.ru_inblock,
+        "blocks_written": usage.ru_oublock,
         "exit_code": os.waitstatus_to_exitcode(status),
         "start_stage": int(stage or 0),
         "start_error": int(error_number or 0),

@@ -1,6 +1,7 @@
 """The application: routes, errors, headers."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -19,10 +20,11 @@ from luthier.server.authentication import AccessError, Authenticator, ForbiddenE
 from luthier.server.context import Context, cached_user
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.json_response import SafeJsonResponse
-from luthier.server.list_events import ListEvents
+from luthier.server.list_events import ExperimentList, ListEvents
 from luthier.server.login_limits import TooManyError
 from luthier.server.metrics import Metrics
 from luthier.server.middleware import LimitedBody, SafeHeaders, Timed
+from luthier.server.online_operations import OnlineList, OnlineOperations
 from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
@@ -69,10 +71,12 @@ def create_app(
     provider: "Provider | None" = None,
     run_timeout_s: float | None = RUN_TIMEOUT_S,
     has_worker: bool = True,
+    online_addresses: Sequence[str] = (),
 ) -> FastAPI:
     """The web application for one store; runs are executed below `folder`, by default this user's data directory.
 
-    Without a worker on this machine they are executed elsewhere.
+    Without a worker on this machine they are executed elsewhere. The pages name `online_addresses`, where running
+    programs reach the on-line service of this server.
 
     Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
@@ -97,11 +101,14 @@ def create_app(
         operations=Operations(server_store, home / "work", has_worker, run_timeout_s=run_timeout_s),
         results=ResultCache(server_store),
         experiment_events=ExperimentEvents(server_store),
-        list_events=ListEvents(server_store),
+        list_events=ListEvents(ExperimentList(server_store)),
+        online=OnlineOperations(server_store),
+        online_events=ListEvents(OnlineList(server_store)),
         metrics=Metrics(),
         passwords=PasswordQueue(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports
         is_https=place.is_https,
+        online_addresses=tuple(online_addresses),
     )
     app.add_exception_handler(LuthierError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)

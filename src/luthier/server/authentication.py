@@ -6,14 +6,14 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 from luthier.server.login_limits import Attempt, LoginLimits
 from luthier.server.passwords import hash_of, hash_unchecked, is_password
-from luthier.store.base import Record
-from luthier.store.server_store import Accounts, Credential, CredentialKind, Role, User
+from luthier.store.server_store import LOCAL_USER, Accounts, Credential, CredentialKind, Role, User, digest_of
 
-LOCAL = "local"
+LOCAL = LOCAL_USER
 """The only user of a server without accounts; logs in with an invitation link."""
 
 SESSION_S = 14 * 24 * 3600.0
@@ -32,6 +32,20 @@ class ForbiddenError(LuthierError):
     """Logged in, but without the right to do this."""
 
 
+class Owned(Protocol):
+    """An experiment or an on-line session: it has an author, and may be shared with all users."""
+
+    @property
+    def author(self) -> str:
+        """The name of a user; empty for the command line."""
+        ...
+
+    @property
+    def shared(self) -> bool:
+        """Whether all users may see it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """The user behind a request. `credential_id` is how they logged in; browsers send `csrf` back with changes."""
@@ -46,12 +60,12 @@ class Principal:
         if _RANKS[self.role] < _RANKS[role]:
             raise ForbiddenError(f"{self.name} has the role {self.role}; this requires the role {role}")
 
-    def may_see(self, record: Record) -> bool:
-        """Whether the user may see an experiment: it is their own, it is shared, or they are an administrator."""
+    def may_see(self, record: Owned) -> bool:
+        """Whether the user may see it: it is their own, it is shared, or they are an administrator."""
         return self.role == "admin" or record.shared or record.author == self.name
 
-    def may_change(self, record: Record) -> bool:
-        """Whether the user may stop, resume, share or delete an experiment."""
+    def may_change(self, record: Owned) -> bool:
+        """Whether the user may stop, resume, share or delete it."""
         return self.role == "admin" or (self.role == "user" and record.author == self.name)
 
 
@@ -230,11 +244,6 @@ class Authenticator:
             return self._accounts.user(name)
         except NotFoundError:
             return None
-
-
-def digest_of(secret: str) -> str:
-    """The digest under which a secret is stored: secrets are random and long, so a plain hash is enough."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def csrf_of(secret: str) -> str:

@@ -4,15 +4,18 @@ import signal
 import socket
 import sys
 import threading
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
 from luthier.server.server_record import LOOPBACK, public_url, record_start, running_url
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from luthier.launch.worker import Worker
     from luthier.server.authentication import Authenticator
     from luthier.store.server_store import Role, ServerStore
@@ -78,21 +81,32 @@ def serve(
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Do not run experiments; leave them to: luthier worker.")
     ] = False,
+    online: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--online",
+            help="Where running programs reach the server: unix:PATH, tcp:PORT or tcp:HOST:PORT; can be repeated. "
+            "By default LUTHIER_ONLINE or a socket in the data directory; none for nowhere.",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     store: StoreUrl = None,
 ) -> None:
-    """Serve the web pages and the REST API, and run the experiments launched there.
+    """Serve the web pages and the REST API, run the experiments launched there, and tune running programs.
 
     Example: luthier serve --port 8080
     """
     _require_packages()
     from luthier.server.client_addresses import Proxies
     from luthier.server.connections import Limits
+    from luthier.server.online_serving import addresses_in
 
     limits = Limits(Proxies.parse(proxies or ()))
     run_timeout_s = _run_timeout(run_timeout)
     server_store = _server_store(store)
     authenticator = _authenticator(server_store)
     working = _worker(server_store, store, local, batch)
+    listen = addresses_in(online or ())
     if host not in LOOPBACK and not authenticator.has_accounts:
         raise InvalidInputError(
             f"--host {host}: other machines could reach the server, and it has no accounts; "
@@ -102,7 +116,7 @@ def serve(
     from luthier.server.authentication import LOCAL
     from luthier.server.serve import serve as serve_on
 
-    with _listening(host, port) as listening:
+    with _listening(host, port) as listening, _online(store, listen, is_default=not online) as addresses:
         port = listening.getsockname()[1]
         place = ServerAddress(port, tuple(names or ()) if host in LOOPBACK else (host, *(names or ())), is_https=https)
         public = public_url(host, port, names or (), is_https=https)
@@ -114,10 +128,18 @@ def serve(
         else:
             print(f"luthier: open {url}enter?token={authenticator.invite(LOCAL)}", file=sys.stderr)
             print(f"luthier: the link works once; for another one: luthier user invite {LOCAL}", file=sys.stderr)
+        if addresses:
+            print(f"luthier: on-line sessions at {', '.join(addresses)}", file=sys.stderr)
         print("luthier: press Ctrl-C to stop the server", file=sys.stderr, flush=True)
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)
-        app = create_app(server_store, place, run_timeout_s=run_timeout_s, has_worker=not no_worker)
+        app = create_app(
+            server_store,
+            place,
+            run_timeout_s=run_timeout_s,
+            has_worker=not no_worker,
+            online_addresses=addresses,
+        )
         try:
             serve_on(app, listening, limits)
         finally:
@@ -256,6 +278,29 @@ def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
     looking = threading.Thread(target=working.run, args=(stopped,), name="worker")
     looking.start()
     return looking
+
+
+@contextmanager
+def _online(store: str | None, listen: "Sequence[str]", *, is_default: bool) -> "Iterator[tuple[str, ...]]":
+    """Serve on-line sessions, and give the addresses; if the default one cannot be used, say so and go on without."""
+    from luthier.server.online_serving import OnlineServing
+
+    serving = None
+    try:
+        if listen:
+            # It has its own connection to the store: pages must not delay programs.
+            serving = OnlineServing(_server_store(store), listen)
+            serving.start()
+    except LuthierError as error:
+        if not is_default:
+            raise
+        serving = None
+        print(f"luthier: this server does not answer running programs: {error}", file=sys.stderr)
+    try:
+        yield () if serving is None else serving.addresses
+    finally:
+        if serving is not None:
+            serving.stop()
 
 
 def _list_running_experiments(server_store: "ServerStore") -> None:

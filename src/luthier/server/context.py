@@ -11,11 +11,13 @@ from luthier.server.authentication import SESSION_S, AccessError, Authenticator,
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.list_events import ListEvents
 from luthier.server.metrics import Metrics
+from luthier.server.online_operations import OnlineOperations
 from luthier.server.operations import Operations
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
 from luthier.spec.library import Library
-from luthier.store.server_store import Role, ServerStore
+from luthier.store.base import Record
+from luthier.store.server_store import OnlineRecord, Role, ServerStore
 
 CSRF_HEADER = "X-Luthier-CSRF"
 _DEVICE_S = 365 * 24 * 3600.0
@@ -33,11 +35,14 @@ class Context:
     operations: Operations
     results: ResultCache
     experiment_events: ExperimentEvents
-    list_events: ListEvents
+    list_events: ListEvents[Record]
+    online: OnlineOperations
+    online_events: ListEvents[OnlineRecord]
     metrics: Metrics
     passwords: PasswordQueue
     cookie: str
     is_https: bool = False
+    online_addresses: tuple[str, ...] = ()
 
     def set_cookie(
         self,

@@ -1,13 +1,14 @@
-"""Live changes of the list of experiments: one query per second for any number of viewers."""
+"""Live changes of a list, such as that of experiments: one query per second for any number of viewers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
 from luthier.errors import LuthierError, NotFoundError
-from luthier.server.authentication import Principal
+from luthier.server.authentication import Owned, Principal
 from luthier.server.streams import Listener, event
 from luthier.server.summaries import summary_of
 from luthier.store.base import Record
@@ -21,24 +22,54 @@ NEWEST = 200
 _NOBODY = Principal("", "viewer", 0)
 
 
+class Listed(Owned, Protocol):
+    """An item of a list."""
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+        ...
+
+
+Item = TypeVar("Item", bound=Listed)
+
+
+class Watchable(Protocol[Item]):
+    """A list that can be watched; events about its items are called `kind`."""
+
+    kind: str
+
+    def look(self, known: Mapping[int, Item], wanted: Set[int]) -> tuple[Sequence[Item], Sequence[int]]:
+        """The current state of the watched items, and the numbers of those that were deleted.
+
+        `known` are the items of the last look; `wanted` are numbers that somebody watches.
+        """
+        ...
+
+    def summary(self, item: Item, who: Principal) -> dict[str, Json]:
+        """An item as a user sees it in the list."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """An experiment as it was at the last query."""
+class _Viewer:
+    """Who listens, and to which item; None for all items."""
 
-    record: Record
-    summary: dict[str, Json]
+    who: Principal
+    number: int | None
 
 
-class ListEvents:
-    """Sends browsers the new, changed and deleted experiments, as server-sent events.
+class ListEvents(Generic[Item]):
+    """Sends browsers the new, changed and deleted items of a list, as server-sent events.
 
-    `experiment` contains an experiment as in the list; `gone` the number of one that was deleted or is not shared now.
+    An event that is named after the kind of the list contains an item as in the list; `gone` the number of one that was
+    deleted or is not shared now.
     """
 
-    def __init__(self, server_store: ServerStore) -> None:
-        self._store = server_store
-        self._known: dict[int, _Seen] = {}
-        self._listeners: dict[Listener, Principal] = {}
+    def __init__(self, watched: Watchable[Item]) -> None:
+        self._list = watched
+        self._known: dict[int, tuple[Item, dict[str, Json]]] = {}
+        self._listeners: dict[Listener, _Viewer] = {}
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -53,17 +84,19 @@ class ListEvents:
         """How many streams are open."""
         return len(self._listeners)
 
-    async def stream(self, who: Principal, may_go_on: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """The changes from now on; a list that is read after the first part has arrived misses nothing."""
+    async def stream(
+        self, who: Principal, may_go_on: Callable[[], bool], number: int | None = None
+    ) -> AsyncIterator[bytes]:
+        """The changes from now on, of all items or of one; what is read after the event `watching` misses nothing."""
         if self._closed:
             return
         listener = Listener()
-        self._listeners[listener] = who
+        self._listeners[listener] = _Viewer(who, number)
         try:
             if self._task is None:
                 self._task = asyncio.create_task(self._watch())
                 self._known, _ = await run_in_threadpool(self._look)
-            yield b": open\n\n"
+            yield event("watching", {})
             async for part in listener.parts(may_go_on):
                 yield part
         finally:
@@ -81,47 +114,63 @@ class ListEvents:
                 except LuthierError:
                     continue  # the store is temporarily unavailable
                 before, self._known = self._known, fresh
-                for number, seen in fresh.items():
-                    self._tell(before.get(number), seen)
+                for number, (item, summary) in fresh.items():
+                    if number not in before or before[number][1] != summary:
+                        self._tell(before[number][0] if number in before else None, item)
                 for number in gone:
-                    self._tell_gone(before[number].record)
+                    self._tell_gone(before[number][0])
         finally:
             for listener in self._listeners:
                 listener.close_stream()
 
-    def _look(self) -> tuple[dict[int, _Seen], list[int]]:
+    def _look(self) -> tuple[dict[int, tuple[Item, dict[str, Json]]], Sequence[int]]:
+        wanted = {viewer.number for viewer in list(self._listeners.values()) if viewer.number is not None}
+        items, gone = self._list.look({number: item for number, (item, _) in self._known.items()}, wanted)
+        return {item.id: (item, self._list.summary(item, _NOBODY)) for item in items}, gone
+
+    def _tell(self, before: Item | None, now: Item) -> None:
+        for listener, who in self._viewers(now.id):
+            if who.may_see(now):
+                listener.tell(event(self._list.kind, self._list.summary(now, who)))
+            elif before is not None and who.may_see(before):
+                listener.tell(event("gone", {"id": now.id}))
+
+    def _tell_gone(self, item: Item) -> None:
+        for listener, who in self._viewers(item.id):
+            if who.may_see(item):
+                listener.tell(event("gone", {"id": item.id}))
+
+    def _viewers(self, number: int) -> list[tuple[Listener, Principal]]:
+        return [(one, viewer.who) for one, viewer in self._listeners.items() if viewer.number in (None, number)]
+
+
+class ExperimentList:
+    """The newest experiments, and the older ones that are queued or running."""
+
+    kind = "experiment"
+
+    def __init__(self, server_store: ServerStore) -> None:
+        self._store = server_store
+
+    def look(self, known: Mapping[int, Record], wanted: Set[int]) -> tuple[Sequence[Record], Sequence[int]]:
         """The current state of the watched experiments, and the numbers of those that were deleted."""
         newest = self._store.queue.records(limit=NEWEST)
-        seen = {record.id: _seen(record) for record in newest}
+        seen = {record.id: record for record in newest}
         first = min(seen, default=0) if len(newest) == NEWEST else 0
-        gone = [number for number in self._known if number >= first and number not in seen]
+        gone = [number for number in known if number >= first and number not in seen]
         older = {record.id for record in self._store.queue.waiting() if record.id < first}
-        older |= {number for number, known in self._known.items() if number < first and _is_active(known)}
-        for number in older:
+        older |= {number for number, record in known.items() if number < first and _is_active(record)}
+        for number in older | (wanted - set(seen) - set(gone)):
             try:
-                seen[number] = _seen(self._store.history.experiment(number))
+                seen[number] = self._store.history.experiment(number)
             except NotFoundError:
-                gone += [number] if number in self._known else []
-        return seen, gone
+                gone += [number] if number in known else []
+        return list(seen.values()), gone
 
-    def _tell(self, before: _Seen | None, now: _Seen) -> None:
-        if before is not None and before.summary == now.summary:
-            return
-        for listener, who in self._listeners.items():
-            if who.may_see(now.record):
-                listener.tell(event("experiment", summary_of(now.record, who)))
-            elif before is not None and who.may_see(before.record):
-                listener.tell(event("gone", {"id": now.record.id}))
-
-    def _tell_gone(self, record: Record) -> None:
-        for listener, who in self._listeners.items():
-            if who.may_see(record):
-                listener.tell(event("gone", {"id": record.id}))
+    def summary(self, item: Record, who: Principal) -> dict[str, Json]:
+        """An experiment as a user sees it in the list."""
+        return summary_of(item, who)
 
 
-def _seen(record: Record) -> _Seen:
-    return _Seen(record, summary_of(record, _NOBODY))
-
-
-def _is_active(known: _Seen) -> bool:
-    return known.record.status in ("queued", "running")
+def _is_active(record: Record) -> bool:
+    return record.status in ("queued", "running")

@@ -54,6 +54,25 @@ def experiment(request: Request, who: MaybeUser, server: Server, number: str) ->
     return _page(request, who, "experiment", record.name, section="/", number=record.id, formats=offered_formats())
 
 
+@_router.get("/online")
+def online(request: Request, who: MaybeUser, server: Server) -> Response:
+    """All on-line sessions."""
+    addresses = server.online_addresses
+    return _page(request, who, "online", "On-line sessions", section="/online", addresses=addresses)
+
+
+@_router.get("/online/{number}")
+def online_session(request: Request, who: MaybeUser, server: Server, number: str) -> Response:
+    """One on-line session."""
+    if who is None:
+        return _redirect_to_login(request)
+    try:
+        record = server.online.visible(who, _number(number))
+    except NotFoundError:
+        return _not_found(request, who, f"On-line session {number} does not exist, or it is not shared with you.")
+    return _page(request, who, "online-session", record.name, section="/online", number=record.id)
+
+
 @_router.get("/new")
 def new(request: Request, who: MaybeUser) -> Response:
     """Describe and launch an experiment."""
@@ -226,5 +245,5 @@ def _file(request: Request, found: StaticFile) -> Response:
 
 
 def _number(text: str) -> int:
-    """The number of an experiment in a URL; 0, which is never used, if it is invalid."""
+    """The number of an experiment or session in a URL; 0, which is never used, if it is invalid."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 and int(text) <= _LARGEST_NUMBER else 0

@@ -25,6 +25,7 @@ class LuthierServer(uvicorn.Server):
         context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is set below
         context.experiment_events.close()
         context.list_events.close()
+        context.online_events.close()
         await super().shutdown(sockets)
 
 

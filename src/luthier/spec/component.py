@@ -133,6 +133,8 @@ class ComponentParameter(Grid):
     """Its value if it is not tuned; the default configuration is compared with the others."""
     optional: StrictBool = False
     """Whether it may be omitted if it has no default."""
+    ordered: StrictBool = False
+    """Whether a list of texts is in order, from small to large; numbers always are."""
     description: Text = ""
     """A description for readers."""
     env_var: StrictBool = False
@@ -219,7 +221,8 @@ class Component(Section):
     command: Text = ""
     """Shell text that runs before the application and is timed; the values of `cmd_var` parameters are appended."""
     ld_preload: Line = ""
-    """A library that is preloaded for the application only; the shell expands variables in it."""
+    """A library that is preloaded for the application only; the shell expands variables in it. `luthier:io` is one of
+    luthier's own, see `luthier native list`; several have a space between them."""
     custom_target: Text = ""
     """The function that reads the result in SHAMan; see `measure`."""
     measure: Texts = Field(default_factory=list)

@@ -113,18 +113,8 @@ class Experiment(Settings):
 
     @property
     def reserved_pairs(self) -> int:
-        """How many pairs of runs the search leaves for the verification.
-
-        At least three: Student's t is 12.7 with one degree of freedom and 4.3 with two, so the 95 % interval of fewer
-        pairs is too wide to be useful. An eighth of the budget leaves three quarters of it to the search.
-        """
-        if self.has_front:
-            return 0
-        if self.verify_pairs is not None:
-            return min(self.verify_pairs, (self.budget - 1) // 2)
-        if self.budget < FEWEST_VERIFIED:
-            return 0
-        return min(max(self.budget // 8, 3), 10)
+        """How many pairs of runs the search leaves for the verification."""
+        return 0 if self.has_front else pairs_reserved(self.budget, self.verify_pairs)
 
     def to_json(self) -> dict[str, Json]:
         """The experiment as JSON values."""
@@ -153,6 +143,19 @@ class Experiment(Settings):
             earlier=Earlier.from_json(earlier) if isinstance(earlier, Mapping) else None,
             **values,  # type: ignore[arg-type]  # __post_init__ checks each value
         )
+
+
+def pairs_reserved(budget: int, verify_pairs: int | None) -> int:
+    """How many pairs of runs a search leaves for the verification; `verify_pairs` is what the user asked for.
+
+    At least three: Student's t is 12.7 with one degree of freedom and 4.3 with two, so the 95 % interval of fewer
+    pairs is too wide to be useful. An eighth of the budget leaves three quarters of it to the search.
+    """
+    if verify_pairs is not None:
+        return min(verify_pairs, (budget - 1) // 2)
+    if budget < FEWEST_VERIFIED:
+        return 0
+    return min(max(budget // 8, 3), 10)
 
 
 @contextmanager

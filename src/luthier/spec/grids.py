@@ -59,5 +59,5 @@ def _choice(name: str, described: ComponentParameter, values: list[Value]) -> Ch
         values = [*values, described.default]
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     if len(numbers) < len(values):
-        return Choice(name, values, described.default)
+        return Choice(name, values, described.default, described.ordered)
     return Choice(name, sorted(numbers), described.default, ordered=True)

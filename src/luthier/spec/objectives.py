@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
+from luthier.measures.io_measures import RATES
 from luthier.texts import shown
 
 Goal: TypeAlias = Literal["minimize", "maximize"]
@@ -42,10 +43,17 @@ class Objective:
     @property
     def text(self) -> str:
         """The notation that `parse` reads."""
-        return f"max:{self.measure}" if self.maximizes else self.measure
+        if self.maximizes:
+            return f"max:{self.measure}"
+        return self.measure if _usual_goal(self.measure) == "minimize" else f"min:{self.measure}"
 
     @staticmethod
     def parse(text: str) -> "Objective":
-        """Read `wall` or `max:json:iops`."""
+        """Read `wall` or `max:json:iops`; the bandwidths of `io:` are maximized without `max:` as well."""
         prefix, _, rest = text.partition(":")
-        return Objective(rest, GOALS[prefix]) if prefix in GOALS else Objective(text)
+        return Objective(rest, GOALS[prefix]) if prefix in GOALS else Objective(text, _usual_goal(text))
+
+
+def _usual_goal(measure: str) -> Goal:
+    """The goal of a measure that is given without one."""
+    return "maximize" if measure in RATES else "minimize"

@@ -47,6 +47,9 @@ _AFTER_HEADER = (
 _DECIDES_ITSELF = re.compile(r"\bset\s+(-\w+\s+)*[-+](\w*e|o\s+errexit)")
 _LARGEST_ARGUMENT = 128 * 1024  # MAX_ARG_STRLEN of Linux
 
+OWN_LIBRARY = re.compile(r"(?<![\w$/.:])luthier:([a-z][a-z0-9-]*)")
+"""A library of luthier in `ld_preload`, such as `luthier:io`."""
+
 
 @dataclass(frozen=True, slots=True)
 class JobScript:
@@ -56,8 +59,9 @@ class JobScript:
     `name` is what the script is called, `allocation` what a job of PSI/J's asks for, `component_name` what the
     component was called when the experiment began. The script that comes out begins with the application's first line
     and all of its #SBATCH lines. The component's header and files follow, then its command, `LD_PRELOAD` and the
-    application. A header or command that fails ends the script. The clock starts before the command; or after it, where
-    there is an application and `command_is_timed` is false.
+    application; without an application, `LD_PRELOAD` is set for the command. A header or command that fails ends the
+    script. The clock starts before the command; or after it, where there is an application and `command_is_timed` is
+    false.
     """
 
     component: "Component"
@@ -199,10 +203,9 @@ class JobScript:
         called = [] if quiet_command else [command]
         if not quiet_command and body:
             called.append("luthier_status=$?; [ $luthier_status -eq 0 ] || exit $luthier_status")
-        lines += [*called, *mark] if self.is_timed_without_command else [*mark, *called]
-        if component.ld_preload:
-            lines.append(f'export LD_PRELOAD="{component.ld_preload}${{LD_PRELOAD:+:$LD_PRELOAD}}"')
-        script = "\n".join([*lines, *body, ""])
+        called = [*called, *mark] if self.is_timed_without_command else [*mark, *called]
+        preload = _preload(component.ld_preload)
+        script = "\n".join([*lines, *(called + preload if body else preload + called), *body, ""])
         if "\0" in script:
             raise InvalidInputError(f"{self.name}: holds a NUL character, which cannot be passed to a shell; remove it")
         if "\r\n" in script and (program := runner_kind(self.where).program):
@@ -219,6 +222,14 @@ class JobScript:
         if _is_comment(self.component.command):
             words = list(map(_directive, words))
         return " ".join([self.component.command.strip(), *map(shlex.quote, words)])
+
+
+def _preload(libraries: str) -> list[str]:
+    """The line that preloads libraries; where the script runs, luthier is asked for the path of one of its own."""
+    if not libraries:
+        return []
+    paths = OWN_LIBRARY.sub(r"$(luthier native path \1)", libraries)
+    return [f'export LD_PRELOAD="{paths}${{LD_PRELOAD:+:$LD_PRELOAD}}"']
 
 
 def _words(parameter: "ComponentParameter", text: str, *, bare: str) -> list[str]:

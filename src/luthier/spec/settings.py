@@ -82,8 +82,8 @@ class Settings:
         Setting(
             Objectives(),
             "What to measure: wall (default), user, system, cpu, memory (peak of the largest process), time (what the "
-            "shell's time printed), osu, osu:SIZE, regex:PATTERN, json:PATH, or the name of a plug-in; prefix with "
-            "max: to maximize. Two or three give a Pareto front.",
+            "shell's time printed), osu, osu:SIZE, regex:PATTERN, json:PATH, io:NAME (I/O that was counted), or the "
+            "name of a plug-in; prefix with max: to maximize. Two or three give a Pareto front.",
             "Measure",
             "Objective",
             name="measure",

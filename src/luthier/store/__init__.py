@@ -40,11 +40,21 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
         raise InvalidInputError("store: memory: works within one process only; a server needs a file or a database")
     from luthier.store.accounts import SqlAccounts
     from luthier.store.components import SqlComponents
+    from luthier.store.explanations import SqlExplanations
+    from luthier.store.online_sessions import SqlOnlineSessions
     from luthier.store.queue import SqlQueue
     from luthier.store.sql import SqlStore
 
     database = _prepared(backend)
-    return ServerStore(SqlStore(database), SqlQueue(database), SqlAccounts(database), SqlComponents(database))
+    return ServerStore(
+        SqlStore(database),
+        SqlQueue(database),
+        SqlAccounts(database),
+        SqlComponents(database),
+        SqlOnlineSessions(database),
+        SqlExplanations(database),
+        backend.where if "://" in backend.where else str(Path(backend.where).resolve()),
+    )
 
 
 def data_directory() -> Path:

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.store import rows
 from luthier.store.database import Database
+from luthier.store.online_sessions import change_author
 from luthier.store.server_store import Credential, CredentialKind, Entry, Role, User, author_after_removal
 from luthier.store.tables import audit, credentials, experiments, users
 
@@ -84,7 +85,7 @@ class SqlAccounts:
             self._database.write(work)
 
     def remove_user(self, name: str) -> None:
-        """Delete a user and their credentials; their experiments stay, with an author that no account can have."""
+        """Delete a user and their credentials; their experiments and on-line sessions stay."""
         author = {"user": name, "removed": author_after_removal(name)}
 
         def work(connection: Connection) -> None:
@@ -92,6 +93,7 @@ class SqlAccounts:
                 raise _no_user(name)
             connection.execute(_REMOVE_CREDENTIALS, {"user": name})
             connection.execute(_CHANGE_AUTHOR, author)
+            change_author(connection, name, author["removed"])
 
         self._database.write(work, repeatable=False)
 

@@ -41,12 +41,12 @@ def is_alive(record: Record, now: float) -> bool:
 
 def is_running(pid: int, started: str) -> bool:
     """Whether the process of this machine with this number and start time exists."""
-    return started == _started(pid)
+    return started == start_time(pid)
 
 
 def this_process() -> Owner:
     """The process that calls this, as an owner."""
-    return Owner(platform.node(), os.getpid(), _started(os.getpid()) or "unknown")
+    return Owner(platform.node(), os.getpid(), start_time(os.getpid()) or "unknown")
 
 
 def this_machine() -> Machine:
@@ -67,7 +67,7 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def _started(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """The start time of a process, in the unit of the system; None if the process does not exist."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")

@@ -1,17 +1,24 @@
-"""What a server stores in addition to the history: the queue of experiments, user accounts and the audit log."""
+"""What a server stores in addition to the history: queue, accounts, audit log, components and on-line sessions."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.store.base import Owner, Record, Status, StopRequest, Store
-from luthier.trial import BatchJob
+from luthier.trial import BatchJob, Json, Sample
 
 Role: TypeAlias = Literal["viewer", "user", "admin"]
 """The rights of a user: `viewer` can look, `user` can also launch experiments and change their own, `admin` all."""
 
 CredentialKind: TypeAlias = Literal["session", "token", "once"]
 """A session of a browser, a token for programs, or an invitation that works once."""
+
+OnlineStatus: TypeAlias = Literal["running", "stopped"]
+"""The status of an on-line session."""
+
+LOCAL_USER = "local"
+"""The only user of a server without accounts, and of local sockets; an account cannot have this name."""
 
 _REMOVED = "/removed"
 
@@ -158,6 +165,11 @@ class Entry:
     detail: str = ""
 
 
+def digest_of(secret: str) -> str:
+    """The digest under which a secret is stored: secrets are random and long, so a plain hash is enough."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class Accounts(Protocol):
     """Users, their credentials and the audit log. Every method is one transaction."""
 
@@ -176,8 +188,8 @@ class Accounts(Protocol):
     def remove_user(self, name: str) -> None:
         """Delete a user and their credentials; the audit log stays.
 
-        Their experiments stay too, with `author_after_removal` as author, so that a later account with the same name
-        does not get them. `NotFoundError` if the name is unknown.
+        Their experiments and on-line sessions stay too, with `author_after_removal` as author, so that a later account
+        with the same name does not get them. `NotFoundError` if the name is unknown.
         """
         ...
 
@@ -214,10 +226,113 @@ class Accounts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class OnlineRecord:
+    """One on-line session: the tuning of a running program, without its samples.
+
+    `settings` are those of the session and its space under the key `space`. `view` is what the service last said about
+    it, `seen_at` when the service that serves it was last alive; both are None before that. When it is `stopped`,
+    every client gets the best configuration.
+    """
+
+    id: int
+    uid: str
+    name: str
+    author: str
+    shared: bool
+    created_at: float
+    status: OnlineStatus
+    seen_at: float | None
+    settings: Mapping[str, Json]
+    view: Mapping[str, Json] | None
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether the service must stop the search."""
+        return self.status == "stopped"
+
+
+class OnlineSessions(Protocol):
+    """On-line sessions and their samples. Every method is one transaction.
+
+    An unknown session raises `NotFoundError`.
+    """
+
+    def create(self, author: str, name: str, settings: Mapping[str, Json], now: float) -> OnlineRecord:
+        """Add a session, or return the one of this author with this name, unchanged.
+
+        Of several simultaneous calls exactly one creates it. Both names have at most 200 characters.
+        """
+        ...
+
+    def get(self, session_id: int) -> OnlineRecord:
+        """One session."""
+        ...
+
+    def find(self, author: str, name: str) -> OnlineRecord | None:
+        """The session of this author with this name."""
+        ...
+
+    def all(
+        self, *, author: str | None = None, before: int | None = None, limit: int | None = None
+    ) -> Sequence[OnlineRecord]:
+        """The newest sessions first; with an `author`, only theirs and the shared ones.
+
+        `before` is the number of the last one on the previous page.
+        """
+        ...
+
+    def status(self) -> Mapping[int, OnlineStatus]:
+        """The status of every session; cheaper than `all`."""
+        ...
+
+    def append(self, session_id: int, samples: Sequence[Sample]) -> None:
+        """Add samples; those with a number that the session already has are ignored."""
+        ...
+
+    def samples(self, session_id: int, *, after: int = 0, limit: int | None = None) -> Sequence[Sample]:
+        """The samples with a number above `after`, by number."""
+        ...
+
+    def update(self, session_id: int, *, seen_at: float, view: Mapping[str, Json] | None = None) -> None:
+        """Record that the session is served, and what it looks like; None leaves the view as it is."""
+        ...
+
+    def request_stop(self, session_id: int) -> None:
+        """Stop the search; from then on every client gets the best configuration."""
+        ...
+
+    def share(self, session_id: int, *, shared: bool) -> None:
+        """Share a session with all users, or stop sharing it."""
+        ...
+
+    def delete(self, session_id: int) -> None:
+        """Delete a session and its samples. Its number is never used again."""
+        ...
+
+
+class Explanations(Protocol):
+    """What the default and the best configuration of an experiment did under the counters.
+
+    Every method is one transaction. An explanation is deleted with its experiment.
+    """
+
+    def get(self, experiment_id: int) -> Mapping[str, Json] | None:
+        """The explanation of an experiment; None if there is none."""
+        ...
+
+    def put(self, experiment_id: int, explanation: Mapping[str, Json]) -> None:
+        """Store the explanation of an experiment instead of an earlier one; `NotFoundError` without the experiment."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ServerStore:
-    """Everything that a server stores, in one database."""
+    """Everything that a server stores, in one database; `where` names the database, without its password."""
 
     history: Store
     queue: Queue
     accounts: Accounts
     components: Components
+    online: OnlineSessions
+    explanations: Explanations
+    where: str

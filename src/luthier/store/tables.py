@@ -119,6 +119,14 @@ runs = Table(
     UniqueConstraint("experiment_id", "finish_order"),
 )
 
+explanations = Table(
+    "explanations",
+    metadata,
+    Column("experiment_id", Integer, ForeignKey("experiments.id"), nullable=False),
+    Column("content", AnyText, nullable=False),
+    PrimaryKeyConstraint("experiment_id"),
+)
+
 users = Table(
     "users",
     metadata,
@@ -145,6 +153,38 @@ credentials = Table(
     UniqueConstraint("digest"),
     Index(None, "user_name"),
     sqlite_autoincrement=True,
+)
+
+online_sessions = Table(
+    "online_sessions",
+    metadata,
+    Column("id", Integer, nullable=False),
+    Column("uid", Text, nullable=False),
+    Column("name", AnyText, nullable=False),
+    Column("author", AnyText, nullable=False),
+    Column("shared", Boolean, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("seen_at", Double),
+    Column("settings", AnyText, nullable=False),
+    Column("view", AnyText),
+    PrimaryKeyConstraint("id"),
+    UniqueConstraint("uid"),
+    UniqueConstraint("author", "name"),
+    sqlite_autoincrement=True,
+)
+
+online_samples = Table(
+    "online_samples",
+    metadata,
+    Column("session_id", Integer, ForeignKey("online_sessions.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("search", Integer, nullable=False),
+    Column("client", AnyText, nullable=False),
+    Column("config", AnyText, nullable=False),
+    Column("value", Double),
+    Column("at", Double, nullable=False),
+    PrimaryKeyConstraint("session_id", "number"),
 )
 
 components = Table(

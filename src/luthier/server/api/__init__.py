@@ -15,6 +15,7 @@ from luthier.server.api import (
     figures,
     health,
     insight,
+    online,
     options,
     runs,
     session,
@@ -24,7 +25,21 @@ from luthier.server.api import (
 BASE = "/api/v1"
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-_GROUPS = (health, session, users, components, drafts, options, experiments, detail, runs, insight, figures, events)
+_GROUPS = (
+    health,
+    session,
+    users,
+    components,
+    drafts,
+    options,
+    experiments,
+    detail,
+    runs,
+    insight,
+    figures,
+    events,
+    online,
+)
 
 
 def add_api(app: FastAPI) -> None:

@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from luthier.analysis.activity import activity_of
+from luthier.analysis.explanation import Explanation, explanation_json
 from luthier.analysis.failures import first_output, reasons_of
 from luthier.analysis.result import Result
 from luthier.analysis.search_speedup import beside_random
@@ -61,6 +62,34 @@ class ActiveJob(ResponseModel):
     """Null while it waits in the queue."""
 
 
+class DifferenceResponse(ResponseModel):
+    """One quantity that was counted for the default and for the best configuration."""
+
+    name: str
+    label: str
+    default: float
+    best: float
+    default_text: str
+    best_text: str
+    change: str
+    is_large: bool
+    """Whether the difference is more than chance and matters."""
+
+
+class ExplanationResponse(ResponseModel):
+    """What the default and the best configuration did when each was run once more under counters."""
+
+    at: float
+    default: dict[str, JsonValue]
+    best: dict[str, JsonValue]
+    differences: list[DifferenceResponse]
+    """The largest ones first."""
+    sentences: list[str]
+    note: str
+    notes: list[str]
+    """What could not be counted."""
+
+
 class WaitingResponse(ResponseModel):
     """What a queued experiment waits for."""
 
@@ -88,6 +117,7 @@ class Detail(Summary):
             "explored": 1.0,
             "noise": "noise: 2.1 % from run to run",
             "search": ["search: 20 runs finished, slots busy 98 % of the time, suggestions took 0.2 s"],
+            "explanation": None,
             "trouble": [],
             "failures": [],
             "failing_output": None,
@@ -130,6 +160,8 @@ class Detail(Summary):
     noise: str
     search: list[str]
     """How the search used its slots, and how much sooner it was than a random search in the store."""
+    explanation: ExplanationResponse | None
+    """What the best configuration does differently from the default; null before `luthier explain`."""
     trouble: list[str]
     """Remarks about drift of the machine and about outliers."""
     failures: list[FailureReason]
@@ -179,6 +211,7 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
                     "search_speedup": None if result.over_random is None else asdict(result.over_random),
                 },
                 "search": search_lines(result),
+                "explanation": _explanation(server, record),
                 "events": events,
                 **_now(server, record, result),
                 "has_source": record.source is not None,
@@ -230,6 +263,11 @@ def _now(server: Context, record: Record, result: Result) -> dict[str, object]:
         "waiting": None if waiting is None else {**asdict(waiting), "sentence": waiting.sentence},
         "machine": machine_rows(record, result),
     }
+
+
+def _explanation(server: Context, record: Record) -> dict[str, Json] | None:
+    found = server.store.explanations.get(record.id)
+    return None if found is None else explanation_json(Explanation.from_json(found))
 
 
 def _failing_output(result: Result) -> dict[str, object] | None:

@@ -11,40 +11,43 @@ from luthier.server.context import Server, Viewer, current_user
 
 router = APIRouter(tags=["events"], responses=ERRORS)
 
-_STREAM = "text/event-stream"
-_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+STREAM = "text/event-stream"
+"""The media type of server-sent events."""
+
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+"""The headers of an event stream."""
 
 
 class EventStream(StreamingResponse):
     """Server-sent events."""
 
-    media_type = _STREAM
+    media_type = STREAM
 
 
 @router.get(
     "/events",
     summary="Stream new, changed and deleted experiments",
     response_class=EventStream,
-    responses={200: {"content": {_STREAM: {"example": 'event: gone\ndata: {"id":1}\n\n'}}}},
+    responses={200: {"content": {STREAM: {"example": 'event: gone\ndata: {"id":1}\n\n'}}}},
 )
 async def watch_experiments(request: Request, server: Server, who: Viewer) -> EventStream:
     """`experiment` contains an experiment as in the list, `gone` the number of a deleted one.
 
-    A changing experiment is sent at most once per second. To miss nothing, list the experiments after the stream has
-    opened.
+    A changing experiment is sent at most once per second. To miss nothing, list the experiments after the first event,
+    `watching`.
     """
 
     def may_go_on() -> bool:
         return current_user(request) == who
 
-    return EventStream(server.list_events.stream(who, may_go_on), headers=_HEADERS)
+    return EventStream(server.list_events.stream(who, may_go_on), headers=HEADERS)
 
 
 @router.get(
     "/experiments/{experiment_id}/events",
     summary="Stream the changes of one experiment",
     response_class=EventStream,
-    responses={200: {"content": {_STREAM: {"example": 'event: status\ndata: {"status":"running"}\n\n'}}}},
+    responses={200: {"content": {STREAM: {"example": 'event: status\ndata: {"status":"running"}\n\n'}}}},
 )
 async def watch_experiment(
     request: Request,
@@ -68,4 +71,4 @@ async def watch_experiment(
     def may_go_on() -> bool:
         return current_user(request) == who and server.operations.visible(who, experiment_id) is not None
 
-    return EventStream(server.experiment_events.stream(experiment_id, since, may_go_on), headers=_HEADERS)
+    return EventStream(server.experiment_events.stream(experiment_id, since, may_go_on), headers=HEADERS)

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import JsonValue
 
 from luthier.analysis.apply import applied
+from luthier.analysis.explanation import Explanation
 from luthier.analysis.importance import importances, partial_dependence
 from luthier.analysis.result import Result
 from luthier.analysis.search_speedup import beside_random
@@ -206,16 +207,19 @@ async def get_report(server: Server, who: Viewer, experiment_id: Id) -> Response
 
     def work() -> bytes:
         record = server.operations.visible(who, experiment_id)
-        return _reported(record, beside_random(server.store.history, record, server.results.of(record)))
+        found = server.store.explanations.get(experiment_id)
+        explanation = None if found is None else Explanation.from_json(found)
+        result = beside_random(server.store.history, record, server.results.of(record))
+        return _reported(record, result, explanation)
 
     return HTMLResponse(await server.results.run_slow(work), headers=_as_file(f"luthier-report-{experiment_id}.html"))
 
 
-def _reported(record: Record, result: Result) -> bytes:
+def _reported(record: Record, result: Result, explanation: Explanation | None) -> bytes:
     from luthier.report import report_html
 
     figures = {name: figure for name, drawing in FIGURES.items() if (figure := drawing(result)) is not None}
-    return report_html(record, result, figures).encode("utf-8", "replace")
+    return report_html(record, result, figures, explanation).encode("utf-8", "replace")
 
 
 def _exported(result: Result, form: str) -> bytes:

@@ -99,6 +99,7 @@ export class ComponentForm {
         check("env_var", "environment variable"),
         check("cli_var", "option of sbatch"),
         check("optional", "optional"),
+        check("ordered", "list in order"),
       ),
     );
     const element = h(

@@ -3,7 +3,7 @@
 import { patch, post, remove } from "./api.js";
 import { $, fill, h, icon, mayLaunch } from "./dom.js";
 import { ago, count, moment, statusClass } from "./format.js";
-import { confirmDialog, attempt, showMessage } from "./messages.js";
+import { actionButton, confirmDialog, showMessage } from "./messages.js";
 
 const ENDED = ["finished", "no result"]; // these cannot be resumed
 const NAMES = { csv: "CSV", json: "JSON", parquet: "Parquet" };
@@ -57,10 +57,10 @@ function buttons(detail, reload) {
   const on = isActive(detail);
   const then = (act) => () => act(path, detail).then(reload);
   return [
-    mine && canVerify(detail) && button("check", "Stop and verify", then(verify)),
-    mine && on && !detail.stop_requested && button("stop", "Stop", then(stop)),
-    mine && on && detail.stop_requested && button("stop", "Stop now", then(kill), "danger"),
-    mine && !on && !ENDED.includes(detail.status) && button("play", "Resume", then(resume), "primary"),
+    mine && canVerify(detail) && actionButton("check", "Stop and verify", then(verify)),
+    mine && on && !detail.stop_requested && actionButton("stop", "Stop", then(stop)),
+    mine && on && detail.stop_requested && actionButton("stop", "Stop now", then(kill), "danger"),
+    mine && !on && !ENDED.includes(detail.status) && actionButton("play", "Resume", then(resume), "primary"),
     mayLaunch && cloneButton(detail),
     h(
       "details",
@@ -75,24 +75,14 @@ function buttons(detail, reload) {
         h("a", { href: `/api/v1${path}/report`, download: "" }, "Report as HTML"),
       ),
     ),
-    mine && button(detail.shared ? "lock" : "share", detail.shared ? "Unshare" : "Share", then(share)),
-    mine && button("trash", "Delete", () => deleteExperiment(path, detail, on), "danger"),
+    mine && actionButton(detail.shared ? "lock" : "share", detail.shared ? "Unshare" : "Share", then(share)),
+    mine && actionButton("trash", "Delete", () => deleteExperiment(path, detail, on), "danger"),
   ];
 }
 
 /** What was tuned by a Python function has no form: only its program can run it. */
 function cloneButton(detail) {
   return detail.has_script && h("a", { class: "button", href: `/new?clone=${detail.id}` }, icon("clone"), "Clone");
-}
-
-function button(sign, text, act, kind = "") {
-  const made = h("button", { type: "button", class: kind }, icon(sign), text);
-  made.addEventListener("click", async () => {
-    made.disabled = true;
-    await attempt(act);
-    made.disabled = false;
-  });
-  return made;
 }
 
 async function verify(path) {

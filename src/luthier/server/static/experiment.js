@@ -10,7 +10,7 @@ import { Plot } from "./plot.js";
 import { attempt, statusLine } from "./messages.js";
 import { showSetup } from "./setup.js";
 import { trialsTable } from "./trials.js";
-import { factsOf, showFailures, showUse, showVerdict } from "./result-summary.js";
+import { factsOf, showExplanation, showFailures, showUse, showVerdict } from "./result-summary.js";
 
 const root = $("#experiment");
 const path = `/experiments/${root.dataset.id}`;
@@ -30,6 +30,7 @@ const head = h("div", { class: "head" });
 const verdict = h("div", { class: "card" });
 const use = h("div", { class: "card" });
 const failures = h("section", { class: "card failures" });
+const explanation = h("section", { class: "card explanation" });
 const status = h("p", { class: "visually-hidden", role: "status", "aria-live": "polite" });
 const waiting = h("section", { class: "card wide empty" });
 const latestRows = h("tbody", { class: "latest-runs" });
@@ -63,6 +64,7 @@ function showAll() {
   draw(failures, [now, detail.failures, detail.failing_output, result.best === null], () =>
     showFailures(failures, detail),
   );
+  draw(explanation, detail.explanation, () => showExplanation(explanation, detail));
   showWaiting();
 }
 
@@ -295,7 +297,7 @@ function showLatestRuns() {
 
 async function begin() {
   [detail, figures] = await Promise.all([get(path), get("/figures")]);
-  root.replaceChildren(head, h("div", { class: "cards" }, verdict, use, failures), tabs, ...Object.values(panels), status);
+  root.replaceChildren(head, h("div", { class: "cards" }, verdict, use, failures, explanation), tabs, ...Object.values(panels), status);
   makeTabs();
   showOverview();
   showAll();

@@ -194,12 +194,9 @@ setInterval(() => {
   for (const time of document.querySelectorAll("time[data-at]")) time.textContent = ago(Number(time.dataset.at));
 }, 30000);
 
-follow(
-  () => "/api/v1/events",
-  {
-    experiment: changed,
-    gone: ({ id }) => known.delete(id) && show(),
-  },
-  () => attempt(() => load()),
-);
 attempt(() => load());
+follow(() => "/api/v1/events", {
+  watching: () => attempt(() => load()), // from now on nothing is missed
+  experiment: changed,
+  gone: ({ id }) => known.delete(id) && show(),
+});

@@ -1,6 +1,7 @@
 // Numbers, times and gains as text, in the same format as on the command line.
 
-const SECONDS = ["wall", "user", "system", "cpu", "time"];
+const SECONDS = ["wall", "user", "system", "cpu", "time", "io:time"];
+const RATES = ["io:perf", "io:write_bandwidth", "io:read_bandwidth"];
 const BYTES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /** A number with a given precision, without trailing zeros. */
@@ -18,11 +19,12 @@ export function count(value) {
 /** A measured value with its unit. */
 export function measured(value, measure) {
   if (value === null || value === undefined) return "–";
-  if (SECONDS.includes(measure)) return Math.abs(value) < 1 ? `${number(value * 1000)} ms` : `${number(value)} s`;
-  if (measure !== "memory") return number(value, 5);
+  if (SECONDS.includes(measure) || /^io:.*_s$/.test(measure)) return Math.abs(value) < 1 ? `${number(value * 1000)} ms` : `${number(value)} s`;
+  const isRate = RATES.includes(measure);
+  if (measure !== "memory" && !isRate && !/^io:.*_bytes$/.test(measure)) return number(value, 5);
   let [size, unit] = [value, 0];
   while (Math.abs(size) >= 1024 && unit < BYTES.length - 1) [size, unit] = [size / 1024, unit + 1];
-  return `${number(size)} ${BYTES[unit]}`;
+  return `${number(size)} ${BYTES[unit]}${isRate ? "/s" : ""}`;
 }
 
 /** An estimate with its interval, if it has one. */

@@ -31,6 +31,17 @@ export async function attempt(act) {
   }
 }
 
+/** A button with an icon, disabled while its action runs; an error is shown as a message. */
+export function actionButton(sign, text, act, kind = "") {
+  const made = h("button", { type: "button", class: kind }, icon(sign), text);
+  made.addEventListener("click", async () => {
+    made.disabled = true;
+    await attempt(act);
+    made.disabled = false;
+  });
+  return made;
+}
+
 /** Ask for confirmation before an action that cannot be undone. */
 export function confirmDialog(title, text, yes) {
   return new Promise((answer) => {

@@ -1,7 +1,8 @@
 // The result of an experiment: verdict, key figures, and the configuration to use.
 
+import { chip } from "./chips.js";
 import { codeBlock, copyButton, dataTable, fill, h } from "./dom.js";
-import { config, count, duration, estimate, gain, measured, percent, value } from "./format.js";
+import { config, count, duration, estimate, gain, measured, percent } from "./format.js";
 import { isActive } from "./experiment-header.js";
 
 /** The result so far, as a sentence and as key figures. */
@@ -136,6 +137,47 @@ export function showUse(element, detail) {
   );
 }
 
+/** What the best configuration does differently from the default, if somebody has had it explained. */
+export function showExplanation(element, { explanation }) {
+  element.hidden = !explanation;
+  if (element.hidden) return;
+  const differences = explanation.differences.filter((one) => one.is_large);
+  fill(
+    element,
+    h(
+      "header",
+      {},
+      h("h2", {}, "What the best configuration does differently"),
+      h("p", {}, [explanation.note, ...explanation.notes].join(" ")),
+      h("p", {}, `Default: ${config(explanation.default.config)}. Best: ${config(explanation.best.config)}.`),
+    ),
+    h(
+      "div",
+      { class: "body stack" },
+      h(
+        "ul",
+        {},
+        explanation.sentences.map((one) => h("li", {}, one)),
+      ),
+      differences.length
+        ? dataTable(
+            ["", h("th", { class: "number" }, "Default"), h("th", { class: "number" }, "Best"), "Difference"],
+            differences.map((one) =>
+              h(
+                "tr",
+                {},
+                h("td", {}, one.label),
+                h("td", { class: "number" }, one.default_text),
+                h("td", { class: "number" }, one.best_text),
+                h("td", {}, one.change),
+              ),
+            ),
+          )
+        : null,
+    ),
+  );
+}
+
 /** Why no run gave a number, and what the first failing run wrote. */
 export function showFailures(element, { status, result, failures, failing_output: output }) {
   element.hidden = result.best !== null || failures.length === 0;
@@ -166,17 +208,5 @@ export function showFailures(element, { status, result, failures, failing_output
           ])
         : h("p", { class: "muted" }, "No output was kept."),
     ),
-  );
-}
-
-function chip(name, one, before) {
-  const changed = before !== undefined && before !== one;
-  return h(
-    "span",
-    { class: changed ? "chip changed" : "chip" },
-    `${name}=`,
-    changed ? h("s", {}, value(before)) : "",
-    changed ? " " : "",
-    h("b", {}, value(one)),
   );
 }

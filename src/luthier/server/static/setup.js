@@ -48,7 +48,8 @@ async function show(place, address, shown) {
   }
 }
 
-function space(detail) {
+/** The parameters of a space and its constraints. */
+export function space(detail) {
   return h(
     "div",
     { class: "scroll" },
@@ -85,7 +86,8 @@ function valuesText(one) {
   return `${one.low}${one.unit} to ${one.high}${one.unit}${step}`;
 }
 
-function pairs(entries) {
+/** Names and texts, one pair a line. */
+export function pairs(entries) {
   return h(
     "dl",
     { class: "pairs" },

@@ -1,0 +1,175 @@
+/* What the files of libluthier_io.so share. docs/io.md describes the library for its users.
+ *
+ * The wrapped calls may come from signal handlers, from many threads, before main() and while the process ends. So
+ * after the start nothing here allocates memory or waits for a lock: counters are added to atomically, the tables of
+ * files have a fixed size, and the report is formatted without the C library's stdio. */
+#ifndef LUTHIER_IO_H
+#define LUTHIER_IO_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec"))) /* needs no memory at first use */
+
+/* ---- counters (counters.c) ---- */
+
+enum layer { POSIX, MPIIO, HDF5, LAYERS };
+enum { SIZE_BUCKETS = 10, LISTED_FILES = 1000 };
+
+/* Numbers that one call changes are beside each other, so that it touches few lines of the processor's cache. */
+struct tally {
+    uint64_t reads, read_bytes, read_ns, next_read, sequential_reads, collective_reads, read_sizes[SIZE_BUCKETS];
+    uint64_t writes, write_bytes, write_ns, next_write, sequential_writes, collective_writes, smallest_write,
+        largest_write, write_sizes[SIZE_BUCKETS];
+    uint64_t opens, other_ns, seeks, syncs, datasets;
+}; /* next_read, next_write: where the last read and the last write ended */
+
+struct file {
+    struct tally tally __attribute__((aligned(64)));
+    enum layer layer;
+    bool filled;   /* set last */
+    bool parallel; /* opened through MPI-IO by HDF5 */
+    uint64_t hash;
+    char path[PATH_MAX];
+};
+
+extern bool counting; /* set once, before main() */
+extern char __libc_single_threaded __attribute__((weak));
+
+static inline uint64_t now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static inline void add(uint64_t *counter, uint64_t amount)
+{
+    if (&__libc_single_threaded != NULL && __libc_single_threaded)
+        *counter += amount;
+    else
+        __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t get(const uint64_t *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+static inline void set(uint64_t *counter, uint64_t value)
+{
+    __atomic_store_n(counter, value, __ATOMIC_RELAXED);
+}
+
+bool tables_made(void);
+struct file *file_named(enum layer layer, const char *path); /* never NULL: files beyond the limit share one record */
+int files_listed(void);
+struct file *file_at(int number);                            /* NULL while another thread fills it */
+struct file *rest_of(enum layer layer);                      /* the record that such files share */
+void count_read(struct file *file, int64_t offset, ssize_t got, uint64_t start_ns);
+void count_write(struct file *file, int64_t offset, ssize_t got, uint64_t start_ns);
+void count_other(struct file *file, uint64_t start_ns);
+void clear_counters(void);
+bool is_used(const struct tally *tally);
+bool anything_counted(void);
+void absolute_path(const char *path, char *buffer, size_t size);
+
+/* Files behind descriptors (descriptors.c). */
+struct file *file_of(int fd); /* NULL: not counted (no regular file, or counting is off) */
+struct file *known_file_of(int fd); /* NULL also if fd was not used yet */
+void forget(int first, int last);
+int64_t advance(int fd, ssize_t size); /* moves the known position of fd; returns where it was */
+void set_position(int fd, int64_t position);
+void note_open(int fd, uint64_t start_ns); /* wrap_posix.c */
+int64_t kernel_position(int fd);
+ssize_t plain_write(int fd, const void *data, size_t size);
+
+/* ---- settings (settings.c, xml.c) ---- */
+
+enum setting {
+    ALIGNMENT_THRESHOLD, ALIGNMENT, SIEVE_BUFFER, CHUNK, CHUNK_CACHE_BYTES, CHUNK_CACHE_SLOTS, CHUNK_CACHE_W0,
+    METADATA_BLOCK, METADATA_CACHE, FILL_TIME, ALLOC_TIME, COLLECTIVE_METADATA, TRANSFER,
+    CB_NODES, CB_BUFFER_SIZE, ROMIO_DS_READ, ROMIO_DS_WRITE, ROMIO_CB_READ, ROMIO_CB_WRITE,
+    STRIPING_FACTOR, STRIPING_UNIT, SETTINGS
+};
+#define FIRST_HINT CB_NODES /* this and the following are hints of MPI-IO, the others properties of HDF5 */
+enum { DIMENSIONS = 32, VALUES = 64, TEXT = 80, WARNINGS = 32, WARNING = 300 };
+
+struct value {
+    enum setting setting;
+    char text[TEXT]; /* as it was given */
+    char file[256];  /* only files whose names end so; "" for all */
+    uint64_t number; /* of a word: which of the words that are allowed */
+    double fraction;
+    int rank;
+    uint64_t shape[DIMENSIONS];
+};
+
+void read_settings(void);
+void take_setting(const char *name, const char *text, const char *file);
+void read_xml(const char *path);
+const char *setting_name(enum setting setting);
+const struct value *wanted(enum setting setting, const char *path); /* NULL: not asked for */
+bool any_wanted(enum setting first, enum setting last);
+bool by_file(void); /* some setting holds for certain files only */
+void mark_applied(const struct value *value);
+bool is_applied(const struct value *value); /* and no other value of the setting since */
+void mark_inert(enum setting setting, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void conclude_settings(void);
+void print_warnings(void); /* those kept back so far, and from now on each at once */
+void remember_stderr(void);
+
+struct outcome {
+    const char *asked, *applied, *reason; /* texts; asked and applied are NULL if it was not */
+};
+struct outcome outcome_of(enum setting setting);
+int warnings_kept(void);
+const char *warning_at(int number);
+const char *unknown_at(int number); /* NULL after the last */
+
+/* ---- report (report.c) ---- */
+
+void start_library(void); /* once: by the constructor, or by that of libluthier_io_mpi.so */
+void start_report(void);
+void write_report(bool even_if_empty); /* safe in signal handlers */
+bool is_first_rank(void);              /* of an MPI program; true without MPI */
+bool is_own_process(void);             /* false in a child made by vfork() */
+
+/* ---- the parts that wrap calls ---- */
+
+void find_posix(void);
+void find_stdio(void);
+void find_process(void);
+void find_hdf5_work(void);
+void count_streams_at_exit(void);
+void catch_fatal_signals(void);
+bool hdf5_was_used(void);
+bool mpi_was_used(void);
+bool hdf5_is_static(void);
+
+/* What libluthier_io_mpi.so uses of this library. */
+struct luthier_io {
+    int version;
+    bool counting;
+    struct file *(*file_named)(enum layer, const char *);
+    void (*absolute_path)(const char *, char *, size_t);
+    const struct value *(*wanted)(enum setting, const char *);
+    const char *(*setting_name)(enum setting);
+    bool (*any_wanted)(enum setting, enum setting);
+    void (*mark_applied)(const struct value *);
+    void (*mark_inert)(enum setting, const char *, ...);
+    void (*used_mpi)(void);
+    void (*count_read)(struct file *, int64_t, ssize_t, uint64_t);
+    void (*count_write)(struct file *, int64_t, ssize_t, uint64_t);
+    void (*count_other)(struct file *, uint64_t);
+    void (*conclude)(void); /* warnings and report */
+};
+EXPORT const struct luthier_io *luthier_io_interface(void);
+
+#endif

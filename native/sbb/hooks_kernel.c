@@ -1,0 +1,132 @@
+/* The calls by which the kernel itself uses the data of files: it must be in the target first. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "libsbb.h"
+
+/* ---- mapping and looking for holes ---- */
+
+#ifndef __SANITIZE_THREAD__ /* its runtime maps memory before it can follow calls */
+static bool prepare_mapping(int fd, int flags)
+{
+    if ((flags & MAP_ANONYMOUS) || fd < 0)
+        return true;
+    if ((flags & MAP_TYPE) == MAP_PRIVATE)
+        return sbb_flush_if_copied(fd) != FAILED;
+    if (sbb_simple(fd, SBB_DIRECT) == FAILED)
+        return false;
+    sbb_keep_registered(fd);
+    return true;
+}
+
+EXPORT void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+    return prepare_mapping(fd, flags) ? REAL(mmap)(address, length, protection, flags, fd, offset) : MAP_FAILED;
+}
+
+EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t offset)
+{
+    return prepare_mapping(fd, flags) ? REAL(mmap64)(address, length, protection, flags, fd, offset) : MAP_FAILED;
+}
+#endif
+
+EXPORT off_t lseek(int fd, off_t offset, int whence)
+{
+    if ((whence == SEEK_DATA || whence == SEEK_HOLE) && sbb_flush_if_copied(fd) == FAILED)
+        return -1;
+    return REAL(lseek)(fd, offset, whence);
+}
+
+EXPORT off64_t lseek64(int fd, off64_t offset, int whence)
+{
+    if ((whence == SEEK_DATA || whence == SEEK_HOLE) && sbb_flush_if_copied(fd) == FAILED)
+        return -1;
+    return REAL(lseek64)(fd, offset, whence);
+}
+
+static bool is_ours(int fd)
+{
+    struct known known;
+    return sbb_file(fd, &known) != OTHER;
+}
+
+/* ---- copying ---- */
+
+/* Programs know that these do not work between all files, and copy by themselves then: through the buffer. */
+EXPORT ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags)
+{
+    if (is_ours(to)) {
+        errno = EXDEV;
+        return -1;
+    }
+    if (sbb_flush_if_copied(from) == FAILED)
+        return -1;
+    return REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags);
+}
+
+EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)
+{
+    if (is_ours(to)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return sbb_flush_if_copied(from) == FAILED ? -1 : REAL(sendfile)(to, from, offset, size);
+}
+
+EXPORT ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
+{
+    if (is_ours(to)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return sbb_flush_if_copied(from) == FAILED ? -1 : REAL(sendfile64)(to, from, offset, size);
+}
+
+EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags)
+{
+    if (sbb_simple(to, SBB_DIRECT) == FAILED || sbb_flush_if_copied(from) == FAILED)
+        return -1;
+    return REAL(splice)(from, from_offset, to, to_offset, size, flags);
+}
+
+EXPORT int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0 && sbb_simple(fd, SBB_FLUSH) == FAILED)
+        return -1;
+    return REAL(fallocate)(fd, mode, offset, length);
+}
+
+EXPORT int fallocate64(int fd, int mode, off64_t offset, off64_t length)
+{
+    if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0 && sbb_simple(fd, SBB_FLUSH) == FAILED)
+        return -1;
+    return REAL(fallocate64)(fd, mode, offset, length);
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+    va_list more;
+    va_start(more, request);
+    void *argument = va_arg(more, void *);
+    va_end(more);
+    if ((request == FICLONE || request == FICLONERANGE) && is_ours(fd)) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+    if (request == FICLONE && sbb_flush_if_copied((int)(intptr_t)argument) == FAILED)
+        return -1;
+    if (request == FICLONERANGE && argument != NULL
+        && sbb_flush_if_copied((int)((struct file_clone_range *)argument)->src_fd) == FAILED)
+        return -1;
+    if (request == FS_IOC_FIEMAP && sbb_flush_if_copied(fd) == FAILED)
+        return -1;
+    return REAL(ioctl)(fd, request, argument);
+}

@@ -1,0 +1,31 @@
+"""Options of a command that are declared somewhere else."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def option(name: str, annotation: object, default: object = None) -> inspect.Parameter:
+    """An option as an argument of a command."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def with_options(
+    command: Callable[..., int],
+    argument: str,
+    options: Sequence[inspect.Parameter],
+    gathered: Callable[[dict[str, Any]], object],
+) -> Callable[..., int]:
+    """The command with these options in place of an argument, which gets what `gathered` makes of their values."""
+
+    def run(**given: Any) -> int:
+        values = {each.name: given.pop(each.name) for each in options}
+        return command(**{argument: gathered(values)}, **given)
+
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        parameters += options if name == argument else [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # functions may have one
+    return run

@@ -1,0 +1,131 @@
+"""The steps of I/O discovery: read, link, slice, write, and check what was written."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from luthier.errors import KernelRefusedError
+from luthier.iokernel.buffers import Buffers, keep_uncuttable
+from luthier.iokernel.calls import Linked, link
+from luthier.iokernel.discovery import Discovery, KernelFile, read_bytes
+from luthier.iokernel.emit import emitted, headed
+from luthier.iokernel.ir import Program, Statement
+from luthier.iokernel.options import Options
+from luthier.iokernel.parsing import check_source, parsed
+from luthier.iokernel.slicing import Slice, Slicer
+from luthier.iokernel.sources import SourceFile
+from luthier.iokernel.statements import UnitReader
+
+_SYSTEM = ("/usr/", "/opt/", "/lib/")
+
+
+def build(sources: Sequence[SourceFile], options: Options) -> Discovery:
+    """The kernel of the sources."""
+    program, headers = _read(sources, options)
+    linked = link(program, options)
+    kept, filled, notes = _sliced(program, linked, options)
+    if not kept.starts:
+        raise KernelRefusedError("no I/O call is reached from main; nothing can be kept, use the application")
+    texts = {path: headed(Path(path).name, emitted(program, kept, path, filled)) for path in program.files}
+    for source in sources:
+        _check(source, texts)
+    files = tuple(_file(program, kept, path, texts[path]) for path in program.files)
+    total = [statement for statement in _countable(program) if statement.function in linked.reachable]
+    unreached = sum(statement.function not in linked.reachable for statement in _countable(program))
+    counted = sum(statement.index in kept.why for statement in total)
+    unknown = _unknown(kept)
+    return Discovery(files, headers, tuple(kept.starts), (*notes, *unknown), counted, len(total) + unreached)
+
+
+def _sliced(program: Program, linked: Linked, options: Options) -> tuple[Slice, dict[int, str], list[str]]:
+    """What is kept; a buffer that cannot be filled is not cut, which may keep more."""
+    statements = [found for key in sorted(linked.reachable) for found in program.functions[key].statements]
+    keep_uncuttable(program, linked, statements)
+    while True:
+        kept = Slicer(program, linked, options).run()
+        buffers = Buffers(program, linked, kept)
+        fills, given_up = buffers.fills()
+        if not given_up:
+            return kept, fills, buffers.notes() if options.buffer_content == "cut" else []
+
+
+def _read(sources: Sequence[SourceFile], options: Options) -> tuple[Program, tuple[str, ...]]:
+    program = Program()
+    headers: set[str] = set()
+    roots = {str(Path(source.path).parent) for source in sources} | _own_folders(sources)
+    for source in sources:
+        if source.path in program.files:
+            continue
+        text = check_source(source.path, read_bytes(source.path, options.largest_file), options.largest_file)
+        program.files[source.path] = text
+        unit = parsed(source, {source.path: text})
+        system = _system_folders(source)
+        own = {name for include in unit.get_includes() if _is_project(name := include.include.name, system, roots)}
+        for name in own:
+            check_source(name, read_bytes(name, options.largest_file), options.largest_file)
+        headers |= {str(Path(name).resolve()) for name in own}
+        reader = UnitReader(program, source.path, text, own | {source.path})
+        reader.read(unit)
+        if len(program.statements) > options.most_statements:
+            raise KernelRefusedError(
+                f"the sources have more than {options.most_statements} statements; use the application"
+            )
+    return program, tuple(sorted(headers))
+
+
+def _system_folders(source: SourceFile) -> list[str]:
+    arguments = source.arguments
+    return [arguments[at + 1] for at, flag in enumerate(arguments[:-1]) if flag == "-isystem"]
+
+
+def _own_folders(sources: Sequence[SourceFile]) -> set[str]:
+    """The folders of -I, without those of the system and of MPI and HDF5."""
+    given = {flag.removeprefix("-I") for source in sources for flag in source.arguments if flag.startswith("-I/")}
+    given |= {after for source in sources for flag, after in pairwise(source.arguments) if flag == "-I"}
+    found = {str(Path(folder).resolve()) for folder in given if not folder.startswith("/usr/")}
+    return {folder for folder in found if not any(Path(folder, name).exists() for name in ("mpi.h", "hdf5.h"))}
+
+
+def _is_project(name: str, system: list[str], roots: set[str]) -> bool:
+    path = str(Path(name).resolve())
+    if any(path.startswith(f"{root}/") for root in roots):
+        return True
+    return not path.startswith((*_SYSTEM, *(f"{folder}/" for folder in system)))
+
+
+def _check(source: SourceFile, texts: dict[str, str]) -> None:
+    try:
+        parsed(source, texts)
+    except KernelRefusedError as error:
+        raise KernelRefusedError(f"the kernel that was made is not valid C ({error})") from None
+
+
+def _countable(program: Program) -> list[Statement]:
+    quiet = ("block", "empty", "case", "label")
+    return [
+        statement
+        for function in program.functions.values()
+        for statement in function.statements
+        if statement.kind not in quiet
+    ]
+
+
+def _file(program: Program, kept: Slice, path: str, text: str) -> KernelFile:
+    why, dropped = [], []
+    for statement in _countable(program):
+        if program.functions[statement.function].file != path:
+            continue
+        last = statement.last_line if not statement.children else statement.children[0].line
+        if statement.index in kept.why:
+            why.append((statement.line, last, kept.why[statement.index]))
+        else:
+            dropped.append((statement.line, statement.last_line))
+    return KernelFile(path, program.files[path], text, tuple(sorted(why)), tuple(sorted(dropped)))
+
+
+def _unknown(kept: Slice) -> list[str]:
+    found: dict[str, str] = {}
+    for file, line, why in kept.starts:
+        if "may do I/O" in why:
+            found.setdefault(why, f"{file}:{line}: {why}; if it does not, exclude it with --compute")
+    return list(found.values())

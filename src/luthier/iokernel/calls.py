@@ -1,0 +1,251 @@
+"""Calls: linking arguments with parameters, and the effects of functions outside the sources."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from luthier.errors import KernelRefusedError
+from luthier.iokernel import externals, tables
+from luthier.iokernel.allocators import allocators
+from luthier.iokernel.ir import Argument, Call, Effects, Function, Place, Program, Statement
+from luthier.iokernel.options import Options
+
+
+@dataclass(slots=True)
+class Linked:
+    """What is known about the calls of the program once all units are read."""
+
+    reachable: set[str] = field(default_factory=set)
+    callers: dict[str, list[Statement]] = field(default_factory=dict)
+    indirect: list[Statement] = field(default_factory=list)
+    has_filters: bool = False
+    allocators: set[str] = field(default_factory=set)  # functions of the program that only allocate memory
+    redirects: bool = False  # the standard output may be a file
+    uncut: dict[int, str] = field(default_factory=dict)  # statement -> why its buffer was not cut
+
+
+def link(program: Program, options: Options) -> Linked:
+    """Give every call its effects; raise if something cannot be analysed soundly."""
+    linked = Linked(reachable=_reachable(program), allocators=allocators(program))
+    statements = [statement for key in sorted(linked.reachable) for statement in program.functions[key].statements]
+    for statement in statements:
+        for part in statement.parts.values():
+            for call in part.calls:
+                _refuse(program, statement, call)
+                linked.has_filters |= externals.is_filter(call)
+                linked.redirects |= call.name in tables.REDIRECTIONS
+                if call.key in program.functions:
+                    linked.callers.setdefault(call.key, []).append(statement)
+                elif not call.key:
+                    linked.indirect.append(statement)
+    _link_states(program)
+    resolver = _Resolver(program, options, linked, _reads_errno(statements))
+    for statement in statements:
+        for part in statement.parts.values():
+            for call in part.calls:
+                resolver.resolve(statement, part, call)
+    _join_records(program)
+    resolver.follow_pointers()
+    return linked
+
+
+def _join_records(program: Program) -> None:
+    """Storage that is used as more than one type of record: any of their fields may overlap."""
+    memory, is_changed = program.memory, True
+    while is_changed:
+        is_changed = False
+        for node in range(len(memory.parent)):
+            if memory.find(node) != node or len(memory.records[node]) < 2:
+                continue
+            fields = [found for record in sorted(memory.records[node]) for found in program.stored_fields(record)]
+            for other in fields[1:]:
+                if memory.find(fields[0]) != memory.find(other):
+                    memory.unify(fields[0], other)
+                    is_changed = True
+
+
+def _refuse(program: Program, statement: Statement, call: Call) -> None:
+    what = "" if call.key in program.functions else externals.refused(call)
+    if what:
+        file = program.functions[statement.function].file
+        raise KernelRefusedError(f"{file}:{call.line}: {call.name}: {what} is not supported; use the application")
+
+
+def _reachable(program: Program) -> set[str]:
+    start = [key for key in program.functions if key == "c:@F@main"]
+    if not start:
+        raise KernelRefusedError("no function main in the sources; name all sources of the program")
+    for declaration in program.declarations:
+        start += [name for name in declaration.effects.names if name in program.functions]
+    found: set[str] = set()
+    while start:
+        key = start.pop()
+        if key in found:
+            continue
+        found.add(key)
+        for statement in program.functions[key].statements:
+            for part in statement.parts.values():
+                start += [name for name in part.names if name in program.functions]
+    return found
+
+
+def _reads_errno(statements: Iterable[Statement]) -> bool:
+    return any(
+        call.name == "__errno_location"
+        for statement in statements
+        for part in statement.parts.values()
+        for call in part.calls
+    )
+
+
+def _link_states(program: Program) -> None:
+    for variable in program.variables.values():
+        state = tables.STATE_VARIABLES.get(variable.name)
+        if state and variable.key == f"c:@{variable.name}":
+            program.memory.unify(variable.node, state_node(program, state))
+
+
+def state_node(program: Program, state: str) -> int:
+    """The storage that stands for a hidden state of the C library."""
+    return program.fields.setdefault(f"state:{state}", program.memory.new())
+
+
+class _Resolver:
+    def __init__(self, program: Program, options: Options, linked: Linked, reads_errno: bool) -> None:
+        self.program, self.memory, self.options, self.linked = program, program.memory, options, linked
+        self.reads_errno = reads_errno
+        self._followed: list[tuple[Effects, int, bool]] = []
+
+    def follow_pointers(self) -> None:
+        """Data behind the pointers in what a function is given is used as well."""
+        for part, node, is_written in self._followed:
+            root = self.memory.find(node)
+            holders = [found for record in self.memory.records[root] for found in self.program.stored_fields(record)]
+            for holder in {root, *map(self.memory.find, holders)}:
+                if self.memory.holds_pointers[holder] and self.memory.target[holder] >= 0:
+                    place = Place(self.memory.pointee(holder), whole=True, indexed=True)
+                    part.reads.append(place)
+                    part.writes += [place] if is_written else []
+
+    def resolve(self, statement: Statement, part: Effects, call: Call) -> None:
+        if call.key in self.program.functions:
+            self._defined(part, call, self.program.functions[call.key])
+        elif not call.key:
+            for key in self._takers():
+                self._defined(part, call, self.program.functions[key])
+        else:
+            self._external(statement, part, call)
+
+    def _takers(self) -> list[str]:
+        """The functions that a pointer to a function may point to."""
+        return sorted(key for key in self.program.address_taken if key in self.program.functions)
+
+    def _defined(self, part: Effects, call: Call, function: Function) -> None:
+        for index, argument in enumerate(call.arguments):
+            value = argument.value
+            if not value:
+                continue
+            if value.neighbour:
+                self.memory.neighbours[self.memory.find(value.node)].add(value.neighbour)
+            if index < len(function.parameters):
+                parameter = self.program.variables[function.parameters[index]]
+                self.memory.unify(self.memory.pointee(parameter.node), value.node)
+            else:
+                part.reads.append(Place(value.node, whole=True, indexed=True))
+        if function.key not in self.linked.allocators or not call.key:
+            self.memory.unify(self.memory.pointee(function.result), call.result)
+
+    def _external(self, statement: Statement, part: Effects, call: Call) -> None:
+        for index, (argument, mode) in enumerate(zip(call.arguments, externals.modes(call), strict=True)):
+            self._use(statement, part, call, index, argument, mode)
+        self._callbacks(call)
+        self._result(call)
+        state = tables.STATE_OF.get(call.name)
+        if state:
+            place = Place(state_node(self.program, state))
+            part.reads.append(place)
+            part.writes.append(place)
+        if self.reads_errno:
+            self._errno(part, call)
+
+    def _errno(self, part: Effects, call: Call) -> None:
+        node = state_node(self.program, "errno")
+        if call.name == "__errno_location":
+            self.memory.unify(call.result, node)
+        elif externals.family(call) in ("posix", "unknown") or call.name.startswith("strto"):
+            part.writes.append(Place(node))
+
+    def _use(self, statement: Statement, part: Effects, call: Call, index: int, argument: Argument, mode: str) -> None:
+        value = argument.value
+        if not value or mode == ".":
+            return
+        one_element = value.is_address_of and (not argument.untyped or self._is_single(call, index))
+        if value.neighbour and not one_element:
+            self.memory.neighbours[self.memory.find(value.node)].add(value.neighbour)
+        places = [Place(value.node, whole=not one_element, indexed=not one_element)]
+        if argument.deep and externals.family(call) != "mpi":
+            places.append(Place(self.memory.pointee(value.node), whole=True, indexed=True))
+        group = externals.family(call)
+        if group in ("hdf5", "unknown") or not argument.untyped:
+            self._followed.append((part, value.node, group == "unknown" or call.name.startswith("getopt")))
+        if mode == "b" and self._can_cut(statement, argument):
+            part.unneeded += places
+        elif mode in "rmb":
+            part.reads += places
+        if mode in "wm":
+            part.writes += places
+
+    def _is_single(self, call: Call, index: int) -> bool:
+        """Whether MPI transfers one element only: the argument after the buffer is the constant 1."""
+        after = call.arguments[index + 1].value.constant if index + 1 < len(call.arguments) else None
+        return call.name.startswith("MPI_") and after == 1
+
+    def _can_cut(self, statement: Statement, argument: Argument) -> bool:
+        if self.options.buffer_content != "cut":
+            return False
+        if argument.deep or argument.value.neighbour:
+            self.linked.uncut[statement.index] = "it holds pointers, or is part of a struct"
+            return False
+        return True
+
+    def _callbacks(self, call: Call) -> None:
+        """Functions that are passed along may be called with any of the other arguments."""
+        called: set[str] = set()
+        for argument in call.arguments:
+            called |= {key for key in argument.value.functions if key in self.program.functions}
+            if argument.value and not argument.points and not argument.value.functions and not argument.opaque:
+                called |= set(self._takers())
+        for key in called:
+            for parameter in self.program.functions[key].parameters:
+                node = self.memory.pointee(self.program.variables[parameter].node)
+                for argument in call.arguments:
+                    if argument.value and argument.points:
+                        self.memory.unify(node, argument.value.node)
+
+    def _result(self, call: Call) -> None:
+        """What the returned pointer, and pointers stored through arguments, point to."""
+        memory, name = self.memory, call.name
+        values = [argument.value for argument in call.arguments]
+        if name in tables.ALIAS_OF_FIRST and values and values[0]:
+            memory.unify(call.result, values[0].node)
+        if name in tables.POINTER_INTO_FIRST and len(values) > 1 and values[0] and values[1]:
+            memory.unify(memory.pointee(values[1].node), values[0].node)
+        if name in tables.MOVES_CONTENT and len(values) > 1 and values[0] and values[1]:
+            memory.unify(memory.pointee(values[0].node), memory.pointee(values[1].node))
+        kept = self._kept_pointer(call)
+        if kept >= 0:
+            memory.unify(call.result, memory.pointee(kept))
+            if values[0] and values[0].node != kept:
+                memory.unify(call.result, values[0].node)
+        if name in ("getopt", "getopt_long", "getopt_long_only") and len(values) > 1 and values[1]:
+            memory.unify(memory.pointee(state_node(self.program, "options")), memory.pointee(values[1].node))
+        if externals.family(call) == "unknown":
+            for argument in call.arguments:
+                if argument.value and not argument.opaque:
+                    memory.unify(call.result, argument.value.node)
+
+    def _kept_pointer(self, call: Call) -> int:
+        """Where strtok, strtok_r and strsep keep the pointer that they return later, or -1."""
+        if call.name == "strtok":
+            return state_node(self.program, "tokens")
+        at = {"strtok_r": 2, "strsep": 0}.get(call.name)
+        return call.arguments[at].value.node if at is not None and at < len(call.arguments) else -1

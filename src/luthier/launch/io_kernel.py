@@ -1,0 +1,132 @@
+"""What I/O discovery needs of the machine: the compiler's include folders, and a folder for the kernel."""
+
+import multiprocessing
+import os
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import cast
+
+from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError, UnavailableError
+from luthier.iokernel import Discovery, Options, SourceFile, compile_commands, discover_io, source_file
+from luthier.iokernel.report import html_report, text_report
+from luthier.texts import shown
+
+_COMPILER = re.compile(
+    r"(?:[\w.+-]*-)?(?:cc|gcc|clang|mpicc|mpiicc|mpiicx|icc|icx|h5cc|h5pcc|c99|c11)(?:[-.][\w.]+)?\Z"
+)
+_FOLDERS = re.compile(r"search starts here:\n(.*?)End of search list", re.DOTALL)
+_TIMEOUT_S = 30
+_MOST_MEMORY = 6 << 30  # bytes of address space for the analysis
+
+
+def include_folders(compiler: str) -> tuple[str, ...]:
+    """The folders in which a C compiler, or a wrapper such as mpicc or h5pcc, looks for headers."""
+    path = shutil.which(Path(compiler).name)
+    if not _COMPILER.match(Path(compiler).name) or path is None:
+        raise InvalidInputError(f"{shown(compiler)}: is not a C compiler that was found in PATH; name another after --")
+    try:
+        done = subprocess.run(
+            [path, "-E", "-v", "-x", "c", os.devnull],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_TIMEOUT_S,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UnavailableError(f"{compiler}: cannot be asked for its include folders: {error}") from None
+    found = _FOLDERS.findall(done.stderr.decode("utf-8", "replace"))
+    folders = [line.strip() for line in found[-1].split("\n")] if found else []
+    return tuple(folder for folder in folders if folder and Path(folder).is_dir())
+
+
+def sources_from(paths: Sequence[Path], words: Sequence[str]) -> list[SourceFile]:
+    """Sources with the words after `--`: flags, with the compiler before them unless it is cc."""
+    compiler, flags = (words[0], words[1:]) if words and not words[0].startswith("-") else ("cc", words)
+    system = include_folders(compiler)
+    return [source_file(path, flags, Path.cwd(), system) for path in paths]
+
+
+def sources_of_database(database: Path, paths: Sequence[Path]) -> list[SourceFile]:
+    """The sources in a compile_commands.json; only these paths, if any are given."""
+    wanted = {path.resolve() for path in paths}
+    known: dict[str, tuple[str, ...]] = {}
+    found = []
+    for file, words, folder in compile_commands(database):
+        path = (folder / file).resolve()
+        if not words or (wanted and path not in wanted):
+            continue
+        if words[0] not in known:
+            known[words[0]] = include_folders(words[0])
+        found.append(source_file(path, words[1:], folder, known[words[0]]))
+        wanted.discard(path)
+    if wanted & {path.resolve() for path in paths}:
+        missing = min(str(path) for path in wanted)
+        raise InvalidInputError(f"{database}: has no entry for {missing}; add it, or give the flags after --")
+    return found
+
+
+def write_kernel(discovery: Discovery, folder: Path) -> list[Path]:
+    """Write the kernel with its headers and reports into a new folder, or nothing."""
+    if folder.exists():
+        raise InvalidInputError(f"{folder}: exists already; remove it or name another with --output")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    paths = [*(file.path for file in discovery.files), *discovery.headers]
+    root = Path(os.path.commonpath([str(Path(path).parent) for path in paths]))
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
+        made = Path(temporary) / "kernel"
+        made.mkdir()
+        for file in discovery.files:
+            _write(made / Path(file.path).relative_to(root), file.text.encode("latin-1"))
+        for header in discovery.headers:
+            _write(made / Path(header).relative_to(root), Path(header).read_bytes())
+        _write(made / "report.txt", text_report(discovery).encode())
+        _write(made / "report.html", html_report(discovery).encode())
+        made.rename(folder)
+    return [folder / Path(file.path).relative_to(root) for file in discovery.files]
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def discover_apart(sources: Sequence[SourceFile], options: Options, timeout_s: float = 600) -> Discovery:
+    """`discover_io` in a process of its own: hostile sources can make libclang crash, or take all time and memory."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_discover, args=(sender, list(sources), options), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        if not receiver.poll(timeout_s):
+            raise KernelRefusedError(f"the analysis takes longer than {timeout_s:g} s; use the application")
+        found = receiver.recv()
+    except EOFError:
+        raise KernelRefusedError("libclang crashed or needed too much memory; use the application") from None
+    finally:
+        process.kill()
+        process.join()
+        receiver.close()
+    if isinstance(found, LuthierError):
+        raise found
+    return cast("Discovery", found)
+
+
+def _discover(sender: Connection, sources: list[SourceFile], options: Options) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    result: Discovery | LuthierError
+    try:
+        result = discover_io(sources, options)
+    except LuthierError as error:
+        result = error
+    except MemoryError:
+        result = KernelRefusedError("the analysis needs too much memory; use the application")
+    sender.send(result)

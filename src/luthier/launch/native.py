@@ -1,0 +1,214 @@
+"""The parts of luthier that are written in C: built when they are first used, and kept for the next time."""
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import luthier
+from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.plugins import instead
+from luthier.store import data_directory
+from luthier.texts import shown
+
+DECLARATION = "build.toml"
+"""The file in a folder of sources that declares the parts to build from them."""
+
+_COMPILERS = {
+    "cc": ("CC", "a C compiler", "gcc and libc6-dev"),
+    "mpicc": ("MPICC", "the compiler of an MPI", "libopenmpi-dev"),
+}
+"""For each compiler: the variable that names another one, what it is, and the packages of Debian."""
+_FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-O2", "-g")
+_LONGEST_BUILD_S = 300.0
+_NOT_FOR_PRELOAD = re.compile(r"[\s:;\"'`$\\]")
+"""Characters that end a path in LD_PRELOAD, or have a meaning within quotes of a shell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A library or program and how it is built: sources are in `folder`, `libraries` end the command line."""
+
+    name: str
+    folder: Path
+    purpose: str
+    compiler: str
+    sources: tuple[str, ...]
+    output: str
+    flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+
+    def built(self) -> Path | None:
+        """Where it is if it was built before from the same sources with the same compiler.
+
+        Where there is no compiler, as on some compute nodes, any build of the same sources will do.
+        """
+        kept = self._kept()
+        if (kept / self.output).exists():
+            return kept / self.output
+        if self.missing() is None:
+            return None
+        others = kept.parent.glob(f"{self.name}-{self._source_digest()}-*/{self.output}")
+        return max(others, key=lambda path: path.stat().st_mtime, default=None)
+
+    def missing(self) -> str | None:
+        """Why it cannot be built here; None if it can."""
+        variable, what, packages = _COMPILERS[self.compiler]
+        words = self._compiler()
+        if words and shutil.which(words[0]) is not None:
+            return None
+        named = f"{variable} names {words[0]!r}, which" if os.environ.get(variable) and words else self.compiler
+        return f"needs {what}, and {named} is not installed; install it (Debian: {packages}), or set {variable}"
+
+    def build(self) -> Path:
+        """Build it, unless that was done before; several processes may do this at once."""
+        if (known := self.built()) is not None:
+            return known
+        if (missing := self.missing()) is not None:
+            raise UnavailableError(f"{self.name}: {missing}")
+        kept = self._kept()
+        try:
+            kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".building-", ignore_cleanup_errors=True) as draft:
+                self._compile(Path(draft) / self.output)
+                Path(draft).chmod(0o755)
+                _move(Path(draft), kept)
+        except OSError as error:
+            raise UnavailableError(f"{self.name}: cannot be kept in {kept.parent}: {error.strerror}") from error
+        return kept / self.output
+
+    def _compiler(self) -> list[str]:
+        variable = _COMPILERS[self.compiler][0]
+        try:
+            return shlex.split(os.environ.get(variable) or self.compiler)
+        except ValueError:
+            raise InvalidInputError(f"{variable}: {os.environ[variable]!r} is not a command; correct it") from None
+
+    def _command(self, output: str) -> list[str]:
+        more = shlex.split(os.environ.get("CFLAGS", ""))
+        return [*self._compiler(), *_FLAGS, *self.flags, *more, "-o", output, *self.sources, *self.libraries]
+
+    def _compile(self, output: Path) -> None:
+        try:
+            ended = subprocess.run(
+                self._command(str(output)),
+                cwd=self.folder,
+                env={**os.environ, "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_LONGEST_BUILD_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise UnavailableError(f"{self.name}: {self.compiler} took longer than {_LONGEST_BUILD_S:.0f} s") from None
+        if ended.returncode != 0 or not output.exists():
+            raise UnavailableError(f"{self.name}: cannot be built: {_reason(ended.stderr, self.compiler)}")
+
+    def _kept(self) -> Path:
+        """The folder of this very build: another source, compiler, MPI or flag has another one."""
+        how = "\0".join([*self._command(self.output), *_identity(tuple(self._compiler()))])
+        made_by = hashlib.sha256(how.encode()).hexdigest()[:12]
+        return data_directory() / "native" / f"{self.name}-{self._source_digest()}-{made_by}"
+
+    def _source_digest(self) -> str:
+        digest = hashlib.sha256("\0".join([*self.sources, *self.flags, *self.libraries]).encode())
+        for path in _contents(self.folder):
+            digest.update(f"{path.name}\0{path.stat().st_size}\0".encode() + path.read_bytes())
+        return digest.hexdigest()[:12]
+
+
+def parts() -> Mapping[str, Part]:
+    """Every part that can be built, by name."""
+    return _declared(_sources())
+
+
+def part(name: str) -> Part:
+    """One part."""
+    known = parts()
+    if name not in known:
+        raise NotFoundError(f"unknown native part {shown(name)}; {instead(name, list(known))}")
+    return known[name]
+
+
+def library(name: str) -> Path:
+    """The path of a library or program; it is built first if necessary."""
+    return part(name).build()
+
+
+def preload(names: Sequence[str]) -> str:
+    """A value for LD_PRELOAD with these libraries; they are built first if necessary."""
+    paths = [str(library(name)) for name in names]
+    for path in paths:
+        if _NOT_FOR_PRELOAD.search(path):
+            raise InvalidInputError(
+                f"{path}: a library with such a path cannot be preloaded; set XDG_DATA_HOME to a folder whose path "
+                "has only letters, digits and / . _ -"
+            )
+    return ":".join(paths)
+
+
+@cache
+def _declared(root: Path) -> Mapping[str, Part]:
+    found: dict[str, Part] = {}
+    for path in sorted(root.rglob(DECLARATION)):
+        for name, given in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            sources, flags, libraries = (tuple(given.get(key, ())) for key in ("sources", "flags", "libraries"))
+            fixed = (given["purpose"], given["compiler"])
+            found[name] = Part(name, path.parent, *fixed, sources, given["output"], flags, libraries)
+    return found
+
+
+def _sources() -> Path:
+    """The folder of the sources: within the package where it was installed from a wheel, else in the repository."""
+    package = Path(luthier.__file__).parent
+    places = (package / "native", package.parents[1] / "native")
+    for place in places:
+        if any(place.rglob(DECLARATION)):
+            return place
+    raise UnavailableError(f"the C sources of luthier are missing in {places[0]}; install luthier again")
+
+
+def _contents(folder: Path) -> list[Path]:
+    """The files that a build may read: all of the folder, and the headers above it."""
+    own = [path for path in folder.iterdir() if path.suffix in (".c", ".h")]
+    return [*sorted(own), *sorted(folder.parent.glob("*.h"))]
+
+
+@cache
+def _identity(compiler: tuple[str, ...]) -> tuple[str, ...]:
+    """What tells one version of a compiler from another; the wrapper of an MPI shows where that is installed."""
+    found = [str(shutil.which(compiler[0]))] if compiler else []
+    for question in ("--version", "-show"):
+        try:
+            asked = [*compiler, question]
+            answer = subprocess.run(asked, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        found.append(answer.stdout.decode(errors="replace"))
+    return tuple(found)
+
+
+def _move(draft: Path, kept: Path) -> None:
+    """Put a finished build in its place; another process may have been faster with the same."""
+    try:
+        draft.rename(kept)
+    except OSError:
+        if not kept.is_dir():
+            raise
+
+
+def _reason(said: str, compiler: str) -> str:
+    """The line of a compiler's messages that says what is wrong."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    telling = [line for line in lines if "error:" in line or "cannot find" in line or "undefined reference" in line]
+    return (telling or lines or [f"{compiler} gave no reason"])[0][:300]

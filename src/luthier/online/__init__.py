@@ -1,0 +1,1 @@
+"""Tuning of programs while they run: strategies, on-line sessions, their service and its clients."""

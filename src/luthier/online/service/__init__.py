@@ -1,0 +1,1 @@
+"""The service of on-line sessions over sockets, and its Python client."""

@@ -1,0 +1,181 @@
+"""The on-line service: many sessions for many clients, over unix and tcp sockets, in one thread."""
+
+import asyncio
+import itertools
+import logging
+import resource
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from luthier.errors import InvalidInputError, LuthierError
+from luthier.online.service.address import Address, UnixAddress, parse_address
+from luthier.online.service.connection import Connection
+from luthier.online.service.journal import Journal, journal_folder
+from luthier.online.service.listening import address_of, listen, stop_listening
+from luthier.online.service.protocol import Hello
+from luthier.online.service.sessions import ServedSession, Sessions
+from luthier.store import data_directory
+from luthier.store.server_store import ServerStore
+
+Allow = Callable[[str | None], str | None]
+"""Maps a token to the name of its user, or to None if it is refused; no token is given over unix sockets only."""
+
+SAVE_EVERY_S = 0.25
+_LOOK_EVERY_S = 0.05
+_VIEWS_EVERY = 2  # saves
+_HEARTBEAT_EVERY = 8  # saves
+_SWITCH_S = 1e-4  # how long the thread of the store may keep the interpreter while a client waits; 5 ms by default
+_MOST_CONNECTIONS = 8192
+_MOST_UNKNOWN = 128
+_DECIDERS = 2
+_OPENERS = 4
+_OTHER_FILES = 64
+_log = logging.getLogger(__name__)
+
+
+class OnlineService:
+    """Serves on-line sessions out of a store until it is told to stop.
+
+    The thread of `run` answers requests and waits for nothing: others write to the store, open sessions and make the
+    decisions of strategies that take long.
+    """
+
+    def __init__(
+        self, server_store: ServerStore, listen: Sequence[str], allow: Allow, *, folder: Path | None = None
+    ) -> None:
+        self._addresses = [parse_address(text) for text in listen]
+        if not self._addresses:
+            raise InvalidInputError("listen: no address is given; give unix:PATH or tcp:PORT")
+        self._allow = allow
+        self._journal = Journal(journal_folder(folder or data_directory(), server_store.where))
+        self._sessions = Sessions(server_store.online, self._journal, self._decide)
+        self._connections: set[Connection] = set()
+        self._most = _most_connections()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="online-store")
+        self._openers = ThreadPoolExecutor(_OPENERS, thread_name_prefix="online-open")
+        self._deciders = ThreadPoolExecutor(_DECIDERS, thread_name_prefix="online-strategy")
+        self._failing = False
+
+    def run(
+        self, stopped: threading.Event, ready: Callable[[Sequence[Address]], None] = lambda _addresses: None
+    ) -> None:
+        """Serve until `stopped` is set. `ready` is called with the addresses as soon as clients can connect.
+
+        Raise `LuthierError` if it cannot listen on an address or the store cannot be used.
+        """
+        with ExitStack() as ending:
+            ending.callback(self._writer.shutdown)
+            ending.callback(self._openers.shutdown, cancel_futures=True)
+            ending.callback(self._deciders.shutdown, cancel_futures=True)
+            ending.callback(sys.setswitchinterval, sys.getswitchinterval())
+            sys.setswitchinterval(_SWITCH_S)
+            self._journal.open()
+            ending.callback(self._journal.close)
+            self._journal.store_files(self._sessions.store)  # what a killed service has left
+            listening = []
+            for address in self._addresses:
+                opened = listen(address)
+                ending.callback(stop_listening, opened, address)
+                listening.append((opened, address_of(opened, address)))
+            asyncio.run(self._serve(stopped, ready, listening))
+
+    def admit(self, connection: Connection) -> str | None:
+        """Take a new connection; the reason if it is refused."""
+        self._connections.add(connection)
+        if len(self._connections) > self._most:
+            return f"the service has {self._most} connections already; try again later"
+        if connection.needs_token and sum(one.is_unknown for one in self._connections) > _MOST_UNKNOWN:
+            return f"{_MOST_UNKNOWN} other connections have not said hello yet; try again later"
+        return None
+
+    def forget(self, connection: Connection) -> None:
+        """Note that a connection has ended."""
+        self._connections.discard(connection)
+
+    def open(self, hello: Hello, *, needs_token: bool) -> Awaitable[ServedSession]:
+        """Check the token and find the session, in another thread."""
+        return asyncio.get_running_loop().run_in_executor(self._openers, self._open, hello, needs_token)
+
+    def _open(self, hello: Hello, needs_token: bool) -> ServedSession:
+        if needs_token and hello.token is None:
+            raise InvalidInputError("a token is required; set LUTHIER_TOKEN or LUTHIER_TOKEN_FILE")
+        user = self._allow(hello.token)
+        if user is None:
+            raise InvalidInputError("the token is not valid; set LUTHIER_TOKEN or LUTHIER_TOKEN_FILE to a valid one")
+        return self._sessions.open(user, hello)
+
+    def _decide(self, decision: Callable[[], None], done: Callable[[], None]) -> None:
+        """Let a strategy decide in another thread: other clients and sessions do not wait for it."""
+
+        def ended(future: asyncio.Future[None]) -> None:
+            if future.cancelled():
+                return
+            if (error := future.exception()) is not None:
+                _log.error("a strategy failed", exc_info=error)
+            done()
+
+        asyncio.get_running_loop().run_in_executor(self._deciders, decision).add_done_callback(ended)
+
+    async def _serve(
+        self,
+        stopped: threading.Event,
+        ready: Callable[[Sequence[Address]], None],
+        listening: Sequence[tuple[socket.socket, Address]],
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        servers = []
+        for opened, address in listening:
+            make = partial(Connection, self, needs_token=not isinstance(address, UnixAddress))
+            start = loop.create_unix_server if isinstance(address, UnixAddress) else loop.create_server
+            servers.append(await start(make, sock=opened.dup()))
+        ready([address for _, address in listening])
+        try:
+            await self._save_until(stopped)
+        finally:
+            for server in servers:
+                server.close()
+            for connection in list(self._connections):
+                connection.abandon()
+            await self._save(views=True, heartbeat=False)
+
+    async def _save_until(self, stopped: threading.Event) -> None:
+        for count in itertools.count(1):
+            end = time.monotonic() + SAVE_EVERY_S
+            while time.monotonic() < end:
+                if stopped.is_set():
+                    return
+                await asyncio.sleep(_LOOK_EVERY_S)
+            await self._save(views=count % _VIEWS_EVERY == 0, heartbeat=count % _HEARTBEAT_EVERY == 0)
+
+    async def _save(self, *, views: bool, heartbeat: bool) -> None:
+        """Write what is new to the store, and do what users asked for there."""
+        now = time.time()
+        try:
+            has_files = self._journal.rotate()
+            if not (has_files or views):
+                return
+            saves = self._sessions.to_save(heartbeat=heartbeat, everything=self._failing) if views else []
+            loop = asyncio.get_running_loop()
+            statuses = await loop.run_in_executor(self._writer, self._sessions.save, saves, now)
+            self._sessions.follow(statuses)
+            self._failing = False
+        except (LuthierError, OSError) as error:
+            if not self._failing:
+                _log.warning("on-line sessions are not stored now; their samples are kept in the journal: %s", error)
+            self._failing = True
+        except Exception:  # noqa: BLE001 - clients are served whatever goes wrong here
+            if not self._failing:
+                _log.exception("on-line sessions are not stored now; their samples are kept in the journal")
+            self._failing = True
+
+
+def _most_connections() -> int:
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, min(_MOST_CONNECTIONS, files - _OTHER_FILES))

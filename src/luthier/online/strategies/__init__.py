@@ -1,0 +1,1 @@
+"""Strategies: what each client of a running program runs next, and how many samples decide."""

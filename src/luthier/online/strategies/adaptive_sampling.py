@@ -1,0 +1,77 @@
+"""The number of samples, adapted to the noise: what decides is whether another sample could change the order."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from luthier.online.strategies.sampling import ESTIMATORS, EstimatorName
+from luthier.trial import Config
+
+_MOST = 5  # samples of one configuration; Tabatabaee et al. 2005 see no gain from more
+_DOUBT = 2.0  # expected drops of a value that a better configuration may be behind the best one
+_INDIFFERENT = 0.01  # differences below this share do not matter
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveSampling:
+    """Samples again what may be the best of those that are compared, until it is clear or has five samples.
+
+    How much lower the value of a configuration may become is estimated from the configurations that have two samples
+    or more, whatever the distribution of the noise is. While there are none, one is sampled twice.
+    """
+
+    estimator: EstimatorName = "minimum"
+
+    def wanted(
+        self, samples: Mapping[Config, Sequence[float]], needed: Sequence[Config], best: Config | None
+    ) -> Mapping[Config, int]:
+        """One sample of each configuration without any; else one more of each that may turn out to be the best."""
+        new = {config: 1 for config in needed if not samples.get(config)}
+        if new:
+            return new
+        if best is None and len(needed) == 1:
+            return {needed[0]: 1} if len(samples[needed[0]]) < _MOST else {}
+        compared = dict.fromkeys((*needed, best) if best is not None and samples.get(best) else needed)
+        values = {config: self.value(samples[config]) for config in compared}
+        first = min(values, key=values.__getitem__)
+        noise = typical_drop(samples.values())
+        if noise is None:
+            return {first: 1}
+        return self._contenders(samples, values, first, noise)
+
+    def _contenders(
+        self, samples: Mapping[Config, Sequence[float]], values: Mapping[Config, float], first: Config, noise: float
+    ) -> dict[Config, int]:
+        """What may become the best by another sample; nothing if only one does."""
+        lowest, unit = values[first], abs(values[first]) or 1.0
+        close = []
+        for config, value in values.items():
+            drop = noise / len(samples[config])
+            if drop > _INDIFFERENT and (value - lowest) / unit <= _DOUBT * drop:
+                close.append(config)
+        if not any(config != first for config in close):
+            return {}
+        return {config: 1 for config in close if len(samples[config]) < _MOST}
+
+    def value(self, samples: Sequence[float]) -> float:
+        """The minimum, the median or the mean."""
+        return ESTIMATORS[self.estimator](samples)
+
+
+def typical_drop(samples: Iterable[Sequence[float]]) -> float | None:
+    """By which share a single sample typically lies above the least possible value; None without repeated samples.
+
+    Near their lower end most distributions look like an exponential one. Of m samples of that, the distance from the
+    lowest to the next is its mean divided by m - 1 (Rényi 1953). The median over configurations ignores outliers.
+    """
+    drops = []
+    for values in samples:
+        if len(values) > 1:
+            lowest, second = sorted(values)[:2]
+            drops.append((len(values) - 1) * (second - lowest) / (abs(lowest) or 1.0))
+    if not drops:
+        return None
+    drops.sort()
+    half = len(drops) // 2
+    median = drops[half] if len(drops) % 2 else 0.5 * (drops[half - 1] + drops[half])
+    return median / math.log(2.0)

@@ -1,0 +1,109 @@
+"""Which configurations are worth a step of a running program: what they may gain against what they cost."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from luthier.arrays import FloatArray, IntArray
+from luthier.online.strategies.sample_noise import SampleNoise
+
+_RATIOS = np.concatenate((np.linspace(1.0, 2.0, 11), np.geomspace(2.2, 20.0, 12)))
+_CAUTION = 0.75  # deviations above its mean that a configuration is expected to cost
+_DRAWS = 64
+_FIRST_TRUST, _MEMORY = 0.02, 0.9  # gain that is believed without any proof; what is left of a step after the next one
+_LEAST_GAIN = 0.001  # a smaller expected gain of a step, as a share of the value, is not worth a search
+
+
+@dataclass(frozen=True, slots=True)
+class Prospects:
+    """What is predicted of configurations, relative to the best: positive means are worse.
+
+    `learned` is the deviation of the mean that one sample more would cause: all of the `deviation` without noise, less
+    with it. `chance` is how probable it is that a configuration works.
+    """
+
+    mean: FloatArray
+    deviation: FloatArray
+    learned: FloatArray
+    chance: FloatArray
+
+    @staticmethod
+    def of(mean: FloatArray, deviation: FloatArray, single: float, chance: FloatArray) -> "Prospects":
+        """Prospects of configurations; `single` is the deviation of one sample."""
+        return Prospects(mean, deviation, learned_by_sample(deviation, single), chance)
+
+    def gains(self) -> FloatArray:
+        """The expected improvement by one sample of each."""
+        return expected_gain(self.mean, self.learned) * self.chance
+
+
+def learned_by_sample(deviation: FloatArray, single: float) -> FloatArray:
+    """The deviation of the posterior mean before a sample is taken (Frazier et al. 2009, eq. 3)."""
+    variance = deviation * deviation
+    return np.asarray(variance / np.sqrt(np.maximum(variance + single * single, 1e-30)), dtype=np.float64)
+
+
+def expected_gain(mean: FloatArray, learned: FloatArray) -> FloatArray:
+    """E[max(-m, 0)] of a normal m."""
+    from scipy.special import ndtr
+
+    safe = np.maximum(learned, 1e-12)
+    z = -mean / safe
+    density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    return np.maximum(-mean * ndtr(z) + safe * density, 0.0)
+
+
+class Trust:
+    """Compares the gains that were expected with those that came, so that a model that promises too much is noticed."""
+
+    def __init__(self) -> None:
+        self._expected = self._came = 0.0
+
+    def add(self, expected: float, came: float) -> None:
+        """Count a step; older ones count less and less."""
+        self._expected = _MEMORY * self._expected + expected
+        self._came = _MEMORY * self._came + came
+
+    @property
+    def share(self) -> float:
+        """Which share of an expected gain can be expected to come: at most 1."""
+        return min(1.0, (_FIRST_TRUST + self._came) / (_FIRST_TRUST + self._expected))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step may cost and is expected to gain: `limit` is in multiples of the best."""
+
+    limit: float
+    gain: float
+
+
+def worthwhile(prospects: Prospects, noise: SampleNoise, clients: int, horizon: float) -> Step | None:
+    """How many times as long as the best a configuration may be expected to take to be worth a try; None: none is.
+
+    For every such limit the expected gain of the best step within it, over `horizon` further steps, is compared with
+    what the slowest of its configurations costs.
+    """
+    gains, expected = prospects.gains(), expected_ratios(prospects)
+    order = np.argsort(-gains, kind="stable")
+    draws = np.random.default_rng(5).standard_normal((_DRAWS, clients))
+    found: Step | None = None
+    most = 0.0
+    for limit, cost in zip(_RATIOS, noise.cost(_RATIOS, clients), strict=True):
+        chosen = order[expected[order] <= limit][:clients]
+        gain = _joint_gain(prospects, chosen, draws) if len(chosen) else 0.0
+        if gain > _LEAST_GAIN and gain * horizon - cost > most:
+            found, most = Step(float(limit), gain), gain * horizon - float(cost)
+    return found
+
+
+def expected_ratios(prospects: Prospects) -> FloatArray:
+    """How many times as long as the best each configuration is expected to take, with caution."""
+    return np.exp(np.minimum(prospects.mean + _CAUTION * prospects.deviation, 50.0))
+
+
+def _joint_gain(prospects: Prospects, chosen: IntArray, draws: FloatArray) -> float:
+    """The expected improvement by the best of several configurations, taken to be independent of each other."""
+    values = prospects.mean[chosen] + prospects.learned[chosen] * draws[:, : len(chosen)]
+    return float(np.maximum(-values * prospects.chance[chosen], 0.0).max(axis=1).mean())

@@ -1,0 +1,162 @@
+"""The total time of a program: the sum over steps of the slowest client's value (Tabatabaee et al. 2005, eq. 2)."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from luthier.statistics.estimate import median_of
+
+MOST_POINTS = 400
+"""Most points of the history; beyond that every second one is dropped."""
+
+_MOST_OPEN = 1000
+_MOST_DEFAULTS = 100
+
+Ran: TypeAlias = Literal["default", "best", "other"]
+
+
+@dataclass(slots=True)
+class _OpenStep:
+    """A step that not all clients have finished: the slowest value so far, and what all of them ran, if the same."""
+
+    worst: float
+    ran: Ran
+    clients: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedStep:
+    """A step that all clients have finished; `ran` is "default" or "best" if all of them ran that."""
+
+    number: int
+    worst: float
+    ran: Ran
+    clients: int
+
+
+@dataclass(slots=True)
+class TotalTime:
+    """Aligns the iterations of the clients to steps: the first report of each, the second, and so on.
+
+    A client that joins later starts at the newest step. A client that is far behind the others no longer counts in the
+    steps that they have finished. The steps of a search are compared with the median of those in which all clients ran
+    the default; a search without such a step is not compared.
+    """
+
+    steps: int = 0
+    total: float = 0.0
+    compared_steps: int = 0  # of earlier searches that know their default
+    compared_total: float = 0.0
+    default_total: float = 0.0  # the same steps with the default
+    default_step: float | None = None  # one step with the default in the present search
+    history: list[tuple[int, float]] = field(default_factory=list)  # steps and their slowest values, thinned out
+    _search_steps: int = 0
+    _search_total: float = 0.0
+    _default: list[float] = field(default_factory=list)  # of the present search
+    _open: dict[int, _OpenStep] = field(default_factory=dict)
+    _at: dict[str, int] = field(default_factory=dict)  # the steps that a client has finished
+    _clients_at: Counter[int] = field(default_factory=Counter)
+    _newest: int = 0
+    _stride: int = 1
+
+    def __post_init__(self) -> None:
+        self._newest = self.steps
+        if len(self.history) > 1:
+            self._stride = max(1, self.history[-1][0] - self.history[-2][0])
+
+    def join(self, client: str) -> None:
+        """Wait for a client from the newest step on."""
+        if client not in self._at:
+            self._at[client] = self._newest
+            self._clients_at[self._newest] += 1
+
+    def add(self, client: str, value: float, ran: Ran) -> list[ClosedStep]:
+        """Count an iteration of a client; the steps that are complete with it."""
+        self.join(client)
+        at = self._at[client]
+        step = at + 1
+        self._at[client] = step
+        self._clients_at[step] += 1
+        self._clients_at[at] -= 1
+        self._newest = max(self._newest, step)
+        found = self._open.get(step)
+        if found is None:
+            self._open[step] = _OpenStep(value, ran)
+        else:
+            found.worst = max(found.worst, value)
+            found.clients += 1
+            found.ran = ran if ran == found.ran else "other"
+        return self._close(at) if self._clients_at[at] == 0 else []
+
+    def skip(self, client: str) -> list[ClosedStep]:
+        """Do not wait in its present step for a client whose iteration failed; the steps that are complete then."""
+        if client not in self._at:
+            return []
+        closed = self.leave(client)
+        self.join(client)
+        return closed
+
+    def leave(self, client: str) -> list[ClosedStep]:
+        """Do not wait for a client any longer; the steps that are complete without it."""
+        at = self._at.pop(client, None)
+        if at is None:
+            return []
+        self._clients_at[at] -= 1
+        return self._close(at) if self._clients_at[at] == 0 else []
+
+    def begin_search(self) -> None:
+        """Compare later steps with a default that is measured anew."""
+        compared = self.compared
+        self.compared_steps, self.compared_total, self.default_total = compared
+        self._search_steps, self._search_total, self._default, self.default_step = 0, 0.0, [], None
+
+    @property
+    def compared(self) -> tuple[int, float, float]:
+        """The number of steps that can be compared with the default, their total, and that of the default."""
+        if self.default_step is None:
+            return self.compared_steps, self.compared_total, self.default_total
+        return (
+            self.compared_steps + self._search_steps,
+            self.compared_total + self._search_total,
+            self.default_total + self.default_step * self._search_steps,
+        )
+
+    def forget_clients(self) -> None:
+        """Let all clients leave."""
+        for client in list(self._at):
+            self.leave(client)
+
+    def _close(self, left: int) -> list[ClosedStep]:
+        """Close the steps that every client has finished now that no client is at `left` any more."""
+        del self._clients_at[left]
+        if any(at < left for at in self._clients_at):  # few distinct steps: all clients are near each other
+            if len(self._open) > _MOST_OPEN:
+                self._drop_slowest()
+            return []
+        last = min(self._clients_at, default=self._newest)
+        closed = []
+        for number in sorted(number for number in self._open if number <= last):
+            step = self._open.pop(number)
+            closed.append(ClosedStep(number, step.worst, step.ran, step.clients))
+            self._count(number, step)
+        return closed
+
+    def _drop_slowest(self) -> None:
+        slowest = min(self._clients_at)
+        for client in [client for client, at in self._at.items() if at == slowest]:
+            del self._at[client]
+        del self._clients_at[slowest]
+
+    def _count(self, number: int, step: _OpenStep) -> None:
+        self.steps += 1
+        self.total += step.worst
+        self._search_steps += 1
+        self._search_total += step.worst
+        if step.ran == "default" and len(self._default) < _MOST_DEFAULTS:
+            self._default.append(step.worst)
+            self.default_step = median_of(self._default)
+        if number % self._stride == 0:
+            self.history.append((number, step.worst))
+            if len(self.history) > MOST_POINTS:
+                self._stride *= 2
+                self.history = [point for point in self.history if point[0] % self._stride == 0]

@@ -1,0 +1,1 @@
+"""Tuning of programs that are not changed: their settings are written, reloaded, measured and guarded."""

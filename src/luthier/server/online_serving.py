@@ -1,0 +1,66 @@
+"""The on-line service inside of `luthier serve`, in a thread of its own."""
+
+import logging
+import threading
+from collections.abc import Sequence
+
+from luthier.errors import InvalidInputError, LuthierError, UnavailableError
+from luthier.online.service.access import access_for
+from luthier.online.service.address import Address, default_address, parse_address
+from luthier.online.service.service import OnlineService
+from luthier.store.server_store import ServerStore
+
+NONE = "none"
+"""The address that switches the service off."""
+
+_log = logging.getLogger(__name__)
+
+
+def addresses_in(given: Sequence[str]) -> list[str]:
+    """The addresses to listen on: those given, or the default one; raise if one that was given is not valid."""
+    if NONE in given and len(given) > 1:
+        raise InvalidInputError(f"--online {NONE} cannot be combined with an address; leave one out")
+    if NONE in given:
+        return []
+    for text in given:
+        parse_address(text)
+    return list(given) or [default_address()]
+
+
+class OnlineServing:
+    """The thread of an on-line service; `addresses` are those on which it listens."""
+
+    def __init__(self, server_store: ServerStore, listen: Sequence[str]) -> None:
+        access = access_for(server_store.accounts, map(parse_address, listen))
+        self._service = OnlineService(server_store, listen, access)
+        self._stopped, self._settled = threading.Event(), threading.Event()
+        self._problem: LuthierError | None = None
+        self._thread = threading.Thread(target=self._run, name="online")
+        self.addresses: tuple[str, ...] = ()
+
+    def start(self) -> None:
+        """Start, and wait until clients can connect; raise `LuthierError` if it cannot listen."""
+        self._thread.start()
+        self._settled.wait()
+        if self._problem is not None:
+            self._thread.join()
+            raise self._problem
+
+    def stop(self) -> None:
+        """Write everything to the store, and end the thread."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._service.run(self._stopped, self._ready)
+        except (LuthierError, OSError) as error:
+            self._problem = error if isinstance(error, LuthierError) else UnavailableError(str(error))
+            if self._settled.is_set():
+                _log.error("on-line sessions are no longer served: %s", error)
+        finally:
+            self._settled.set()
+
+    def _ready(self, addresses: Sequence[Address]) -> None:
+        self.addresses = tuple(str(address) for address in addresses)
+        self._settled.set()

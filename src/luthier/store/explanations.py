@@ -1,0 +1,42 @@
+"""Explanations of experiments, in an SQL database."""
+
+import json
+from collections.abc import Mapping
+
+from sqlalchemy import Connection, bindparam, delete, insert, select
+
+from luthier.store import queries, rows
+from luthier.store.database import Database
+from luthier.store.tables import experiments, explanations
+from luthier.trial import Json
+
+_OF_EXPERIMENT = explanations.c.experiment_id == bindparam("experiment")
+_CONTENT = select(explanations.c.content).where(_OF_EXPERIMENT)
+_EXISTS = select(experiments.c.id).where(queries.IS_EXPERIMENT).with_for_update(read=True)
+_ADD = insert(explanations)
+DELETE_EXPLANATION = delete(explanations).where(_OF_EXPERIMENT)
+
+
+class SqlExplanations:
+    """Stores the explanations of experiments in a database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def get(self, experiment_id: int) -> Mapping[str, Json] | None:
+        """The explanation of an experiment; None if there is none."""
+        key = queries.key(experiment_id)
+        content = self._database.read(lambda connection: connection.execute(_CONTENT, key).scalar())
+        return None if content is None else json.loads(content)
+
+    def put(self, experiment_id: int, explanation: Mapping[str, Json]) -> None:
+        """Store the explanation of an experiment instead of an earlier one."""
+        key, content = queries.key(experiment_id), rows.to_json(explanation, "explanation")
+
+        def work(connection: Connection) -> None:
+            if connection.execute(_EXISTS, key).first() is None:
+                raise rows.no_experiment(experiment_id)
+            connection.execute(DELETE_EXPLANATION, key)
+            connection.execute(_ADD, {"experiment_id": experiment_id, "content": content})
+
+        self._database.write(work)

@@ -1,0 +1,126 @@
+"""`luthier io discover`, its reports, and flags from a compile_commands.json."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.iokernel.tiny import discovered
+
+from luthier.errors import InvalidInputError
+from luthier.iokernel import compile_commands, source_file
+from luthier.iokernel.report import html_report, line_states, text_report
+from luthier.launch.io_kernel import include_folders, sources_of_database
+
+TEXT = """\
+#include <stdio.h>
+#include "size.h"
+/* <script>alert(1)</script> */
+int main(int argc, char **argv)
+{
+    double e = argc * 0.5;
+    FILE *file = fopen("out", "w");
+    e += EXTRA;
+    fwrite("<b>&", 1, SIZE, file);
+    printf("%g %s", e, argv[0]);
+    return fclose(file);
+}
+"""
+
+
+def luthier(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "luthier", *words]
+    environment = {**os.environ, "LUTHIER_HOME": str(folder / "home")}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "include").mkdir()
+    (tmp_path / "src" / "main.c").write_text(TEXT)
+    (tmp_path / "include" / "size.h").write_text("#define SIZE 4\n")
+    return tmp_path
+
+
+def test_the_command(project: Path) -> None:
+    flags = ["-Iinclude", "-DEXTRA=3", "-O2", "-Wall"]
+    shown = luthier(project, "io", "discover", "src/main.c", "-o", "kernel", "--", "cc", *flags).stdout
+    assert "3 of 6 statements kept for 3 I/O calls" in shown
+    kernel = project / "kernel" / "src" / "main.c"
+    assert f"wrote {kernel.relative_to(project)}" in shown
+    assert "double e" not in kernel.read_text()
+    assert (project / "kernel" / "include" / "size.h").exists()
+    subprocess.run(["cc", *flags, "-Werror", str(kernel), "-o", "small"], cwd=project, check=True, timeout=60)
+    subprocess.run(["./small"], cwd=project, check=True, timeout=60)
+    assert (project / "out").read_text() == "<b>&"
+
+
+def test_errors_are_one_line_and_write_nothing(project: Path) -> None:
+    failed = luthier(project, "io", "discover", "src/main.c", "-o", "kernel", "--", "-Iinclude", code=2)
+    assert failed.stderr.count("\n") == 1
+    assert "undeclared identifier 'EXTRA'" in failed.stderr
+    failed = luthier(project, "io", "discover", "nothing.c", "-o", "kernel", code=2)
+    assert "nothing.c: cannot be read" in failed.stderr
+    failed = luthier(project, "io", "discover", "src/main.c", "-o", "src", "--", "-Iinclude", "-DEXTRA=1", code=2)
+    assert "src: exists already" in failed.stderr
+    failed = luthier(project, "io", "discover", "src/main.c", "--buffers", "some", code=2)
+    assert "choose from keep, cut" in failed.stderr
+    failed = luthier(project, "io", "discover", "src/main.c", "--", "rm", "-rf", code=2)
+    assert "is not a C compiler" in failed.stderr
+    assert sorted(path.name for path in project.iterdir()) == ["include", "src"]
+
+
+def test_json_and_compile_commands(project: Path) -> None:
+    entry = {"directory": str(project), "file": "src/main.c", "command": "cc -Iinclude '-DEXTRA=1' -c src/main.c"}
+    (project / "compile_commands.json").write_text(json.dumps([entry]))
+    words = ("io", "discover", "--compile-commands", "compile_commands.json", "-o", "kernel", "--json")
+    found = json.loads(luthier(project, *words).stdout)
+    assert (found["kept"], found["statements"], found["files"]) == (3, 6, ["kernel/src/main.c"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[", "{}", "[1]", '[{"directory": "/", "file": "a.c"}]', '[{"directory": "/", "file": "a.c", "command": "\'"}]'],
+)
+def test_invalid_compile_commands(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "compile_commands.json"
+    path.write_text(text)
+    with pytest.raises(InvalidInputError):
+        compile_commands(path)
+
+
+def test_a_compiler_in_a_file_is_not_any_program(tmp_path: Path) -> None:
+    path = tmp_path / "compile_commands.json"
+    path.write_text(json.dumps([{"directory": "/", "file": "a.c", "arguments": ["/bin/sh", "-c", "a.c"]}]))
+    with pytest.raises(InvalidInputError, match="not a C compiler"):
+        sources_of_database(path, [])
+
+
+def test_flags_that_matter(tmp_path: Path) -> None:
+    flags = ["-DA", "-D", "B=1", "-Wall", "-O3", "-fopenmp", "-lm", "-o", "x", "-std=c99", "-march=native", "-c"]
+    arguments = source_file(Path("a.c"), flags, tmp_path).arguments
+    assert arguments[1:] == ("-DA", "-D", "B=1", "-O3", "-D_OPENMP=201511", "-std=c99", "-march=native")
+
+
+def test_include_folders() -> None:
+    assert any(Path(folder, "stddef.h").exists() for folder in include_folders("cc"))
+
+
+def test_reports(tmp_path: Path) -> None:
+    found = discovered(tmp_path, size_h="#define SIZE 4\n#define EXTRA 1\n", main=TEXT)
+    states = line_states(found.files[0])
+    assert states[5] == ("dropped", "no I/O needs it")
+    assert states[8] == ("kept", "fwrite does I/O")
+    assert states[2] == ("", "")
+    page = html_report(found)
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>" not in page
+    assert '<tr class="dropped"><td class="number">6</td>' in page
+    text = text_report(found)
+    assert "    6 -     double e = argc * 0.5;" in text
+    assert '    9 +     fwrite("<b>&", 1, SIZE, file);    <- fwrite does I/O' in text

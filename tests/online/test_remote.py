@@ -1,0 +1,234 @@
+"""The Python client: it tunes together with others, and no trouble of the service stops or delays its program."""
+
+import logging
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.online.serving import BEST, PATIENCE_S, SECRET, SPACE, ServiceProcess, Serving, cost, optimum
+
+import luthier
+from luthier.errors import InvalidInputError
+from luthier.online.service import remote
+from luthier.online.service.remote import RemoteTuner
+from luthier.space import Integer, Space
+from luthier.store import open_server_store
+from luthier.store.sql import SqlStore
+
+
+@pytest.fixture
+def process(folder: Path) -> Iterator[ServiceProcess]:
+    """A service of its own that runs."""
+    started = ServiceProcess(folder, f"sqlite:///{folder}/x.db")
+    started.start()
+    yield started
+    started.end()
+
+
+def tuner(address: object, name: str = "s", space: Space = SPACE, timeout_s: float = 5.0) -> RemoteTuner:
+    return RemoteTuner(str(address), name, space, timeout_s=timeout_s, strategy="pro", samples=1)
+
+
+def run(one: RemoteTuner, steps: int) -> None:
+    for _ in range(steps):
+        one.report(cost(one.fetch()))
+
+
+def test_two_tuners_find_the_optimum_together(served: Serving) -> None:
+    assert luthier.RemoteTuner is RemoteTuner
+    one, two = tuner(served.unix), tuner(served.unix)
+    assert one.phase == "baseline"
+    for _ in range(120):
+        run(one, 1)
+        run(two, 1)
+    assert one.converged
+    assert two.best.best == optimum()
+    assert two.best.value == 1.0
+    assert two.best.converged
+    assert {client.reports for client in served.view("s").clients} == {120}
+    one.leave()
+    two.leave()
+
+
+def test_a_step_measures_the_time_and_an_exception_is_a_failed_run(served: Serving) -> None:
+    one = tuner(served.unix)
+    with one.step() as config:
+        assert config == SPACE.default
+    with pytest.raises(ZeroDivisionError), one.step():
+        raise ZeroDivisionError
+    one.fetch()
+    (client,) = served.view("s").clients
+    assert client.reports == 2
+    assert client.last is None
+    one.leave()
+
+
+def test_what_was_run_instead_is_reported(served: Serving) -> None:
+    one = tuner(served.unix)
+    one.fetch()
+    one.report(0.5, config=BEST)
+    assert one.best.best == optimum()
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(InvalidInputError, match="finite"):
+            one.report(value)
+    one.leave()
+
+
+def test_a_refused_start_is_one_line(served: Serving, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tuner(served.unix).leave()
+    with pytest.raises(InvalidInputError, match="other parameters; use another name"):
+        tuner(served.unix, space=Space(Integer("x", 0, 9)))
+    with pytest.raises(InvalidInputError, match="a token is required"):
+        tuner(served.addresses[1])
+    monkeypatch.setenv("LUTHIER_TOKEN", "wrong")
+    with pytest.raises(InvalidInputError, match="not valid"):
+        tuner(served.addresses[1])
+    monkeypatch.delenv("LUTHIER_TOKEN")
+    (tmp_path / "token").write_text(f"{SECRET}\n")
+    monkeypatch.setenv("LUTHIER_TOKEN_FILE", str(tmp_path / "token"))
+    tuner(served.addresses[1]).leave()
+    monkeypatch.setenv("LUTHIER_TOKEN_FILE", str(tmp_path / "nothing"))
+    with pytest.raises(InvalidInputError, match="LUTHIER_TOKEN_FILE"):
+        tuner(served.addresses[1])
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [({"strategi": "pro"}, "strategi"), ({"samples": 0}, "samples"), ({"timeout_s": 0}, "timeout_s")],
+)
+def test_wrong_arguments_are_refused_before_anything_is_sent(settings: dict[str, object], reason: str) -> None:
+    with pytest.raises((InvalidInputError, TypeError), match=reason):
+        RemoteTuner("unix:/nowhere", "s", SPACE, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("address", ["unix:/nowhere/at/all", "tcp:127.0.0.1:1", "tcp:no.such.host.invalid:1"])
+def test_without_a_service_the_default_is_run(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    one = tuner(address, timeout_s=0.2)
+    for _ in range(50):
+        assert one.fetch() == SPACE.default
+        one.report(1.0)
+    assert one.best.best == SPACE.default
+    assert one.best.value is None
+    assert not one.converged
+    assert len(caplog.records) == 1
+    assert "going on without it" in caplog.text
+
+
+def test_a_killed_service_is_found_again(
+    process: ServiceProcess, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "_LONGEST_PAUSE_S", 0.1)
+    one = tuner(process.address)
+    run(one, 10)
+    before = one.fetch()
+    process.kill()
+    for _ in range(20):
+        assert one.fetch() == before
+        one.report(1.0)
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    process.start()
+    end = time.monotonic() + PATIENCE_S
+    while not one.converged:
+        run(one, 1)
+        assert time.monotonic() < end
+    assert one.best.best == optimum()
+    one.leave()
+
+
+def test_a_service_that_hangs_costs_one_timeout_and_not_one_in_every_iteration(process: ServiceProcess) -> None:
+    one = tuner(process.address, timeout_s=0.2)
+    run(one, 10)
+    before = one.fetch()
+    process.signal(signal.SIGSTOP)
+    start = time.monotonic()
+    for _ in range(200):
+        assert one.fetch() == before
+        one.report(1.0)
+    assert time.monotonic() - start < 200 * 0.2 / 4
+    process.signal(signal.SIGCONT)
+    end = time.monotonic() + PATIENCE_S
+    while not one.converged:
+        run(one, 1)
+        assert time.monotonic() < end
+    assert one.best.best == optimum()
+    one.leave()
+
+
+def test_a_service_that_hangs_for_long_is_left(process: ServiceProcess, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(remote, "_LONGEST_PAUSE_S", 0.1)
+    one = tuner(process.address, timeout_s=0.1)
+    one.fetch()
+    process.signal(signal.SIGSTOP)
+    end = time.monotonic() + PATIENCE_S
+    while one._connection is not None:
+        one.fetch()
+        assert time.monotonic() < end
+    process.signal(signal.SIGCONT)
+    while not one.converged:
+        run(one, 1)
+        assert time.monotonic() < end
+    assert one.best.best == optimum()
+    one.leave()
+
+
+FORKING = """
+import os, sys
+import luthier as lt
+
+tuner = lt.RemoteTuner(sys.argv[1], "s", lt.Space(lt.Integer("x", 0, 9)), timeout_s=30.0, baseline=99)
+tuner.fetch()
+child = os.fork()
+for _ in range(5):
+    tuner.report(1.0)
+    tuner.fetch()
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+    tuner.fetch()
+"""
+
+
+def test_a_forked_child_has_its_own_connection(process: ServiceProcess, folder: Path) -> None:
+    subprocess.run([sys.executable, "-c", FORKING, process.address], check=True, timeout=PATIENCE_S)
+    process.kill()
+    process.start()  # stores what the killed one has kept
+    store = open_server_store(f"sqlite:///{folder}/x.db")
+    clients = Counter(sample.client for sample in store.online.samples(1))
+    assert isinstance(store.history, SqlStore)
+    store.history.dispose()
+    assert sorted(clients.values()) == [5, 5]
+
+
+def test_many_reports_without_a_fetch_do_not_block(served: Serving) -> None:
+    one = tuner(served.unix)
+    for _ in range(1000):
+        one.report(1.0, config=BEST)
+    assert one.best.best == optimum()
+    one.leave()
+
+
+def test_a_service_that_speaks_nonsense_is_left(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    import socket
+    import threading
+
+    with socket.socket(socket.AF_UNIX) as fake:
+        fake.bind(str(folder / "f"))
+        fake.listen()
+
+        def answer() -> None:
+            accepted, _ = fake.accept()
+            with accepted:
+                accepted.recv(1 << 16)
+                accepted.sendall(b"220 mail.example.org ESMTP\r\n")
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        one = tuner(f"unix:{folder}/f")
+        answering.join(PATIENCE_S)
+        assert one.fetch() == SPACE.default
+    assert "not JSON" in caplog.text

@@ -1,0 +1,86 @@
+"""TotalTime: steps, clients that come and go, and the history."""
+
+from itertools import pairwise
+
+from luthier.online.total_time import MOST_POINTS, TotalTime
+
+
+def joined(*clients: str) -> TotalTime:
+    total = TotalTime()
+    for client in clients:
+        total.join(client)
+    return total
+
+
+def test_the_slowest_client_counts() -> None:
+    total = joined("a", "b")
+    for _ in range(3):
+        total.add("a", 1.0, "other")
+        total.add("b", 2.0, "other")
+    assert (total.steps, total.total) == (3, 6.0)
+
+
+def test_a_step_is_complete_when_all_have_reported() -> None:
+    total = joined("a", "b")
+    total.add("a", 1.0, "other")
+    total.add("a", 5.0, "other")
+    assert total.steps == 0
+    closed = total.add("b", 3.0, "best")
+    assert [(step.number, step.worst, step.ran) for step in closed] == [(1, 3.0, "other")]
+    assert [step.worst for step in total.add("b", 1.0, "other")] == [5.0]
+
+
+def test_a_client_that_joins_later_starts_at_the_newest_step() -> None:
+    total = joined("a")
+    for _ in range(10):
+        total.add("a", 1.0, "other")
+    total.join("b")
+    total.add("a", 1.0, "other")
+    total.add("b", 4.0, "other")
+    assert (total.steps, total.total) == (11, 14.0)
+
+
+def test_a_client_that_leaves_is_not_waited_for() -> None:
+    total = joined("a", "b")
+    for _ in range(5):
+        total.add("a", 1.0, "other")
+    assert total.steps == 0
+    assert len(total.leave("b")) == 5
+    assert (total.steps, total.total) == (5, 5.0)
+    assert total.leave("nobody") == []
+
+
+def test_a_client_that_is_far_behind_no_longer_counts() -> None:
+    total = joined("fast", "faster", "slow")
+    for _ in range(3000):
+        total.add("fast", 1.0, "other")
+        total.add("faster", 1.0, "other")
+    assert total.steps > 1000
+    total.add("slow", 9.0, "other")
+    total.add("fast", 1.0, "other")
+    total.add("faster", 1.0, "other")
+    assert total.steps <= 3002
+
+
+def test_the_default_is_compared_within_a_search_only() -> None:
+    total = joined("a")
+    total.add("a", 4.0, "default")
+    total.add("a", 2.0, "default")
+    total.add("a", 1.0, "other")
+    assert total.compared == (3, 7.0, 9.0)
+    total.begin_search()
+    total.add("a", 1.0, "other")
+    assert total.compared == (3, 7.0, 9.0)
+    assert total.steps == 4
+    total.add("a", 8.0, "default")
+    assert total.compared == (5, 16.0, 25.0)
+
+
+def test_the_history_is_thinned_out_evenly() -> None:
+    total = joined("a")
+    for number in range(1, 5001):
+        total.add("a", float(number), "other")
+    assert MOST_POINTS / 2 <= len(total.history) <= MOST_POINTS
+    steps = [step for step, _ in total.history]
+    assert len({late - early for early, late in pairwise(steps)}) == 1
+    assert all(value == step for step, value in total.history)
