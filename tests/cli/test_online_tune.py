@@ -48,7 +48,7 @@ class Site:
 
     def start(self, *options: str) -> "subprocess.Popen[str]":
         process = subprocess.Popen(
-            self.command(*options),
+            ["env", "--default-signal=HUP", *self.command(*options)],  # also if the tests run under nohup
             env=self.environment,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
