@@ -25,11 +25,17 @@ _TIMEOUT_S = 30
 _MOST_MEMORY = 6 << 30  # bytes of address space for the analysis
 
 
-def include_folders(compiler: str) -> tuple[str, ...]:
-    """The folders in which a C compiler, or a wrapper such as mpicc or h5pcc, looks for headers."""
+def compiler_path(compiler: str) -> str:
+    """Where a C compiler, or a wrapper such as mpicc or h5pcc, is in PATH; any other program is refused."""
     path = shutil.which(Path(compiler).name)
     if not _COMPILER.match(Path(compiler).name) or path is None:
         raise InvalidInputError(f"{shown(compiler)}: is not a C compiler that was found in PATH; name another after --")
+    return path
+
+
+def include_folders(compiler: str) -> tuple[str, ...]:
+    """The folders in which a compiler looks for headers."""
+    path = compiler_path(compiler)
     try:
         done = subprocess.run(
             [path, "-E", "-v", "-x", "c", os.devnull],
@@ -46,9 +52,14 @@ def include_folders(compiler: str) -> tuple[str, ...]:
     return tuple(folder for folder in folders if folder and Path(folder).is_dir())
 
 
+def split_words(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Compiler and flags: the first word is a compiler unless it is a flag."""
+    return (words[0], words[1:]) if words and not words[0].startswith("-") else ("cc", words)
+
+
 def sources_from(paths: Sequence[Path], words: Sequence[str]) -> list[SourceFile]:
     """Sources with the words after `--`: flags, with the compiler before them unless it is cc."""
-    compiler, flags = (words[0], words[1:]) if words and not words[0].startswith("-") else ("cc", words)
+    compiler, flags = split_words(words)
     system = include_folders(compiler)
     return [source_file(path, flags, Path.cwd(), system) for path in paths]
 
