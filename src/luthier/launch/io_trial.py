@@ -6,11 +6,14 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from luthier.analysis.io_comparison import relative
 from luthier.errors import InvalidInputError, UnavailableError
@@ -25,6 +28,7 @@ WORD = "{program}"
 _GRACE_S = 3.0  # mpirun ends its ranks at SIGTERM
 _PAUSE_S = 0.02
 _KILLS = 50
+_LINES, _LONGEST_LINE = 5, 400  # of what the program printed as errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Program:
 class CountedRun:
     """What a program did; `exit_code` is that of a shell, None if the time limit was exceeded.
 
-    `files` are the sizes of the files left in the run folder, and of those elsewhere that the program wrote to. Paths
+    `errors` are the last lines of its standard error. `files` are the sizes of the files left in the run folder, and of those elsewhere that the program wrote to. Paths
     in the run folder are relative, here and in `processes`.
     """
 
@@ -55,7 +59,7 @@ class CountedRun:
     processes: tuple[ProcessCounts, ...]
     wall_s: float
     files: dict[str, int]
-    output: str = ""
+    errors: str = ""
 
 
 def run_words(text: str) -> tuple[str, ...]:
@@ -78,10 +82,10 @@ def counted_run(program: Path, how: Program, timeout_s: float | None = None, pla
             _fill(folder, how.folder)
             words = [word.replace(WORD, str(copy)) for word in how.run]
             began = time.monotonic()
-            code, output = _run(words, folder, counts, how.timeout_s if timeout_s is None else timeout_s)
+            code, errors = _run(words, folder, counts, how.timeout_s if timeout_s is None else timeout_s)
             wall_s = time.monotonic() - began
             processes = _processes(counts, folder)
-            return CountedRun(code, processes, wall_s, _sizes(folder, processes), output)
+            return CountedRun(code, processes, wall_s, _sizes(folder, processes), errors)
         finally:
             for path in (folder, counts):
                 shutil.rmtree(path, ignore_errors=True)
@@ -113,28 +117,38 @@ def _fill(folder: Path, source: Path | None) -> None:
 def _run(words: list[str], folder: Path, counts: Path, timeout_s: float) -> tuple[int | None, str]:
     libraries = ":".join(filter(None, [counters(), os.environ.get(VARIABLE, "")]))
     environment = {**inherited(os.environ), VARIABLE: libraries, COUNT_VARIABLE: str(counts)}
-    with tempfile.TemporaryFile() as output:
-        try:
-            process = subprocess.Popen(
-                words,
-                cwd=folder,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise InvalidInputError(f"--run {shown(words[0])}: cannot be started: {error.strerror}") from None
-        try:
-            code: int | None = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            _end(process)
-        output.seek(max(0, output.seek(0, os.SEEK_END) - 2000))
-        said = output.read().decode("utf-8", "replace")
-    return (128 - code if code is not None and code < 0 else code), said
+    try:
+        process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise InvalidInputError(f"--run {shown(words[0])}: cannot be started: {error.strerror}") from None
+    said: deque[bytes] = deque(maxlen=_LINES)
+    reader = threading.Thread(target=_read, args=(process.stderr, said), daemon=True)
+    reader.start()
+    try:
+        code: int | None = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        _end(process)
+    reader.join(_GRACE_S)
+    last = b"".join(list(said)).decode("utf-8", "replace")
+    return (128 - code if code is not None and code < 0 else code), last
+
+
+def _read(stream: IO[bytes] | None, lines: deque[bytes]) -> None:
+    """Read all errors, so that the program never waits; a file for them would be counted as I/O of the program."""
+    if stream is not None:
+        with stream:
+            while line := stream.readline(_LONGEST_LINE):
+                lines.append(line)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -11,7 +11,8 @@ from luthier.iokernel import Discovery
 from luthier.launch.io_build import Build, Unit, build_from, build_of_database, built
 from luthier.launch.io_kernel import write_kernel
 from luthier.launch.io_trial import CountedRun, Program, counted_run, run_words
-from luthier.measures.io_counts import total
+from luthier.measures.io_counts import LAYERS, total
+from luthier.texts import visible
 
 __all__ = [
     "Build",
@@ -32,7 +33,10 @@ _HARMLESS = "-Wunused"
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """Whether a kernel makes the same I/O as its application; `reasons` tell why not. Times are of the whole runs."""
+    """Whether a kernel makes the same I/O as its application; `reasons` tell why not. Times are of the whole runs.
+
+    `operations` and `bytes` are those of the highest layer that the application uses.
+    """
 
     accepted: bool
     reasons: tuple[str, ...] = ()
@@ -81,7 +85,9 @@ def verified(discovery: Discovery, program: Program) -> Verification:
             return Verification(accepted=False, reasons=(str(refused),), notes=notes)
     if unordered(ours):
         notes = (*notes, "several threads make I/O: its order was not compared")
-    counts = total(file.counts for process in ours.processes for file in own_files(process))
+    files = [file for process in ours.processes for file in own_files(process)]
+    layer = next((name for name in LAYERS if any(file.layer == name and file.counts.bytes for file in files)), "posix")
+    counts = total(file.counts for file in files if file.layer == layer)
     size = (counts.operations, counts.bytes, sum(bool(own_files(process)) for process in ours.processes))
     return Verification(not reasons, reasons[:MOST], ours.wall_s, theirs.wall_s, *size, notes)
 
@@ -108,8 +114,8 @@ def _application_run(application: Path, program: Program, place: Path) -> Counte
     if run.exit_code is None:
         raise KernelRefusedError(f"the application runs longer than {program.timeout_s:g} s; allow more with --timeout")
     if run.exit_code != 0:
-        said = next(iter(run.output.strip().splitlines()[-1:]), "it printed nothing")
-        raise KernelRefusedError(f"the application ends with exit code {run.exit_code}: {said[:200]}")
+        said = next(iter(run.errors.strip().splitlines()[-1:]), "it printed nothing")
+        raise KernelRefusedError(f"the application ends with exit code {run.exit_code}: {visible(said)[:200]}")
     if not any(own_files(process) for process in run.processes):
         raise KernelRefusedError("no I/O of the application was counted; it must be linked dynamically")
     return run
