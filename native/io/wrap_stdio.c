@@ -22,6 +22,9 @@ int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list arguments
 int __overflow(FILE *stream, int byte);
 int __uflow(FILE *stream);
 ssize_t __getdelim(char **line, size_t *size, int end, FILE *stream);
+/* The C library's headers give fscanf() one of the other names, except to programs in the C of 1989. */
+int vfscanf_1989(FILE *stream, const char *format, va_list arguments) __asm__("vfscanf");
+int fscanf_1989(FILE *stream, const char *format, ...) __asm__("fscanf");
 int __isoc99_vfscanf(FILE *stream, const char *format, va_list arguments);
 int __isoc23_vfscanf(FILE *stream, const char *format, va_list arguments);
 
@@ -30,12 +33,13 @@ int __isoc23_vfscanf(FILE *stream, const char *format, va_list arguments);
     X(fread) X(fread_unlocked) X(__fread_chk) X(__fread_unlocked_chk) X(fgets) X(fgets_unlocked) X(__fgets_chk) \
     X(fgetc) X(getc) X(__uflow) X(getline) X(getdelim) X(__getdelim) \
     X(fwrite) X(fwrite_unlocked) X(fputs) X(fputs_unlocked) X(puts) X(fputc) X(putc) X(putchar) X(__overflow) \
-    X(vfprintf) X(__vfprintf_chk) X(vfscanf) X(__isoc99_vfscanf) X(__isoc23_vfscanf) \
+    X(vfprintf) X(__vfprintf_chk) X(__isoc99_vfscanf) X(__isoc23_vfscanf) \
     X(fseek) X(fseeko) X(fseeko64) X(rewind)
 
 #define DECLARE(name) static __typeof__(&name) next_##name;
 CALLS(DECLARE)
 
+static __typeof__(&vfscanf_1989) next_vfscanf_1989;
 static FILE **all_streams; /* the C library's list, and its lock; NULL if they were not found */
 static void (*lock_streams)(void), (*unlock_streams)(void);
 
@@ -43,6 +47,7 @@ void find_stdio(void)
 {
 #define FIND(name) (void)NEXT(name);
     CALLS(FIND)
+    next_vfscanf_1989 = (__typeof__(next_vfscanf_1989))next_symbol("vfscanf", NULL);
     all_streams = next_symbol("_IO_list_all", NULL);
     lock_streams = (void (*)(void))next_symbol("_IO_list_lock", NULL);
     unlock_streams = (void (*)(void))next_symbol("_IO_list_unlock", NULL);
@@ -273,10 +278,10 @@ PRINTS(__printf_chk, (int flag, const char *format, ...), format, __vfprintf_chk
         errno = saved; \
         return result; \
     }
-SCANS(vfscanf)
+SCANS(vfscanf_1989)
 SCANS(__isoc99_vfscanf)
 SCANS(__isoc23_vfscanf)
-PRINTS(fscanf, (FILE *stream, const char *format, ...), format, vfscanf(stream, format, arguments))
+PRINTS(fscanf_1989, (FILE *stream, const char *format, ...), format, vfscanf_1989(stream, format, arguments))
 PRINTS(__isoc99_fscanf, (FILE *stream, const char *format, ...), format, __isoc99_vfscanf(stream, format, arguments))
 PRINTS(__isoc23_fscanf, (FILE *stream, const char *format, ...), format, __isoc23_vfscanf(stream, format, arguments))
 

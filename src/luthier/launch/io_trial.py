@@ -51,8 +51,8 @@ class Program:
 class CountedRun:
     """What a program did; `exit_code` is that of a shell, None if the time limit was exceeded.
 
-    `errors` are the last lines of its standard error. `files` are the sizes of the files left in the run folder, and of those elsewhere that the program wrote to. Paths
-    in the run folder are relative, here and in `processes`.
+    `errors` are the last lines of its standard error. `files` are the sizes of the files left in the run folder, and of
+    those elsewhere that the program wrote to. Paths in the run folder are relative, here and in `processes`.
     """
 
     exit_code: int | None
