@@ -11,21 +11,21 @@ from luthier.cli.options import AsJson
 from luthier.cli.terminal import print_json, say
 from luthier.errors import InvalidInputError
 
-_FLAGS = "luthier.flags"
+WORDS = "luthier.words"
 
 
-class _WithFlags(TyperCommand):
+class WithWords(TyperCommand):
     """A command whose words after -- are kept apart from its arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if "--" in args:
             at = args.index("--")
-            ctx.meta[_FLAGS] = args[at + 1 :]
+            ctx.meta[WORDS] = args[at + 1 :]
             args = args[:at]
         return super().parse_args(ctx, args)
 
 
-@io.command("discover", cls=_WithFlags)
+@io.command("discover", cls=WithWords)
 def discover_command(
     context: typer.Context,
     sources: Annotated[
@@ -75,7 +75,7 @@ def discover_command(
     from luthier.iokernel.options import FAMILIES
     from luthier.launch.io_kernel import discover_apart, sources_from, sources_of_database, write_kernel
 
-    flags: list[str] = context.meta.get(_FLAGS, [])
+    flags: list[str] = context.meta.get(WORDS, [])
     options = Options(buffers, tuple(families or FAMILIES), tuple(io_calls or ()), tuple(compute_calls or ()), failures)
     if database is not None and flags:
         raise InvalidInputError("--compile-commands cannot be combined with flags after --; leave one out")
