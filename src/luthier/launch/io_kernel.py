@@ -14,7 +14,7 @@ from typing import cast
 
 from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError, UnavailableError
 from luthier.iokernel import Discovery, Options, SourceFile, compile_commands, discover_io, source_file
-from luthier.iokernel.report import html_report, text_report
+from luthier.iokernel.report import UNVERIFIED, html_report, text_report
 from luthier.texts import shown
 
 _COMPILER = re.compile(
@@ -83,8 +83,10 @@ def sources_of_database(database: Path, paths: Sequence[Path]) -> list[SourceFil
     return found
 
 
-def write_kernel(discovery: Discovery, folder: Path) -> list[Path]:
-    """Write the kernel with its headers and reports into a new folder, or nothing."""
+def write_kernel(
+    discovery: Discovery, folder: Path, verdict: Sequence[str] = (UNVERIFIED,), *, is_usable: bool = True
+) -> list[Path]:
+    """Write the kernel with its headers and reports into a new folder, or nothing; only the reports if not usable."""
     if folder.exists():
         raise InvalidInputError(f"{folder}: exists already; remove it or name another with --output")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -93,14 +95,14 @@ def write_kernel(discovery: Discovery, folder: Path) -> list[Path]:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         made = Path(temporary) / "kernel"
         made.mkdir()
-        for file in discovery.files:
+        for file in discovery.files if is_usable else ():
             _write(made / Path(file.path).relative_to(root), file.text.encode("latin-1"))
-        for header in discovery.headers:
+        for header in discovery.headers if is_usable else ():
             _write(made / Path(header).relative_to(root), Path(header).read_bytes())
-        _write(made / "report.txt", text_report(discovery).encode())
-        _write(made / "report.html", html_report(discovery).encode())
+        _write(made / "report.txt", text_report(discovery, verdict).encode())
+        _write(made / "report.html", html_report(discovery, verdict).encode())
         made.rename(folder)
-    return [folder / Path(file.path).relative_to(root) for file in discovery.files]
+    return [folder / Path(file.path).relative_to(root) for file in discovery.files if is_usable]
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -62,12 +62,12 @@ class CountedRun:
     errors: str = ""
 
 
-def run_words(text: str) -> tuple[str, ...]:
-    """The words of a run command, as a shell would split them."""
+def run_words(text: str, option: str = "--run") -> tuple[str, ...]:
+    """The words of a command, as a shell would split them."""
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
-        raise InvalidInputError(f"--run {shown(text)}: {error}; correct the quotes") from None
+        raise InvalidInputError(f"{option} {shown(text)}: {error}; correct the quotes") from None
 
 
 def counted_run(program: Path, how: Program, timeout_s: float | None = None, place: Path | None = None) -> CountedRun:

@@ -1,7 +1,7 @@
 """Proves an I/O kernel right: it is compiled and run beside its application, and the I/O of both is compared."""
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from luthier.analysis.io_comparison import MOST, differences, own_files, unordered
@@ -13,6 +13,7 @@ from luthier.launch.io_kernel import write_kernel
 from luthier.launch.io_trial import CountedRun, Program, counted_run, run_words
 from luthier.measures.io_counts import LAYERS, total
 from luthier.texts import visible
+from luthier.trial import Json
 
 __all__ = [
     "Build",
@@ -57,6 +58,15 @@ class Verification:
         faster = f"{self.application_s / max(self.kernel_s, 1e-9):.1f}x faster"
         times = f"application {self.application_s:.2f} s, kernel {self.kernel_s:.2f} s ({faster})"
         return f"verified: same I/O as the application ({size}); {times}"
+
+    @property
+    def plain(self) -> dict[str, Json]:
+        """The fields as plain values."""
+        return {one.name: _listed(getattr(self, one.name)) for one in fields(self)}
+
+
+def _listed(value: Json) -> Json:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _ranks(count: int) -> str:
