@@ -2,33 +2,20 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from luthier.cli.io import io
 from luthier.cli.options import AsJson
 from luthier.cli.terminal import print_json, say, warn
+from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
 from luthier.iokernel.report import UNVERIFIED
 
 if TYPE_CHECKING:
     from luthier.iokernel import Discovery
     from luthier.launch.io_verification import Verification
-
-WORDS = "luthier.words"
-
-
-class WithWords(TyperCommand):
-    """A command whose words after -- are kept apart from its arguments."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[WORDS] = args[at + 1 :]
-            args = args[:at]
-        return super().parse_args(ctx, args)
 
 
 @io.command("discover", cls=WithWords)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from luthier.cli.io import io
-from luthier.cli.io_discover import WORDS, WithWords
 from luthier.cli.options import AsJson, Quiet, StoreUrl
 from luthier.cli.running import work_on
 from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import print_json, print_view, say
+from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
 
 if TYPE_CHECKING:

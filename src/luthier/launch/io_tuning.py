@@ -92,7 +92,7 @@ def _with_kernel(sources: Sequence[Path], program: Program, prepared: Prepared, 
         checked = verified(discovery, program)
         if not checked.accepted:
             return replace(prepared, verification=checked, reason=checked.text)
-        written = write_kernel(discovery, prepared.folder / "kernel" / "sources")
+        written = write_kernel(discovery, prepared.folder / "kernel" / "sources", (checked.text, *checked.notes))
         kernel = built(written, program.build, prepared.folder / "kernel" / "program").program
     except KernelRefusedError as refused:
         return replace(prepared, reason=str(refused))
