@@ -113,7 +113,8 @@ def test_the_best_configuration_is_compared_on_the_application(project: Path) ->
     text = PROGRAM.replace(
         'FILE *out = fopen("out.txt", "wx");',
         'FILE *out = fopen("out.txt", "wx"); '
-        'static char buffer[1024]; setvbuf(out, buffer, _IOFBF, getenv("SIZE") ? 64 * (size_t)atoi(getenv("SIZE")) : 64);',
+        "static char buffer[1024]; "
+        'setvbuf(out, buffer, _IOFBF, getenv("SIZE") ? 64 * (size_t)atoi(getenv("SIZE")) : 64);',
     )
     (project / "program.c").write_text(text)
     found = told(project, "-n", "6", "--verify", "3")
