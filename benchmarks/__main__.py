@@ -15,6 +15,7 @@ BENCHMARKS = (
     "false_claims",
     "sro",
     "io_overhead",
+    "io_kernels",
     "sbb",
     "allreduce",
     "slurm_survival",

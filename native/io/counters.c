@@ -15,6 +15,11 @@ static struct file *files;        /* the first LISTED_FILES, in the order they c
 static int listed;                /* may be larger than LISTED_FILES */
 static int places[PLACES];        /* hashed by layer and path: the number of the file in files, from 1; 0 if empty */
 static struct file rests[LAYERS]; /* all other files */
+static int numbered;              /* files with a number */
+static struct digest whole;       /* of all operations on files with a number */
+static uint64_t first_thread;     /* that made such an operation: an address that no other thread has */
+static uint64_t other_threads;
+static THREAD_LOCAL char thread_mark;
 
 bool tables_made(void)
 {
@@ -55,6 +60,21 @@ static bool is_same(const struct file *file, enum layer layer, uint64_t hash, co
     return file->hash == hash && file->layer == layer && strcmp(file->path, path) == 0;
 }
 
+/* Files that are not the program's own: those of the system, and what an MPI library keeps for its processes. Programs do
+ * not decide which of them are used, and when. */
+static bool is_system(const char *path)
+{
+    static const char *const STARTS[] = {"/etc/", "/usr/", "/lib", "/dev/", "/proc/", "/sys/", "/run/", "/var/lib/"};
+    static const char *const PARTS[] = {"/ompi.", "/openmpi-sessions-", "/pmix-", "/pmix_", "/prte.", "/hydra_"};
+    for (size_t i = 0; i < sizeof STARTS / sizeof *STARTS; i++)
+        if (strncmp(path, STARTS[i], strlen(STARTS[i])) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
+        if (strstr(path, PARTS[i]) != NULL)
+            return true;
+    return false;
+}
+
 /* A new record, or NULL if there are too many. */
 static struct file *add_file(enum layer layer, uint64_t hash, const char *path)
 {
@@ -66,6 +86,7 @@ static struct file *add_file(enum layer layer, uint64_t hash, const char *path)
     struct file *file = &files[number];
     file->layer = layer;
     file->hash = hash;
+    file->number = is_system(path) ? -1 : __atomic_fetch_add(&numbered, 1, __ATOMIC_RELAXED);
     strcpy(file->path, path);
     __atomic_store_n(&file->filled, true, __ATOMIC_RELEASE);
     return file;
@@ -106,6 +127,43 @@ static int bucket_of(uint64_t size)
     return bucket;
 }
 
+/* The finalizer of SplitMix64 (Steele, Lea, Flood 2014): every bit of the result depends on every bit of the number. */
+static uint64_t mixed(uint64_t number)
+{
+    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9u;
+    number = (number ^ (number >> 27)) * 0x94d049bb133111ebu;
+    return number ^ (number >> 31);
+}
+
+static void extend(struct digest *digest, uint64_t word)
+{
+    add(&digest->sum, word);
+    set(&digest->order, (get(&digest->order) + word) * 0x9e3779b97f4a7c15u ^ (get(&digest->order) >> 29));
+}
+
+void note(struct file *file, enum operation operation, int64_t offset, uint64_t size)
+{
+    uint64_t word = mixed(mixed((uint64_t)offset + 0x9e3779b97f4a7c15u) + (size << 3) + (uint64_t)operation);
+    uint64_t thread = (uint64_t)(uintptr_t)&thread_mark, nobody = 0;
+    extend(&file->digest, word);
+    if (file->number < 0)
+        return;
+    extend(&whole, mixed(word + (uint64_t)file->number));
+    if (get(&first_thread) != thread
+        && !__atomic_compare_exchange_n(&first_thread, &nobody, thread, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        set(&other_threads, 1);
+}
+
+const struct digest *process_digest(void)
+{
+    return &whole;
+}
+
+bool threads_seen(void)
+{
+    return get(&other_threads) != 0;
+}
+
 void count_other(struct file *file, uint64_t start_ns)
 {
     add(&file->tally.other_ns, now_ns() - start_ns);
@@ -117,6 +175,7 @@ void count_read(struct file *file, int64_t offset, ssize_t got, uint64_t start_n
     add(&tally->read_ns, now_ns() - start_ns);
     if (got < 0)
         return;
+    note(file, READ, offset, (uint64_t)got);
     add(&tally->reads, 1);
     add(&tally->read_bytes, (uint64_t)got);
     add(&tally->read_sizes[bucket_of((uint64_t)got)], 1);
@@ -134,6 +193,7 @@ void count_write(struct file *file, int64_t offset, ssize_t got, uint64_t start_
     if (got < 0)
         return;
     uint64_t size = (uint64_t)got;
+    note(file, WRITTEN, offset, size);
     add(&tally->writes, 1);
     add(&tally->write_bytes, size);
     add(&tally->write_sizes[bucket_of(size)], 1);
@@ -151,12 +211,16 @@ void count_write(struct file *file, int64_t offset, ssize_t got, uint64_t start_
 /* In a forked child: it counts its own operations. Records stay, for descriptors refer to them. */
 void clear_counters(void)
 {
+    whole = (struct digest){0};
+    first_thread = other_threads = 0;
     for (int layer = 0; layer < LAYERS; layer++)
         memset(&rests[layer].tally, 0, sizeof rests[layer].tally);
     for (int number = 0; number < files_listed(); number++) {
         struct file *file = file_at(number);
-        if (file != NULL)
+        if (file != NULL) {
             memset(&file->tally, 0, sizeof file->tally);
+            file->digest = (struct digest){0};
+        }
     }
 }
 

@@ -40,6 +40,7 @@ typedef unsigned long long hsize;
     X(int, H5Sget_simple_extent_dims, (id, hsize *, hsize *)) \
     X(long long, H5Sget_simple_extent_npoints, (id)) \
     X(long long, H5Sget_select_npoints, (id)) \
+    X(int, H5Sget_select_bounds, (id, hsize *, hsize *)) \
     X(int, H5Sclose, (id)) \
     X(size_t, H5Tget_size, (id)) \
     X(id, H5Dget_space, (id)) \

@@ -25,7 +25,7 @@ const struct luthier_io *luthier_io_interface(void)
     static struct luthier_io interface;
     start_library();
     interface = (struct luthier_io){
-        .version = 1,
+        .version = 2,
         .counting = counting,
         .file_named = file_named,
         .absolute_path = absolute_path,
@@ -38,6 +38,7 @@ const struct luthier_io *luthier_io_interface(void)
         .count_read = count_read,
         .count_write = count_write,
         .count_other = count_other,
+        .note = note,
         .conclude = conclude,
     };
     return &interface;

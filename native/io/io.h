@@ -29,9 +29,19 @@ struct tally {
     uint64_t opens, other_ns, seeks, syncs, datasets;
 }; /* next_read, next_write: where the last read and the last write ended */
 
+/* Operations as they are summed up in digests. DETAIL is no operation of its own, but something about the next one. */
+enum operation { OPENED, CLOSED, READ, WRITTEN, SOUGHT, SYNCED, DETAIL };
+
+/* `order` depends on the order of operations, `sum` does not. */
+struct digest {
+    uint64_t order, sum;
+};
+
 struct file {
     struct tally tally __attribute__((aligned(64)));
+    struct digest digest;
     enum layer layer;
+    int number;    /* of the files that take part in the digest of the process, in the order they came; -1 for others */
     bool filled;   /* set last */
     bool parallel; /* opened through MPI-IO by HDF5 */
     uint64_t hash;
@@ -74,6 +84,9 @@ struct file *rest_of(enum layer layer);                      /* the record that 
 void count_read(struct file *file, int64_t offset, ssize_t got, uint64_t start_ns);
 void count_write(struct file *file, int64_t offset, ssize_t got, uint64_t start_ns);
 void count_other(struct file *file, uint64_t start_ns);
+void note(struct file *file, enum operation operation, int64_t offset, uint64_t size); /* adds to the digests */
+const struct digest *process_digest(void);
+bool threads_seen(void); /* operations came from several threads: their order means nothing */
 void clear_counters(void);
 bool is_used(const struct tally *tally);
 bool anything_counted(void);
@@ -168,6 +181,7 @@ struct luthier_io {
     void (*count_read)(struct file *, int64_t, ssize_t, uint64_t);
     void (*count_write)(struct file *, int64_t, ssize_t, uint64_t);
     void (*count_other)(struct file *, uint64_t);
+    void (*note)(struct file *, enum operation, int64_t, uint64_t);
     void (*conclude)(void); /* warnings and report */
 };
 EXPORT const struct luthier_io *luthier_io_interface(void);

@@ -152,6 +152,16 @@ static void put_time(const char *name, uint64_t ns)
     put_seconds(ns);
 }
 
+static void put_hexadecimal(const char *name, uint64_t number)
+{
+    put(", \"");
+    put(name);
+    put("\": \"");
+    for (int shift = 60; shift >= 0; shift -= 4)
+        put_byte("0123456789abcdef"[number >> shift & 15]);
+    put("\"");
+}
+
 static void put_sizes(const char *name, const uint64_t *sizes)
 {
     put(", \"");
@@ -246,10 +256,20 @@ static void put_files(void)
         put(LAYER[file->layer]);
         put("\", ");
         put_tally(file->layer, &file->tally);
-        put("}");
+        put_hexadecimal("order", file->digest.order);
+        put_hexadecimal("operations", file->digest.sum);
+        put(file->number < 0 ? ", \"system\": true}" : "}");
         first = false;
     }
     put("]");
+}
+
+static bool rests_used(void)
+{
+    for (int layer = 0; layer < LAYERS; layer++)
+        if (is_used(&rest_of((enum layer)layer)->tally))
+            return true;
+    return false;
 }
 
 static void put_outcomes(bool applied)
@@ -296,6 +316,9 @@ static void put_report(void)
     put_field("rank", (uint64_t)rank);
     put_field("ranks", (uint64_t)ranks);
     put_time("wall_s", now_ns() - start_ns);
+    put_hexadecimal("order", process_digest()->order);
+    put(threads_seen() ? ", \"threads\": true" : "");
+    put(rests_used() ? ", \"unlisted\": true" : "");
     put_layers();
     put_files();
     put_settings();

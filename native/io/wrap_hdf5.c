@@ -67,12 +67,15 @@ static uint64_t start(void)
 
 /* ---- files ---- */
 
-static id opened(const struct hdf5 *hdf5, id number, struct file *file, bool parallel, uint64_t start_ns)
+static id opened(const struct hdf5 *hdf5, id number, struct file *file, bool parallel, unsigned flags,
+                 uint64_t start_ns)
 {
     if (counting) {
         count_other(file, start_ns);
-        if (number >= 0)
+        if (number >= 0) {
             add(&file->tally.opens, 1);
+            note(file, OPENED, flags, 0);
+        }
     }
     if (number >= 0) {
         file->parallel = parallel;
@@ -116,7 +119,7 @@ static id open_file(struct hdf5 *hdf5, struct request request, id own_list)
         if (list != own_list && number >= 0)
             warn("%.150s could not be opened with the settings and was opened without them", file->path);
     }
-    return opened(hdf5, number, file, parallel, start_ns);
+    return opened(hdf5, number, file, parallel, request.flags, start_ns);
 }
 
 EXPORT id H5Fcreate(const char *name, unsigned flags, id creation, id access)
@@ -143,6 +146,7 @@ EXPORT int H5Fclose(id number)
     struct file *file = file_with(hdf5, id_of(hdf5, number));
     uint64_t start_ns = now_ns();
     int result = hdf5->H5Fclose(number);
+    note(file, CLOSED, 0, 0);
     count_other(file, start_ns);
     return result;
 }
@@ -156,18 +160,30 @@ EXPORT int H5Fflush(id number, int scope)
     uint64_t start_ns = now_ns();
     int result = hdf5->H5Fflush(number, scope);
     add(&file->tally.syncs, 1);
+    note(file, SYNCED, scope, 0);
     count_other(file, start_ns);
     return result;
 }
 
 /* ---- datasets ---- */
 
-static id dataset_opened(struct hdf5 *hdf5, id number, struct file *file, uint64_t start_ns)
+/* HDF5 counts the identifiers of datasets on their own, so that this is the same in each run of a program. */
+static int64_t count_in(id number)
+{
+    return number & 0xffffff;
+}
+
+static id dataset_opened(struct hdf5 *hdf5, id number, const char *name, struct file *file, uint64_t start_ns)
 {
     if (counting) {
         count_other(file, start_ns);
-        if (number >= 0)
+        if (number >= 0) {
+            uint64_t hash = 5381;
+            for (; name != NULL && *name != '\0'; name++)
+                hash = hash * 33 + (unsigned char)*name;
             add(&file->tally.datasets, 1);
+            note(file, OPENED, count_in(number), hash);
+        }
     }
     if (number >= 0) {
         remember(hdf5, number, file);
@@ -222,7 +238,7 @@ static id create(struct hdf5 *hdf5, id (*call)(struct hdf5 *, const id *, const 
             warn("a dataset of %.150s could not be created with the settings and was created without them",
                  file->path);
     }
-    return dataset_opened(hdf5, number, file, start_ns);
+    return dataset_opened(hdf5, number, name, file, start_ns);
 }
 
 EXPORT id H5Dcreate1(id location, const char *name, id type, id space, id creation)
@@ -256,7 +272,7 @@ EXPORT id H5Dopen1(id location, const char *name)
         return hdf5 == NULL ? -1 : hdf5->H5Dopen1(location, name);
     struct file *file = file_with(hdf5, id_of(hdf5, location));
     uint64_t start_ns = start();
-    return dataset_opened(hdf5, id_of(hdf5, hdf5->H5Dopen1(location, name)), file, start_ns);
+    return dataset_opened(hdf5, id_of(hdf5, hdf5->H5Dopen1(location, name)), name, file, start_ns);
 }
 
 EXPORT id H5Dopen2(id location, const char *name, id access)
@@ -270,7 +286,7 @@ EXPORT id H5Dopen2(id location, const char *name, id access)
     id list = amended_dataset_access(hdf5, access, file);
     id number = id_of(hdf5, hdf5->H5Dopen2(location, name, list));
     close_list(hdf5, list, access, number < 0);
-    return dataset_opened(hdf5, number, file, start_ns);
+    return dataset_opened(hdf5, number, name, file, start_ns);
 }
 
 EXPORT int H5Dclose(id number)
@@ -281,6 +297,7 @@ EXPORT int H5Dclose(id number)
     struct file *file = file_with(hdf5, id_of(hdf5, number));
     uint64_t start_ns = now_ns();
     int result = hdf5->H5Dclose(number);
+    note(file, CLOSED, 0, 1);
     count_other(file, start_ns);
     return result;
 }
@@ -319,6 +336,20 @@ static ssize_t bytes_of(const struct transfer *transfer)
     return elements > 0 ? (ssize_t)((uint64_t)elements * size_of_type(hdf5, transfer->type)) : 0;
 }
 
+/* The dataset, and which part of it: the corners of what is selected in the file. */
+static void note_selection(const struct transfer *transfer, struct file *file)
+{
+    struct hdf5 *hdf5 = transfer->hdf5;
+    id space = id_of(hdf5, transfer->selection);
+    hsize low[DIMENSIONS] = {0}, high[DIMENSIONS] = {0};
+    note(file, DETAIL, count_in(id_of(hdf5, transfer->dataset)), 0);
+    if (space <= 2 || hdf5->H5Sget_select_bounds == NULL || hdf5->H5Sget_select_npoints(space) <= 0
+        || hdf5->H5Sget_simple_extent_ndims(space) > DIMENSIONS || hdf5->H5Sget_select_bounds(space, low, high) < 0)
+        return;
+    for (int i = 0; i < hdf5->H5Sget_simple_extent_ndims(space); i++)
+        note(file, DETAIL, (int64_t)low[i], high[i]);
+}
+
 static void begin(struct transfer *transfer)
 {
     struct hdf5 *hdf5 = transfer->hdf5;
@@ -334,6 +365,7 @@ static int end(const struct transfer *transfer, int result, bool is_write)
     struct hdf5 *hdf5 = transfer->hdf5;
     if (counting && result >= 0) {
         struct file *file = file_with(hdf5, id_of(hdf5, transfer->dataset));
+        note_selection(transfer, file);
         (is_write ? count_write : count_read)(file, -1, bytes_of(transfer), transfer->start_ns);
         if (is_collective(hdf5, transfer->list, file))
             add(is_write ? &file->tally.collective_writes : &file->tally.collective_reads, 1);

@@ -217,6 +217,7 @@ static int open_file(open_call call, MPI_Comm group, const char *name, int mode,
         if (io->counting) {
             struct file *file = io->file_named(MPIIO, path);
             add(&file->tally.opens, 1);
+            io->note(file, OPENED, mode, 0);
             io->count_other(file, start_ns);
             remember(*handle, file);
         }
@@ -247,10 +248,22 @@ BOTH(OPENS, MPI_File_open, )
         depth++; \
         int result = NEXT(name)(handle); \
         depth--; \
+        io->note(file, CLOSED, 0, 0); \
         io->count_other(file, start_ns); \
         return result; \
     }
 BOTH(CLOSES, MPI_File_close, )
+
+/* What a view shows of a file: where it begins, and the size and extent of its pattern. */
+static void note_view(struct file *file, MPI_Offset offset, MPI_Datatype type, const void *caller)
+{
+    MPI_Aint low = 0, extent = 0;
+    int size = 0;
+    FIND(PMPI_Type_get_extent, caller)(type, &low, &extent);
+    FIND(PMPI_Type_size, caller)(type, &size);
+    io->note(file, DETAIL, offset, (uint64_t)size);
+    io->note(file, DETAIL, low, (uint64_t)extent);
+}
 
 /* Calls that neither read nor write; `counter` is added to. */
 #define OTHERS(name, parameters, counter, ...) \
@@ -267,12 +280,13 @@ BOTH(CLOSES, MPI_File_close, )
         io->count_other(file, start_ns); \
         return result; \
     }
-BOTH(OTHERS, MPI_File_sync, (MPI_File handle), add(&file->tally.syncs, 1), handle)
-BOTH(OTHERS, MPI_File_seek, (MPI_File handle, MPI_Offset offset, int whence), add(&file->tally.seeks, 1), handle,
-     offset, whence)
+BOTH(OTHERS, MPI_File_sync, (MPI_File handle),
+     (add(&file->tally.syncs, 1), io->note(file, SYNCED, result, 0)), handle)
+BOTH(OTHERS, MPI_File_seek, (MPI_File handle, MPI_Offset offset, int whence),
+     (add(&file->tally.seeks, 1), io->note(file, SOUGHT, offset, (uint64_t)whence)), handle, offset, whence)
 BOTH(OTHERS, MPI_File_set_view,
      (MPI_File handle, MPI_Offset offset, MPI_Datatype element, MPI_Datatype type, const char *form, MPI_Info info),
-     (void)0, handle, offset, element, type, form, info)
+     note_view(file, offset, type, CALLER), handle, offset, element, type, form, info)
 
 /* ---- reading and writing ---- */
 
@@ -286,15 +300,18 @@ static ssize_t bytes_of(int count, MPI_Datatype type, const void *caller)
 
 enum way { INDEPENDENT, COLLECTIVE };
 
-static void count_transfer(MPI_File handle, bool is_write, enum way way, ssize_t bytes, uint64_t start_ns)
+/* `offset` is in elements of the view, so that it says nothing about the position in the file. */
+static void count_transfer(MPI_File handle, bool is_write, enum way way, int64_t offset, ssize_t bytes,
+                           uint64_t start_ns)
 {
     struct file *file = file_with(handle);
+    io->note(file, DETAIL, offset, (uint64_t)way);
     (is_write ? io->count_write : io->count_read)(file, -1, bytes, start_ns);
     if (way == COLLECTIVE)
         add(is_write ? &file->tally.collective_writes : &file->tally.collective_reads, 1);
 }
 
-#define TRANSFERS(name, is_write, way, parameters, ...) \
+#define TRANSFERS(name, is_write, way, at, parameters, ...) \
     EXPORT int name parameters \
     { \
         if (!is_counting()) \
@@ -303,7 +320,7 @@ static void count_transfer(MPI_File handle, bool is_write, enum way way, ssize_t
         depth++; \
         int result = NEXT(name)(__VA_ARGS__); \
         if (result == MPI_SUCCESS) \
-            count_transfer(handle, is_write, way, bytes_of(count, type, CALLER), start_ns); \
+            count_transfer(handle, is_write, way, at, bytes_of(count, type, CALLER), start_ns); \
         depth--; \
         return result; \
     }
@@ -311,19 +328,19 @@ static void count_transfer(MPI_File handle, bool is_write, enum way way, ssize_t
 #define BASE(buffer_t) MPI_File handle, buffer_t buffer, int count, MPI_Datatype type
 #define BASE_AT(buffer_t) MPI_File handle, MPI_Offset offset, buffer_t buffer, int count, MPI_Datatype type
 #define PLAIN(name, is_write, way, buffer_t) \
-    BOTH(TRANSFERS, name, is_write, way, (BASE(buffer_t), MPI_Status *status), handle, buffer, count, type, status)
+    BOTH(TRANSFERS, name, is_write, way, -1, (BASE(buffer_t), MPI_Status *status), handle, buffer, count, type, status)
 #define PLAIN_AT(name, is_write, way, buffer_t) \
-    BOTH(TRANSFERS, name, is_write, way, (BASE_AT(buffer_t), MPI_Status *status), handle, offset, buffer, count, type, \
+    BOTH(TRANSFERS, name, is_write, way, offset, (BASE_AT(buffer_t), MPI_Status *status), handle, offset, buffer, count, type, \
          status)
 #define STARTED(name, is_write, way, buffer_t) \
-    BOTH(TRANSFERS, name, is_write, way, (BASE(buffer_t), MPI_Request *request), handle, buffer, count, type, request)
+    BOTH(TRANSFERS, name, is_write, way, -1, (BASE(buffer_t), MPI_Request *request), handle, buffer, count, type, request)
 #define STARTED_AT(name, is_write, way, buffer_t) \
-    BOTH(TRANSFERS, name, is_write, way, (BASE_AT(buffer_t), MPI_Request *request), handle, offset, buffer, count, \
+    BOTH(TRANSFERS, name, is_write, way, offset, (BASE_AT(buffer_t), MPI_Request *request), handle, offset, buffer, count, \
          type, request)
 #define SPLIT(name, is_write, buffer_t) \
-    BOTH(TRANSFERS, name, is_write, COLLECTIVE, (BASE(buffer_t)), handle, buffer, count, type)
+    BOTH(TRANSFERS, name, is_write, COLLECTIVE, -1, (BASE(buffer_t)), handle, buffer, count, type)
 #define SPLIT_AT(name, is_write, buffer_t) \
-    BOTH(TRANSFERS, name, is_write, COLLECTIVE, (BASE_AT(buffer_t)), handle, offset, buffer, count, type)
+    BOTH(TRANSFERS, name, is_write, COLLECTIVE, offset, (BASE_AT(buffer_t)), handle, offset, buffer, count, type)
 
 /* ---- nonblocking collective calls ---- */
 
@@ -368,7 +385,7 @@ static int finished(int result, MPI_Status *saved, MPI_Request *request, const v
     return FIND(PMPI_Grequest_complete, caller)(*request);
 }
 
-#define STARTS_TOGETHER(name, blocking, is_write, parameters, ...) \
+#define STARTS_TOGETHER(name, blocking, is_write, at, parameters, ...) \
     EXPORT int name parameters \
     { \
         MPI_Status *saved = lacks_nonblocking() ? calloc(1, sizeof *saved) : NULL; \
@@ -378,14 +395,14 @@ static int finished(int result, MPI_Status *saved, MPI_Request *request, const v
         int result = saved == NULL ? NEXT(name)(__VA_ARGS__, request) \
                                    : finished(FIND(blocking, CALLER)(__VA_ARGS__, saved), saved, request, CALLER); \
         if (result == MPI_SUCCESS && is_counted) \
-            count_transfer(handle, is_write, COLLECTIVE, bytes_of(count, type, CALLER), start_ns); \
+            count_transfer(handle, is_write, COLLECTIVE, at, bytes_of(count, type, CALLER), start_ns); \
         depth--; \
         return result; \
     }
 #define TOGETHER(name, blocking, is_write, buffer_t) \
-    BOTH(STARTS_TOGETHER, name, blocking, is_write, (BASE(buffer_t), MPI_Request *request), handle, buffer, count, type)
+    BOTH(STARTS_TOGETHER, name, blocking, is_write, -1, (BASE(buffer_t), MPI_Request *request), handle, buffer, count, type)
 #define TOGETHER_AT(name, blocking, is_write, buffer_t) \
-    BOTH(STARTS_TOGETHER, name, blocking, is_write, (BASE_AT(buffer_t), MPI_Request *request), handle, offset, buffer, \
+    BOTH(STARTS_TOGETHER, name, blocking, is_write, offset, (BASE_AT(buffer_t), MPI_Request *request), handle, offset, buffer, \
          count, type)
 TOGETHER(MPI_File_iread_all, PMPI_File_read_all, false, void *)
 TOGETHER(MPI_File_iwrite_all, PMPI_File_write_all, true, const void *)

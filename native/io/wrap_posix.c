@@ -60,6 +60,7 @@ void note_open(int fd, uint64_t start_ns)
     struct file *file = file_of(fd);
     if (file != NULL) {
         add(&file->tally.opens, 1);
+        note(file, OPENED, fcntl(fd, F_GETFL), 0); /* the way it can be used: O_APPEND, O_DIRECT, O_SYNC, ... */
         count_other(file, start_ns);
     }
 }
@@ -174,6 +175,7 @@ TRANSFERS(pwritev64v2, (int fd, parts_t parts, int count, off64_t offset, int fl
 static int64_t sought(int fd, struct file *file, int64_t position, uint64_t start_ns)
 {
     add(&file->tally.seeks, 1);
+    note(file, SOUGHT, position, 0);
     count_other(file, start_ns);
     if (position >= 0)
         set_position(fd, position);
@@ -204,6 +206,7 @@ EXPORT off64_t lseek64(int fd, off64_t offset, int whence)
         int result = CALL(name, fd); \
         if (file != NULL) { \
             add(&file->tally.syncs, 1); \
+            note(file, SYNCED, result, 0); \
             count_other(file, start_ns); \
         } \
         return result; \
@@ -220,8 +223,10 @@ EXPORT int close(int fd)
     uint64_t start_ns = file == NULL ? 0 : now_ns();
     forget(fd, fd);
     int result = CALL(close, fd);
-    if (file != NULL)
+    if (file != NULL) {
+        note(file, CLOSED, 0, 0);
         count_other(file, start_ns);
+    }
     return result;
 }
 

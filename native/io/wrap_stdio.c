@@ -22,18 +22,24 @@ int __vfprintf_chk(FILE *stream, int flag, const char *format, va_list arguments
 int __overflow(FILE *stream, int byte);
 int __uflow(FILE *stream);
 ssize_t __getdelim(char **line, size_t *size, int end, FILE *stream);
+/* The C library's headers give fscanf() one of the other names, except to programs in the C of 1989. */
+int vfscanf_1989(FILE *stream, const char *format, va_list arguments) __asm__("vfscanf");
+int fscanf_1989(FILE *stream, const char *format, ...) __asm__("fscanf");
+int __isoc99_vfscanf(FILE *stream, const char *format, va_list arguments);
+int __isoc23_vfscanf(FILE *stream, const char *format, va_list arguments);
 
 #define CALLS(X) \
     X(fopen) X(fopen64) X(freopen) X(freopen64) X(fclose) X(fflush) X(fflush_unlocked) \
     X(fread) X(fread_unlocked) X(__fread_chk) X(__fread_unlocked_chk) X(fgets) X(fgets_unlocked) X(__fgets_chk) \
     X(fgetc) X(getc) X(__uflow) X(getline) X(getdelim) X(__getdelim) \
     X(fwrite) X(fwrite_unlocked) X(fputs) X(fputs_unlocked) X(puts) X(fputc) X(putc) X(putchar) X(__overflow) \
-    X(vfprintf) X(__vfprintf_chk) \
+    X(vfprintf) X(__vfprintf_chk) X(__isoc99_vfscanf) X(__isoc23_vfscanf) \
     X(fseek) X(fseeko) X(fseeko64) X(rewind)
 
 #define DECLARE(name) static __typeof__(&name) next_##name;
 CALLS(DECLARE)
 
+static __typeof__(&vfscanf_1989) next_vfscanf_1989;
 static FILE **all_streams; /* the C library's list, and its lock; NULL if they were not found */
 static void (*lock_streams)(void), (*unlock_streams)(void);
 
@@ -41,6 +47,7 @@ void find_stdio(void)
 {
 #define FIND(name) (void)NEXT(name);
     CALLS(FIND)
+    next_vfscanf_1989 = (__typeof__(next_vfscanf_1989))next_symbol("vfscanf", NULL);
     all_streams = next_symbol("_IO_list_all", NULL);
     lock_streams = (void (*)(void))next_symbol("_IO_list_lock", NULL);
     unlock_streams = (void (*)(void))next_symbol("_IO_list_unlock", NULL);
@@ -152,8 +159,10 @@ EXPORT int fclose(FILE *stream)
     if (stream != NULL)
         forget(stream->_fileno, stream->_fileno);
     int result = NEXT(fclose)(stream);
-    if (before.file != NULL)
+    if (before.file != NULL) {
+        note(before.file, CLOSED, 0, 0);
         count_other(before.file, before.start_ns);
+    }
     return result;
 }
 
@@ -254,6 +263,28 @@ PRINTS(__fprintf_chk, (FILE *stream, int flag, const char *format, ...), format,
        __vfprintf_chk(stream, flag, format, arguments))
 PRINTS(__printf_chk, (int flag, const char *format, ...), format, __vfprintf_chk(stdout, flag, format, arguments))
 
+/* How much text is taken is not known: the position in the file tells how much was read. */
+#define SCANS(name) \
+    EXPORT int name(FILE *stream, const char *format, va_list arguments) \
+    { \
+        struct before before = look(stream, true); \
+        int result = NEXT(name)(stream, format, arguments), saved = errno; \
+        if (before.file != NULL) { \
+            int64_t from = advance(stream->_fileno, 0), to = kernel_position(stream->_fileno); \
+            if (to > from && from >= 0) \
+                count_read(before.file, advance(stream->_fileno, (ssize_t)(to - from)), (ssize_t)(to - from), \
+                           before.start_ns); \
+        } \
+        errno = saved; \
+        return result; \
+    }
+SCANS(vfscanf_1989)
+SCANS(__isoc99_vfscanf)
+SCANS(__isoc23_vfscanf)
+PRINTS(fscanf_1989, (FILE *stream, const char *format, ...), format, vfscanf_1989(stream, format, arguments))
+PRINTS(__isoc99_fscanf, (FILE *stream, const char *format, ...), format, __isoc99_vfscanf(stream, format, arguments))
+PRINTS(__isoc23_fscanf, (FILE *stream, const char *format, ...), format, __isoc23_vfscanf(stream, format, arguments))
+
 /* ---- positions ---- */
 
 static void sought(FILE *stream, const struct before *before)
@@ -262,8 +293,10 @@ static void sought(FILE *stream, const struct before *before)
         return;
     if (before->output > 0)
         count_write(before->file, advance(stream->_fileno, 0), (ssize_t)before->output, before->start_ns);
+    int64_t position = kernel_position(stream->_fileno);
     add(&before->file->tally.seeks, 1);
-    set_position(stream->_fileno, kernel_position(stream->_fileno));
+    note(before->file, SOUGHT, position, 0);
+    set_position(stream->_fileno, position);
 }
 
 #define SEEKS(name, offset_t) \

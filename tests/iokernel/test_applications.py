@@ -1,25 +1,20 @@
-"""The kernels of real applications: they compile as the applications do, and make the same I/O."""
+"""The kernels of real applications are verified: they compile as the applications do, and make the same I/O."""
 
 import shutil
 import subprocess
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.conftest import missing
+from tests.native.io_runs import MPI_ENVIRONMENT
 
 from luthier.iokernel import Options, discover_io
 from luthier.launch.io_kernel import sources_from, write_kernel
-from luthier.launch.io_profile import profiled
-from luthier.measures.io_counts import ProcessCounts
+from luthier.launch.io_verification import Program, build_from, built, run_words, verified
 
 FOLDER = Path(__file__).parents[2] / "testbeds" / "io_apps"
-FLAGS = ("-O2", "-Wall", "-Wextra")
-TIMES = ("read_s", "write_s", "other_s")
-MPIRUN = ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2")
-
-Io = Counter[tuple[object, ...]]
+FLAGS = ("-O2", "-Wall", "-Wextra", "-lm")
 
 
 @dataclass(frozen=True)
@@ -27,49 +22,47 @@ class Application:
     name: str
     sources: tuple[str, ...]
     compiler: tuple[str, ...]
-    arguments: tuple[str, ...]
-    ranks: bool = False
+    run: str
+    operations: int
+
+    def program(self) -> Program:
+        return Program(build_from([*self.compiler, *FLAGS]), run_words(self.run), timeout_s=60)
+
+    def paths(self) -> list[Path]:
+        for program in (self.compiler[0], *(("mpirun",) if self.run.startswith("mpirun") else ()), "h5diff"):
+            if shutil.which(program) is None:
+                missing(f"{program} is not installed; as root: sh tests/services.sh")
+        return [FOLDER / name for name in self.sources]
 
 
+RESTART = ("restart/main.c", "restart/state.c", "restart/files.c")
 APPLICATIONS = (
-    Application("stencil", ("stencil.c",), ("h5pcc", "-shlib"), ("64", "20", "10"), ranks=True),
-    Application("particles", ("particles.c",), ("h5cc", "-shlib"), ("2000", "4", "2")),
-    Application("restart", ("restart/main.c", "restart/state.c", "restart/files.c"), ("gcc",), ("-n5000", "-s6")),
-    Application("columns", ("columns.c",), ("h5cc", "-shlib"), ("100", "32")),
-    Application("strided", ("strided.c",), ("mpicc",), ("256", "8"), ranks=True),
-    Application("logger", ("logger.c",), ("gcc",), ("300", "100")),
+    Application("stencil", ("stencil.c",), ("h5pcc", "-shlib"), "mpirun -n 2 {program} 64 20 10", 8),
+    Application("particles", ("particles.c",), ("h5cc", "-shlib"), "{program} 2000 4 2", 2 * (1 + 4)),
+    Application("restart", RESTART, ("gcc",), "{program} -n5000 -s6", 4),
+    Application("columns", ("columns.c",), ("h5cc", "-shlib"), "{program} 100 32", 1 + 100 + 100),
+    Application("strided", ("strided.c",), ("mpicc",), "mpirun -n 2 {program} 256 8", 18),
+    Application("logger", ("logger.c",), ("gcc",), "{program} 300 100", 308),
 )
 
 
-def build(application: Application, sources: list[Path], program: Path) -> str:
-    """Compile; return what the compiler said."""
-    command = [*application.compiler, *FLAGS, *map(str, sources), "-o", str(program), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=program.parent)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+@pytest.fixture(autouse=True)
+def _mpi(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in MPI_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
 
 
-def io_of(processes: tuple[ProcessCounts, ...], folder: Path) -> Io:
-    """All counters but times, by rank, layer and file of the working directory."""
-    found: Io = Counter()
-    for process in processes:
-        for file in process.files:
-            if not Path(file.path).is_relative_to(folder):
-                continue
-            name = str(Path(file.path).relative_to(folder))
-            counted = {key: getattr(file.counts, key) for key in file.counts.__slots__ if key not in TIMES}
-            found[(process.rank, file.layer, name, tuple(sorted(counted.items())))] += 1
-    return found
-
-
-def run(application: Application, program: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Io:
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    command = [*(MPIRUN if application.ranks else ()), str(program), *application.arguments]
-    with (folder.parent / f"{folder.name}.out").open("w") as output:
-        done = profiled(command, "", None, output)
-    assert done.exit_code == 0
-    return io_of(tuple(done.profile.processes), folder)
+@pytest.mark.parametrize("buffers", ["keep", "cut"])
+@pytest.mark.parametrize("application", APPLICATIONS, ids=lambda application: application.name)
+def test_the_kernel_is_accepted(application: Application, buffers: str) -> None:
+    sources = sources_from(application.paths(), application.compiler[:1])
+    found = discover_io(sources, Options(buffer_content=buffers))
+    assert found.kept < found.total
+    verdict = verified(found, application.program())
+    assert verdict.accepted, verdict.reasons
+    assert verdict.operations == application.operations
+    assert verdict.ranks == (2 if application.run.startswith("mpirun") else 1)
+    assert verdict.text.startswith(f"verified: same I/O as the application ({application.operations} operations, ")
 
 
 def same_content(one: Path, other: Path) -> bool:
@@ -79,29 +72,22 @@ def same_content(one: Path, other: Path) -> bool:
     return not subprocess.run(["h5diff", str(one), str(other)], capture_output=True, timeout=60, check=False).returncode
 
 
-@pytest.mark.parametrize("buffers", ["keep", "cut"])
 @pytest.mark.parametrize("application", APPLICATIONS, ids=lambda application: application.name)
-def test_the_kernel_makes_the_same_io(
-    application: Application, buffers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for program in (application.compiler[0], *(("mpirun",) if application.ranks else ()), "h5diff"):
-        if shutil.which(program) is None:
-            missing(f"{program} is not installed; as root: sh tests/services.sh")
-    sources = [FOLDER / name for name in application.sources]
-    found = discover_io(sources_from(sources, application.compiler[:1]), Options(buffer_content=buffers))
-    written = write_kernel(found, tmp_path / "kernel")
-    assert found.kept < found.total
-    assert build(application, written, tmp_path / "small") == build(application, sources, tmp_path / "full")
-    expected = run(application, tmp_path / "full", tmp_path / "app", monkeypatch)
-    assert expected
-    assert run(application, tmp_path / "small", tmp_path / "ker", monkeypatch) == expected
-    made = {path.relative_to(tmp_path / "app") for path in (tmp_path / "app").rglob("*") if path.is_file()}
-    assert made == {path.relative_to(tmp_path / "ker") for path in (tmp_path / "ker").rglob("*") if path.is_file()}
-    assert made
-    for name in made:
-        one, other = tmp_path / "app" / name, tmp_path / "ker" / name
-        assert one.stat().st_size == other.stat().st_size
-        assert buffers == "cut" or same_content(one, other), name
+def test_with_keep_the_kernel_writes_the_same_content(application: Application, tmp_path: Path) -> None:
+    found = discover_io(sources_from(application.paths(), application.compiler[:1]))
+    build = application.program().build
+    programs = {
+        "app": built(application.paths(), build, tmp_path / "full"),
+        "ker": built(write_kernel(found, tmp_path / "kernel"), build, tmp_path / "small"),
+    }
+    for name, made in programs.items():
+        (tmp_path / name).mkdir()
+        words = [word.replace("{program}", str(made.program)) for word in run_words(application.run)]
+        subprocess.run(words, cwd=tmp_path / name, capture_output=True, timeout=60, check=True)
+    left = sorted(path.relative_to(tmp_path / "app") for path in (tmp_path / "app").rglob("*") if path.is_file())
+    assert left
+    for path in left:
+        assert same_content(tmp_path / "app" / path, tmp_path / "ker" / path), path
 
 
 def test_cut_removes_the_computing() -> None:

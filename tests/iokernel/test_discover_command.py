@@ -75,6 +75,58 @@ def test_errors_are_one_line_and_write_nothing(project: Path) -> None:
     assert sorted(path.name for path in project.iterdir()) == ["include", "src"]
 
 
+def test_a_verified_kernel(project: Path) -> None:
+    flags = ["--", "cc", "-Iinclude", "-DEXTRA=3", "-O2"]
+    words = ["io", "discover", "src/main.c", "-o", "kernel", "--run", "{program} 'a b'"]
+    shown = luthier(project, *words, *flags).stdout
+    assert "verified: same I/O as the application (2 operations, 4 B, 1 process); application 0." in shown
+    assert "\nverified: same I/O" in (project / "kernel" / "report.txt").read_text()
+    assert '<p class="verdict">verified: same I/O' in (project / "kernel" / "report.html").read_text()
+    unverified = luthier(project, *words[:4], "other", *flags).stdout
+    assert "not verified: it was not compared with the application; name a run with --run" in unverified
+    assert "not verified" in (project / "other" / "report.txt").read_text()
+    assert sorted(path.name for path in project.iterdir()) == ["include", "kernel", "other", "src"]
+
+
+def test_a_kernel_that_is_refused_is_not_written(project: Path) -> None:
+    text = TEXT.replace("return fclose(file);", "fclose(file);\n    return 3;")
+    (project / "src" / "main.c").write_text(text)
+    words = ["io", "discover", "src/main.c", "-o", "kernel", "--run", "{program}", "--timeout", "9"]
+    flags = ["--", "-Iinclude", "-DEXTRA=3"]
+    failed = luthier(project, *words, *flags, code=2)
+    assert failed.stderr.count("\n") == 1
+    assert "not verified: the application ends with exit code 3" in failed.stderr
+    assert "No kernel was written" in failed.stdout
+    assert sorted(path.name for path in (project / "kernel").rglob("*")) == ["report.html", "report.txt"]
+    assert "not verified: the application ends" in (project / "kernel" / "report.txt").read_text()
+    found = json.loads(luthier(project, *words[:4], "json", *words[5:], "--json", *flags, code=2).stdout)
+    assert (found["files"], found["verification"]["accepted"]) == ([], False)
+    assert found["verification"]["reasons"][0].startswith("the application ends with exit code 3")
+    for wrong in (["--run", "mpirun"], ["--run", "'"], ["--run", "{program}", "--folder", "nowhere"], ["--link", "cc"]):
+        failed = luthier(project, "io", "discover", "src/main.c", "-o", "none", *wrong, *flags, code=2)
+        assert failed.stderr.count("\n") == 1
+    assert not (project / "none").exists()
+
+
+def test_verified_with_compile_commands(project: Path) -> None:
+    (project / "src" / "half.c").write_text("#include <math.h>\ndouble half(double x) { return pow(x, 0.5) + HALF; }\n")
+    text = TEXT.replace("int main", "double half(double x);\nint main").replace(
+        "SIZE, file", "(int)half(argc * 9), file"
+    )
+    (project / "src" / "main.c").write_text(text)
+    (project / "build").mkdir()
+    first = ["cc", "-I../include", "-DEXTRA=1", "-MD", "-MF", "x.d", "-o", "main.o", "-c", "../src/main.c"]
+    second = ["/usr/bin/gcc", "-DHALF=1", "-o", "half.o", "-c", "../src/half.c"]
+    folder = str(project / "build")
+    entries = [{"directory": folder, "file": words[-1], "arguments": words} for words in (first, second)]
+    (project / "compile_commands.json").write_text(json.dumps(entries))
+    words = ("io", "discover", "--compile-commands", "compile_commands.json", "--run", "{program}", "-o")
+    shown = luthier(project, *words, "kernel", "--link", "cc -lm").stdout
+    assert "verified: same I/O as the application (2 operations, 4 B, 1 process)" in shown
+    assert "cc fails" in luthier(project, *words, "other", "--link", "cc -lnothing", code=2).stderr
+    assert list((project / "build").iterdir()) == []
+
+
 def test_json_and_compile_commands(project: Path) -> None:
     entry = {"directory": str(project), "file": "src/main.c", "command": "cc -Iinclude '-DEXTRA=1' -c src/main.c"}
     (project / "compile_commands.json").write_text(json.dumps([entry]))

@@ -25,7 +25,7 @@ io = typer.Typer(help="Look at the I/O of programs.", no_args_is_help=True, rich
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
-    from luthier.cli import io_discover  # noqa: F401  # adds its command to the group below
+    from luthier.cli import io_discover, io_tune  # noqa: F401  # they add their commands to the group below
 
     app.add_typer(io, name="io")
 

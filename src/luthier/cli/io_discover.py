@@ -1,31 +1,24 @@
 """The command that makes an I/O kernel out of a C program."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from luthier.cli.io import io
 from luthier.cli.options import AsJson
-from luthier.cli.terminal import print_json, say
+from luthier.cli.terminal import print_json, say, warn
+from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
+from luthier.iokernel.report import UNVERIFIED
 
-_FLAGS = "luthier.flags"
-
-
-class _WithFlags(TyperCommand):
-    """A command whose words after -- are kept apart from its arguments."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if "--" in args:
-            at = args.index("--")
-            ctx.meta[_FLAGS] = args[at + 1 :]
-            args = args[:at]
-        return super().parse_args(ctx, args)
+if TYPE_CHECKING:
+    from luthier.iokernel import Discovery
+    from luthier.launch.io_verification import Verification
 
 
-@io.command("discover", cls=_WithFlags)
+@io.command("discover", cls=WithWords)
 def discover_command(
     context: typer.Context,
     sources: Annotated[
@@ -63,34 +56,71 @@ def discover_command(
             "--failures", help="drop: abort and exit after an error need not happen; or keep.", metavar="keep|drop"
         ),
     ] = "keep",
+    run: Annotated[
+        str | None,
+        typer.Option("--run", help="Verify the kernel by such a run; {program} is its path.", metavar="COMMAND"),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="The inputs: each run has a copy of this folder.", metavar="DIR")
+    ] = None,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", help="The longest time for one run, in seconds.", metavar="S")
+    ] = 3600.0,
+    link: Annotated[
+        str, typer.Option("--link", help="With --compile-commands: compiler and flags to link with.", metavar="WORDS")
+    ] = "",
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Make an I/O kernel: the C program with only its I/O and what that needs.
 
-    After -- come the flags of the compiler, with its name first unless it is cc.
+    After -- come the flags of the compiler, with its name first unless it is cc. With --run the kernel is compiled and
+    run beside the program, and is only written if it makes the same I/O.
 
-    Example: luthier io discover main.c output.c --buffers cut -- mpicc -Iinclude -DNDEBUG
+    Example: luthier io discover main.c output.c --buffers cut --run 'mpirun -n 2 {program}' -- mpicc -Iinclude -lm
     """
     from luthier.iokernel import Options
     from luthier.iokernel.options import FAMILIES
     from luthier.launch.io_kernel import discover_apart, sources_from, sources_of_database, write_kernel
+    from luthier.launch.io_verification import Build, Program, build_from, build_of_database, run_words, verified
 
-    flags: list[str] = context.meta.get(_FLAGS, [])
+    flags: list[str] = context.meta.get(WORDS, [])
     options = Options(buffers, tuple(families or FAMILIES), tuple(io_calls or ()), tuple(compute_calls or ()), failures)
     if database is not None and flags:
         raise InvalidInputError("--compile-commands cannot be combined with flags after --; leave one out")
+    if link and database is None:
+        raise InvalidInputError("--link needs --compile-commands; give the flags after -- instead")
     if output.exists():
         raise InvalidInputError(f"{output}: exists already; remove it or name another with --output")
+    program = None if run is None else Program(Build(), run_words(run), folder, timeout_s)
     files = sources_from(sources or [], flags) if database is None else sources_of_database(database, sources or [])
     found = discover_apart(files, options)
-    written = write_kernel(found, output)
+    verdict = None
+    if program is not None:
+        paths = [file.path for file in found.files]
+        build = build_from(flags) if database is None else build_of_database(database, paths, run_words(link, "--link"))
+        verdict = verified(found, replace(program, build=build))
+    lines = (UNVERIFIED,) if verdict is None else (verdict.text, *verdict.reasons, *verdict.notes)
+    written = write_kernel(found, output, lines, is_usable=verdict is None or verdict.accepted)
+    _show(found, verdict, written, output, as_json=as_json)
+    return 0 if verdict is None or verdict.accepted else 2
+
+
+def _show(
+    found: "Discovery", verdict: "Verification | None", written: list[Path], output: Path, *, as_json: bool
+) -> None:
     if as_json:
         names = [str(path) for path in written]
-        print_json({"files": names, "kept": found.kept, "statements": found.total, "notes": list(found.notes)})
+        plain = {"files": names, "kept": found.kept, "statements": found.total, "notes": list(found.notes)}
+        print_json({**plain, "verification": None if verdict is None else verdict.plain})
         return
     say(f"{found.kept} of {found.total} statements kept for {len(found.starts)} I/O calls")
-    for note in found.notes:
+    for note in (*found.notes, *(verdict.notes if verdict is not None else ())):
         say(f"note: {note}")
     for path in written:
         say(f"wrote {path}")
+    if verdict is not None and not verdict.accepted:
+        warn(verdict.text)
+        say(f"No kernel was written. All differences are in {output / 'report.txt'}.")
+        return
+    say(UNVERIFIED if verdict is None else verdict.text)
     say(f"The reasons are in {output / 'report.html'}. Compile the kernel with the flags of the program.")

@@ -1,5 +1,6 @@
 """What was kept and why, as text and as one HTML file with the source in colours."""
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -20,6 +21,10 @@ tr.dropped { background: #fae5e3; color: #8a4a44 }
 """
 
 
+UNVERIFIED = "not verified: it was not compared with the application; name a run with --run"
+"""The verdict on a kernel that was not run."""
+
+
 def line_states(file: KernelFile) -> list[tuple[str, str]]:
     """For each line of the source: kept, dropped or "" (neither: comments, types, blank lines), and the reason."""
     count = file.source.count("\n") + 1
@@ -37,9 +42,9 @@ def _readable(text: str) -> str:
     return text.encode("latin-1").decode("utf-8", "replace")
 
 
-def text_report(discovery: Discovery) -> str:
-    """The kernel in figures, then each line with its reason."""
-    lines = [_summary(discovery), ""]
+def text_report(discovery: Discovery, verdict: Sequence[str] = (UNVERIFIED,)) -> str:
+    """The kernel in figures, the lines of the verdict on it, then each line of the source with its reason."""
+    lines = [_summary(discovery), *map(visible, verdict), ""]
     lines += [f"note: {visible(note)}" for note in discovery.notes]
     for file in discovery.files:
         lines += ["", visible(file.path)]
@@ -55,11 +60,12 @@ def _summary(discovery: Discovery) -> str:
     return f"{discovery.kept} of {discovery.total} statements kept for {len(discovery.starts)} I/O calls"
 
 
-def html_report(discovery: Discovery) -> str:
-    """One page: the sources with what is kept, what is dropped, and why."""
+def html_report(discovery: Discovery, verdict: Sequence[str] = (UNVERIFIED,)) -> str:
+    """One page: the verdict, and the sources with what is kept, what is dropped, and why."""
     parts = [
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>I/O kernel</title>',
         f"<style>{_STYLE}</style></head><body><h1>I/O kernel</h1><p>{escape(_summary(discovery))}.</p>",
+        *(f'<p class="verdict">{escape(visible(line))}</p>' for line in verdict),
         '<p class="key"><span class="kept">kept</span><span class="dropped">dropped</span></p>',
     ]
     if discovery.notes:

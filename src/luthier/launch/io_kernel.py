@@ -14,7 +14,7 @@ from typing import cast
 
 from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError, UnavailableError
 from luthier.iokernel import Discovery, Options, SourceFile, compile_commands, discover_io, source_file
-from luthier.iokernel.report import html_report, text_report
+from luthier.iokernel.report import UNVERIFIED, html_report, text_report
 from luthier.texts import shown
 
 _COMPILER = re.compile(
@@ -25,11 +25,17 @@ _TIMEOUT_S = 30
 _MOST_MEMORY = 6 << 30  # bytes of address space for the analysis
 
 
-def include_folders(compiler: str) -> tuple[str, ...]:
-    """The folders in which a C compiler, or a wrapper such as mpicc or h5pcc, looks for headers."""
+def compiler_path(compiler: str) -> str:
+    """Where a C compiler, or a wrapper such as mpicc or h5pcc, is in PATH; any other program is refused."""
     path = shutil.which(Path(compiler).name)
     if not _COMPILER.match(Path(compiler).name) or path is None:
         raise InvalidInputError(f"{shown(compiler)}: is not a C compiler that was found in PATH; name another after --")
+    return path
+
+
+def include_folders(compiler: str) -> tuple[str, ...]:
+    """The folders in which a compiler looks for headers."""
+    path = compiler_path(compiler)
     try:
         done = subprocess.run(
             [path, "-E", "-v", "-x", "c", os.devnull],
@@ -46,9 +52,14 @@ def include_folders(compiler: str) -> tuple[str, ...]:
     return tuple(folder for folder in folders if folder and Path(folder).is_dir())
 
 
+def split_words(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Compiler and flags: the first word is a compiler unless it is a flag."""
+    return (words[0], words[1:]) if words and not words[0].startswith("-") else ("cc", words)
+
+
 def sources_from(paths: Sequence[Path], words: Sequence[str]) -> list[SourceFile]:
     """Sources with the words after `--`: flags, with the compiler before them unless it is cc."""
-    compiler, flags = (words[0], words[1:]) if words and not words[0].startswith("-") else ("cc", words)
+    compiler, flags = split_words(words)
     system = include_folders(compiler)
     return [source_file(path, flags, Path.cwd(), system) for path in paths]
 
@@ -72,8 +83,10 @@ def sources_of_database(database: Path, paths: Sequence[Path]) -> list[SourceFil
     return found
 
 
-def write_kernel(discovery: Discovery, folder: Path) -> list[Path]:
-    """Write the kernel with its headers and reports into a new folder, or nothing."""
+def write_kernel(
+    discovery: Discovery, folder: Path, verdict: Sequence[str] = (UNVERIFIED,), *, is_usable: bool = True
+) -> list[Path]:
+    """Write the kernel with its headers and reports into a new folder, or nothing; only the reports if not usable."""
     if folder.exists():
         raise InvalidInputError(f"{folder}: exists already; remove it or name another with --output")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -82,14 +95,14 @@ def write_kernel(discovery: Discovery, folder: Path) -> list[Path]:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         made = Path(temporary) / "kernel"
         made.mkdir()
-        for file in discovery.files:
+        for file in discovery.files if is_usable else ():
             _write(made / Path(file.path).relative_to(root), file.text.encode("latin-1"))
-        for header in discovery.headers:
+        for header in discovery.headers if is_usable else ():
             _write(made / Path(header).relative_to(root), Path(header).read_bytes())
-        _write(made / "report.txt", text_report(discovery).encode())
-        _write(made / "report.html", html_report(discovery).encode())
+        _write(made / "report.txt", text_report(discovery, verdict).encode())
+        _write(made / "report.html", html_report(discovery, verdict).encode())
         made.rename(folder)
-    return [folder / Path(file.path).relative_to(root) for file in discovery.files]
+    return [folder / Path(file.path).relative_to(root) for file in discovery.files if is_usable]
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -79,11 +79,18 @@ NUMBERS = tuple(one.name for one in fields(Counts) if one.name not in _NOT_ADDED
 
 @dataclass(frozen=True, slots=True)
 class FileCounts:
-    """What was counted for one file in one layer."""
+    """What was counted for one file in one layer.
+
+    `order` is a digest of its operations in their order, `operations` one that does not depend on the order. Files
+    of the system, and those that MPI makes for itself, are marked.
+    """
 
     path: str
     layer: str
     counts: Counts
+    order: str = ""
+    operations: str = ""
+    is_system: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,8 @@ class ProcessCounts:
     """What one process counted; `rank` is None if it is not one of several ranks of an MPI program.
 
     `applied`, `without_effect` (with the reason) and `unknown` are the settings that were injected, or were not.
+    `order` is a digest of all operations in their order, without files of the system; it means nothing if several
+    threads made them. With `has_unlisted` there were more files than are listed.
     """
 
     program: str
@@ -105,6 +114,9 @@ class ProcessCounts:
     without_effect: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     unknown: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    order: str = ""
+    is_threaded: bool = False
+    has_unlisted: bool = False
 
     def layer(self, name: str) -> Counts:
         """What was counted in a layer."""
@@ -197,6 +209,9 @@ def process_from(plain: object) -> ProcessCounts:
         without_effect=_texts(settings.get("without_effect", {}), "without_effect"),
         unknown=tuple(map(str, _list(settings.get("unknown", []), "unknown"))),
         warnings=tuple(map(str, _list(given.get("warnings", []), "warnings"))),
+        order=str(given.get("order", "")),
+        is_threaded=given.get("threads") is True,
+        has_unlisted=given.get("unlisted") is True,
     )
 
 
@@ -213,7 +228,11 @@ def _file(given: object) -> FileCounts:
     plain = _mapping(given, "a file")
     if plain.get("layer") not in LAYERS:
         raise ValueError(f"a file has the layer {plain.get('layer')!r:.40}, expected one of {', '.join(LAYERS)}")
-    return FileCounts(str(plain.get("path", "")), str(plain["layer"]), _counts(plain, "a file"))
+    order, operations = (str(plain.get(name, "")) for name in ("order", "operations"))
+    is_system = plain.get("system") is True
+    return FileCounts(
+        str(plain.get("path", "")), str(plain["layer"]), _counts(plain, "a file"), order, operations, is_system
+    )
 
 
 def _counts(given: object, what: str) -> Counts:

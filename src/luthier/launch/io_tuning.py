@@ -1,0 +1,164 @@
+"""Tunes the I/O of a C program on its I/O kernel, and verifies what was found on the program itself."""
+
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from luthier.analysis.result import Result
+from luthier.errors import InvalidInputError, KernelRefusedError
+from luthier.iokernel import Options
+from luthier.launch.declared import declared_by, library
+from luthier.launch.io_kernel import discover_apart, sources_from, write_kernel
+from luthier.launch.io_trial import WORD
+from luthier.launch.io_verification import Program, Verification, built, verified
+from luthier.launch.start import Launch, create
+from luthier.spec.component import Component, read_components
+from luthier.spec.experiment import Experiment
+from luthier.spec.yaml_lines import parse_document
+from luthier.trial import Json
+
+MEASURE = "io:time"
+"""What is tuned by default: the seconds that the slowest process spends in I/O."""
+PAIRS = 5
+"""Pairs of runs of the application, with the default and with the best configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The programs in their folder; without a `kernel` the search runs the application, for the `reason`."""
+
+    folder: Path
+    application: Path
+    kernel: Path | None = None
+    verification: Verification | None = None
+    reason: str = ""
+
+    @property
+    def tuned(self) -> Path:
+        """The program that the search runs."""
+        return self.kernel or self.application
+
+    @property
+    def sentence(self) -> str:
+        """What the search runs, and why."""
+        if self.kernel is None or self.verification is None:
+            return f"the search runs the application: {self.reason}"
+        return f"the search runs the I/O kernel, {self.verification.text}"
+
+    def to_json(self) -> dict[str, Json]:
+        """The kernel as plain values."""
+        return {"is_used": self.kernel is not None, "sentence": self.sentence, "folder": str(self.folder)}
+
+
+def prepare(sources: Sequence[Path], program: Program, folder: Path, options: Options | None) -> Prepared:
+    """Compile the application and, with `options`, its verified I/O kernel, into a new folder.
+
+    The kernel is left out, with the reason, if it cannot be made or is not proven to make the same I/O.
+    """
+    if folder.exists():
+        raise InvalidInputError(f"{folder}: exists already; remove it or name another with --output")
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise InvalidInputError(f"{folder}: cannot be made: {error.strerror}") from None
+    place = folder.resolve()
+    try:
+        _copy_inputs(program.folder, place / "input")
+        application = built(sources, program.build, place / "application" / "program").program
+        if options is None:
+            return Prepared(place, application, reason="no kernel was asked for")
+        return _with_kernel(sources, program, Prepared(place, application), options)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def _copy_inputs(source: Path | None, copy: Path) -> None:
+    if source is None:
+        copy.mkdir()
+        return
+    if not source.is_dir():
+        raise InvalidInputError(f"--folder {source}: is not a folder")
+    shutil.copytree(source, copy)
+
+
+def _with_kernel(sources: Sequence[Path], program: Program, prepared: Prepared, options: Options) -> Prepared:
+    words = (program.build.compiler, *program.build.flags)
+    try:
+        discovery = discover_apart(sources_from(sources, words), options)
+        checked = verified(discovery, program)
+        if not checked.accepted:
+            return replace(prepared, verification=checked, reason=checked.text)
+        written = write_kernel(discovery, prepared.folder / "kernel" / "sources", (checked.text, *checked.notes))
+        kernel = built(written, program.build, prepared.folder / "kernel" / "program").program
+    except KernelRefusedError as refused:
+        return replace(prepared, reason=str(refused))
+    return replace(prepared, kernel=kernel, verification=checked)
+
+
+def component_named(text: str, store_url: str | None) -> tuple[str, Component]:
+    """The component with this name in the store, or the only one that a file describes."""
+    path = Path(text)
+    if not path.is_file():
+        return text, library(store_url).get(text)
+    described = read_components(path)
+    if len(described) != 1:
+        raise InvalidInputError(f"{text}: describes {len(described)} components; a file with one is required here")
+    return next(iter(described.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Two experiments: a search on the kernel, and a comparison on the application."""
+
+    prepared: Prepared
+    run: tuple[str, ...]
+    component: tuple[str, Component]
+    store_url: str | None = None
+
+    def search(self, settings: Mapping[str, Any]) -> Launch:
+        """The search; nothing is verified on the kernel."""
+        experiment = self._experiment(self.prepared.tuned, {**settings, "verify_pairs": 0})
+        return create(experiment, f"{self.component[0]}: search", self.store_url)
+
+    def verification(self, found: Result, pairs: int | None) -> Launch:
+        """The default against the best configuration of the search, on the application."""
+        pairs = PAIRS if pairs is None else pairs
+        searched = found.experiment
+        settings = {
+            "objectives": searched.objectives,
+            "timeout_s": searched.timeout_s,
+            "seed": searched.seed,
+            "first": (found.best.config,),
+            "budget": 2 + 2 * pairs,
+            "verify_pairs": pairs,
+            "resample": "once",
+            "optimizer": "random",
+        }
+        experiment = self._experiment(self.prepared.application, settings)
+        return create(experiment, f"{self.component[0]}: verification", self.store_url)
+
+    def _experiment(self, binary: Path, settings: Mapping[str, Any]) -> Experiment:
+        """Runs of a program with the settings of the component, each in a new copy of the inputs."""
+        import yaml
+
+        name, described = self.component
+        command = shlex.join(word.replace(WORD, str(binary)) for word in self.run)
+        fresh = described.model_copy(update={"header": f"{described.header}\n{_new_copy(self.prepared.folder)}"})
+        values = {
+            "experiment": {"script": f"#!/bin/sh\n{command}\n", "runner": "local", "measure": MEASURE},
+            "components": {name: {}},
+        }
+        document = parse_document(yaml.safe_dump(values, allow_unicode=True), "luthier io tune")
+        folder = self.prepared.folder
+        declared = declared_by(document, folder, folder, lambda _: fresh)
+        return replace(declared.experiment, **{"slots": 1, **settings})
+
+
+def _new_copy(folder: Path) -> str:
+    """Commands that are not timed and, without LD_PRELOAD, not counted."""
+    run, source = shlex.quote(str(folder / "run")), shlex.quote(str(folder / "input"))
+    return f"LD_PRELOAD= rm -rf {run}\nLD_PRELOAD= cp -R {source} {run}\ncd {run}"
