@@ -1,6 +1,8 @@
 """What is not supported is refused with one line; hostile sources change nothing."""
 
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -194,3 +196,22 @@ def test_mutated_sources(text: str, tmp_path: Path) -> None:
         assert lines == 1
         return
     parsed(source, {file.path: file.text for file in found.files})
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=mutated(), cut=st.booleans())
+def test_a_mutated_source_on_the_command_line(text: str, cut: bool, tmp_path: Path) -> None:
+    """A kernel in a folder of its own, or one line and nothing; the source stays as it is."""
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    (folder / "a.c").write_text(text)
+    words = [str(folder / "a.c"), "-o", str(folder / "kernel"), "--buffers", "cut" if cut else "keep"]
+    command = [sys.executable, "-m", "luthier", "io", "discover", *words, "--", f"-I{APPS / 'restart'}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=folder)
+    assert (folder / "a.c").read_text() == text
+    left = sorted(path.name for path in folder.iterdir())
+    if done.returncode == 0:
+        assert left == ["a.c", "kernel"]
+        return
+    assert (done.returncode, left) == (2, ["a.c"])
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
