@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from luthier.arrays import BoolArray, FloatArray
+from luthier.learn.adam import Adam
 from luthier.learn.mixture import Mixture, fit_mixture
 
 _HIDDEN, _LATENT = 48, 6
 _STEPS, _BATCH = 900, 64
-_RATE, _DECAY_1, _DECAY_2, _TINY = 3e-3, 0.9, 0.999, 1e-8  # Adam (Kingma & Ba 2015)
+_RATE = 3e-3
 _WIDTH = 2.0  # a number is given in deviations of its mode, divided by this
 _LEAST_LOG_NOISE = -3.0
 
@@ -164,15 +165,9 @@ def _reconstruction(
 
 
 def _train(blocks: Sequence[Block], weights: list[FloatArray], encoded: FloatArray, rng: np.random.Generator) -> None:
-    first = [np.zeros_like(weight) for weight in weights]
-    second = [np.zeros_like(weight) for weight in weights]
-    for step in range(1, _STEPS + 1):
+    adam = Adam(weights, _RATE)
+    for _ in range(_STEPS):
         batch = encoded[rng.integers(len(encoded), size=min(_BATCH, len(encoded)))]
         noise = rng.standard_normal((len(batch), _LATENT))
-        _, gradients = loss_and_gradients(blocks, weights, batch, noise)
-        rate = _RATE * np.sqrt(1.0 - _DECAY_2**step) / (1.0 - _DECAY_1**step)
-        for at, gradient in enumerate(gradients):
-            first[at] += (1.0 - _DECAY_1) * (gradient - first[at])
-            second[at] += (1.0 - _DECAY_2) * (gradient * gradient - second[at])
-            weights[at] -= rate * first[at] / (np.sqrt(second[at]) + _TINY)
+        adam.step(loss_and_gradients(blocks, weights, batch, noise)[1])
         np.maximum(weights[-1], _LEAST_LOG_NOISE, out=weights[-1])
