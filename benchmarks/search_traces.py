@@ -30,6 +30,7 @@ from luthier.trial import Completed, Config, Failed
 RESULTS = Path(__file__).resolve().parent / "results" / "search_traces.jsonl"
 OPTIMIZERS = ("auto", "genetic", "random")
 BUDGET = 100
+SCALE = 0.1  # virtual seconds of a run of the default: long ones take many turns of the engine
 TABLES = (
     "bdbc/all", "convolution/A100", "convolution/W6600", "dconvert/all", "dune/cells55", "hepnos/4n-1s-11p",
     "hsqldb/2.1.0", "iozone_fread/f1024", "kripke/16n_2000", "llvm/passes10", "lrzip/621", "lulesh/set4", "matmul/all",
@@ -69,8 +70,8 @@ def played(name: str, optimizer: str, seed: int) -> Trace:
         del repeat, now_s
         value = replay.run(table.point(config))
         if value is None:
-            return Answer(abs(usual), Failed("no number"))
-        return Answer(value if table.minimise else usual * (usual / value), value)
+            return Answer(SCALE, Failed("no number"))
+        return Answer(SCALE * (value / usual if table.minimise else usual / value), value)
 
     experiment = Experiment(
         space=space,
@@ -88,7 +89,7 @@ def played(name: str, optimizer: str, seed: int) -> Trace:
         name, optimizer, seed, table.minimise,
         [run.trial for run in result.runs],
         [run.outcome.value if isinstance(run.outcome, Completed) else None for run in result.runs],
-        [run.duration_s or 0.0 for run in result.runs],
+        [(run.duration_s or 0.0) * usual / SCALE for run in result.runs],
         [table.true(table.point(run.config)) for run in result.runs],
     )  # fmt: skip
 

@@ -74,7 +74,8 @@ def _stairs(steps: FloatArray, scale: float, rng: np.random.Generator) -> FloatA
     count = int(rng.integers(2, 8))
     places = rng.uniform(0.0, 1.0, count)
     at = steps[-1] ** places if rng.random() < 0.5 else steps[-1] * places
-    return rng.dirichlet(np.ones(count)) @ (steps[None, :] >= at[:, None])
+    risen: FloatArray = rng.dirichlet(np.ones(count)) @ (steps[None, :] >= at[:, None])
+    return risen
 
 
 _Shape = Callable[[FloatArray, float, np.random.Generator], FloatArray]
