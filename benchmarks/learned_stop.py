@@ -141,7 +141,9 @@ def report(title: str, searches: Sequence[Search]) -> None:
     """Print the table for a set of searches."""
     print(f"\n{title}: {len(searches)} searches")
     heads = "".join(f"{name:>13}" for name in RULES)
-    print(f"{'production runs':>16} {'share of the best achievable net gain, in sum':>50}   better than 5 % and no stop")
+    print(
+        f"{'production runs':>16} {'share of the best achievable net gain, in sum':>50}   better than 5 % and no stop"
+    )
     print(f"{'':>16}{heads}   as good as both   strictly   runs (learned)")
     for count in PRODUCTION_RUNS:
         rows = [judged(search, count) for search in searches]

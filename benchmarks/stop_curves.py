@@ -91,9 +91,17 @@ SHAPES: Mapping[str, _Shape] = {
 """From 0 at the default towards 1, what part of the possible gain the search can reach after each step."""
 
 
+def _with_plateau(steps: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """The steps, with a time in between in which the search gets no further."""
+    begin, length = rng.uniform(0.0, 60.0), _log_uniform(rng, 3.0, 60.0)
+    return np.minimum(steps, np.maximum(begin, steps - length))
+
+
 def _envelope(rng: np.random.Generator) -> FloatArray:
     """A search whose suggestions touch a falling curve now and then."""
     steps = np.arange(STEPS + 1.0)
+    if rng.random() < 0.4:
+        steps = _with_plateau(steps, rng)
     shape = SHAPES[list(SHAPES)[int(rng.integers(len(SHAPES)))]](steps, _log_uniform(rng, 2.0, 80.0), rng)
     curve = np.exp(-_log_uniform(rng, 0.02, 2.5) * shape)
     spread, precise = _log_uniform(rng, 0.01, 1.0), rng.random() < 0.3
