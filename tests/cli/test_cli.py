@@ -309,7 +309,7 @@ def test_an_experiment_in_which_every_run_fails_says_why(shell: Shell, tmp_path:
         assert re.search(r"\b3  failed: exit code 7: no input-1\S*  \[first: run 0\]", text), text
         assert "stderr of run 0 (x=1):\n  no input-1\\x1b[31m\n" in text
         assert "stdout of run 0 (x=1):\n  about 1\n" in text
-        assert "it cannot be resumed: correct the cause" in text
+        assert "no result: correct the cause" in text
     listed = shell("list").stdout
     assert "no result" in listed
     assert "exit code 7: no input-1" in " ".join(listed.split())

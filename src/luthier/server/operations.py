@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from luthier.analysis.verification import check_verifiable
+from luthier.engine.refinement import refined
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.launch.declared import declared_by
 from luthier.launch.earlier import Past, with_earlier
@@ -121,18 +122,34 @@ class Operations:
         self._note(who, _STOP_ACTIONS[how], record)
         return self.store.history.experiment(experiment_id)
 
-    def resume(self, who: Principal, experiment_id: int) -> Record:
-        """Let workers continue an experiment that was stopped, failed or was interrupted."""
+    def resume(self, who: Principal, experiment_id: int, budget: str | None = None) -> Record:
+        """Let workers continue an experiment that was stopped, failed or was interrupted.
+
+        With a new `budget`, `+30` for 30 more runs or a total, also one that has ended.
+        """
         record = self._changeable(who, experiment_id)
-        if record.status in ENDED:
-            raise ConflictError(f"experiment {experiment_id} {ENDED[record.status]}; clone it to run it again")
+        if record.status in ENDED and budget is None:
+            raise ConflictError(
+                f"experiment {experiment_id} {ENDED[record.status]}; continue it with a larger budget, or clone it"
+            )
         _require_command(record)
         self._require_idle(record)
+        if budget is not None:
+            return self._refine(who, record, budget)
         if record.status != "queued":
             if not self.store.queue.enqueue(experiment_id, record.owner):
                 raise InUseError(f"experiment {experiment_id} was just claimed by another process; try again")
             self._note(who, "resume", record)
         return self.store.history.experiment(experiment_id)
+
+    def _refine(self, who: Principal, record: Record, budget: str) -> Record:
+        if record.status == "queued":
+            raise ConflictError(f"experiment {record.id} waits in the queue; stop it before its budget is changed")
+        experiment = refined(self.store.history, record, budget)
+        if not self.store.queue.enqueue_again(record, experiment.to_json()):
+            raise InUseError(f"experiment {record.id} was just changed by another process; try again")
+        self._note(who, f"resume with {experiment.budget} runs", record)
+        return self.store.history.experiment(record.id)
 
     def share(self, who: Principal, experiment_id: int, *, shared: bool) -> Record:
         """Share an experiment with all users, or stop sharing it."""
