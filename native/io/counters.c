@@ -114,6 +114,17 @@ struct file *file_named(enum layer layer, const char *path)
     return &rests[layer];
 }
 
+struct file *known_file(enum layer layer, const char *path)
+{
+    uint64_t hash = hash_of(layer, path);
+    for (uint64_t i = 0; files != NULL && i < PLACES; i++) {
+        int number = __atomic_load_n(&places[(hash + i) % PLACES], __ATOMIC_ACQUIRE);
+        if (number == 0 || is_same(&files[number - 1], layer, hash, path))
+            return number == 0 ? NULL : &files[number - 1];
+    }
+    return NULL;
+}
+
 /* ---- counting ---- */
 
 /* Upper bounds of the buckets of sizes: 100, 1k, 10k, 100k, 1M, 4M, 10M, 100M, 1G, more. */

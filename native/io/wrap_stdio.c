@@ -105,6 +105,20 @@ static void count_input(FILE *stream, const struct before *before, size_t bytes,
                before->start_ns ? before->start_ns : now_ns());
 }
 
+/* Visit the streams of files; those whose buffer is empty are visited too. */
+void each_stream(void (*visit)(struct file *file, size_t output, size_t room))
+{
+    if (all_streams == NULL || lock_streams == NULL || unlock_streams == NULL)
+        return;
+    lock_streams();
+    for (FILE *stream = *all_streams; stream != NULL; stream = stream->_chain) {
+        struct file *file = stream->_fileno >= 0 ? file_of(stream->_fileno) : NULL;
+        if (file != NULL)
+            visit(file, output_in(stream), (size_t)(stream->_IO_buf_end - stream->_IO_buf_base));
+    }
+    unlock_streams();
+}
+
 /* What is in the buffers of all streams is written when the process exits, after the report. */
 void count_streams_at_exit(void)
 {

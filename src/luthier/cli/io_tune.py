@@ -44,6 +44,10 @@ def tune_command(
     use_kernel: Annotated[
         bool, typer.Option("--kernel/--no-kernel", help="Search on a verified I/O kernel, or on the program itself.")
     ] = True,
+    reduce: Annotated[
+        str,
+        typer.Option("--reduce", help="Loops of the kernel do this share of their executions of I/O.", metavar="SHARE"),
+    ] = "100%",
     output: Annotated[
         Path,
         typer.Option(
@@ -63,6 +67,7 @@ def tune_command(
     Example: luthier io tune sim.c --component hdf5.yaml --build 'h5cc -O2' -n 40 -- {program} 1000
     """
     from luthier.iokernel import Options
+    from luthier.iokernel.options import share_from
     from luthier.launch.io_tuning import Tuning, component_named, prepare
 
     values = read_settings(settings or {})
@@ -70,7 +75,9 @@ def tune_command(
         raise InvalidInputError("--component is required: what to tune, e.g. examples/components/hdf5-serial.yaml")
     described = component_named(component, store)
     program = _program(context.meta.get(WORDS, []), build, values)
-    options = Options(buffer_content=buffers)
+    options = Options(buffer_content=buffers, reduce=share_from(reduce, "--reduce"))
+    if options.reduce < 1:
+        _check_measures(values)
     prepared = prepare(sources or [], program, output, options if use_kernel else None)
     if not quiet:
         say(prepared.sentence, sys.stderr)
@@ -80,6 +87,18 @@ def tune_command(
     if not interrupted and result.winner is not None and result.winner.config != result.experiment.space.default:
         verification = work_on(tuning.verification(result, values.get("verify_pairs")), quiet=quiet)
     return _tell(prepared, (record, result), verification, as_json=as_json, interrupted=interrupted)
+
+
+def _check_measures(values: dict[str, Any]) -> None:
+    """Only counters of I/O are multiplied for loops that are left early."""
+    from luthier.measures.io_measures import PREFIX
+
+    for objective in values.get("objectives", ()):
+        if not objective.measure.startswith(PREFIX):
+            raise InvalidInputError(
+                f"--reduce: {objective.measure} would be that of reduced loops; choose a measure {PREFIX}*, "
+                "or leave out --reduce"
+            )
 
 
 def _program(run: list[str], build: str, values: dict[str, Any]) -> "Program":

@@ -9,10 +9,11 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from luthier.analysis.io_comparison import relative
@@ -25,6 +26,7 @@ from luthier.texts import shown
 
 WORD = "{program}"
 """What stands for the path of the program in a run command."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
 _GRACE_S = 3.0  # mpirun ends its ranks at SIGTERM
 _PAUSE_S = 0.02
 _KILLS = 50
@@ -70,10 +72,17 @@ def run_words(text: str, option: str = "--run") -> tuple[str, ...]:
         raise InvalidInputError(f"{option} {shown(text)}: {error}; correct the quotes") from None
 
 
-def counted_run(program: Path, how: Program, timeout_s: float | None = None, place: Path | None = None) -> CountedRun:
+def counted_run(
+    program: Path,
+    how: Program,
+    timeout_s: float | None = None,
+    place: Path | None = None,
+    variables: Mapping[str, str] = NOTHING,
+) -> CountedRun:
     """Run a program once, at most for `timeout_s` (default: that of `how`); what it leaves in its folder is removed.
 
-    Two runs with the same `place`, an existing folder, have the same paths: some programs write them into files.
+    `variables` are added to its environment. Two runs with the same `place`, an existing folder, have the same paths:
+    some programs write them into files.
     """
     with _temporary(place) as base:
         copy, folder, counts = base / "program", base / "run", base / "counts"
@@ -82,7 +91,8 @@ def counted_run(program: Path, how: Program, timeout_s: float | None = None, pla
             _fill(folder, how.folder)
             words = [word.replace(WORD, str(copy)) for word in how.run]
             began = time.monotonic()
-            code, errors = _run(words, folder, counts, how.timeout_s if timeout_s is None else timeout_s)
+            limit_s = how.timeout_s if timeout_s is None else timeout_s
+            code, errors = _run(words, folder, {**variables, COUNT_VARIABLE: str(counts)}, limit_s)
             wall_s = time.monotonic() - began
             processes = _processes(counts, folder)
             return CountedRun(code, processes, wall_s, _sizes(folder, processes), errors)
@@ -114,9 +124,9 @@ def _fill(folder: Path, source: Path | None) -> None:
         raise InvalidInputError(f"--folder {source}: cannot be copied: {str(first)[:200]}") from None
 
 
-def _run(words: list[str], folder: Path, counts: Path, timeout_s: float) -> tuple[int | None, str]:
+def _run(words: list[str], folder: Path, variables: Mapping[str, str], timeout_s: float) -> tuple[int | None, str]:
     libraries = ":".join(filter(None, [counters(), os.environ.get(VARIABLE, "")]))
-    environment = {**inherited(os.environ), VARIABLE: libraries, COUNT_VARIABLE: str(counts)}
+    environment = {**inherited(os.environ), VARIABLE: libraries, **variables}
     try:
         process = subprocess.Popen(
             words,

@@ -12,6 +12,7 @@ from luthier.errors import InvalidInputError, KernelRefusedError
 from luthier.iokernel import Options
 from luthier.launch.declared import declared_by, library
 from luthier.launch.io_kernel import discover_apart, sources_from, write_kernel
+from luthier.launch.io_reduction import Reduced, with_reduced_loops
 from luthier.launch.io_trial import WORD
 from luthier.launch.io_verification import Program, Verification, built, verified
 from luthier.launch.start import Launch, create
@@ -35,6 +36,7 @@ class Prepared:
     kernel: Path | None = None
     verification: Verification | None = None
     reason: str = ""
+    reduced: Reduced | None = None
 
     @property
     def tuned(self) -> Path:
@@ -46,11 +48,16 @@ class Prepared:
         """What the search runs, and why."""
         if self.kernel is None or self.verification is None:
             return f"the search runs the application: {self.reason}"
-        return f"the search runs the I/O kernel, {self.verification.text}"
+        loops = "" if self.reduced is None else f"; {self.reduced.text}"
+        if self.reduced is not None and self.reduced.reduction.loops:
+            loops += "; the values of the search are predictions for whole loops"
+        return f"the search runs the I/O kernel, {self.verification.text}{loops}"
 
     def to_json(self) -> dict[str, Json]:
         """The kernel as plain values."""
-        return {"is_used": self.kernel is not None, "sentence": self.sentence, "folder": str(self.folder)}
+        loops = None if self.reduced is None else self.reduced.plain
+        kernel: dict[str, Json] = {"is_used": self.kernel is not None, "sentence": self.sentence}
+        return {**kernel, "folder": str(self.folder), "reduction": loops}
 
 
 def prepare(sources: Sequence[Path], program: Program, folder: Path, options: Options | None) -> Prepared:
@@ -92,11 +99,15 @@ def _with_kernel(sources: Sequence[Path], program: Program, prepared: Prepared, 
         checked = verified(discovery, program)
         if not checked.accepted:
             return replace(prepared, verification=checked, reason=checked.text)
-        written = write_kernel(discovery, prepared.folder / "kernel" / "sources", (checked.text, *checked.notes))
+        reduced = with_reduced_loops(discovery, program, checked, options.reduce) if options.reduce < 1 else None
+        discovery = discovery if reduced is None else reduced.discovery
+        loops = None if reduced is None else reduced.plain
+        lines = (checked.text, *checked.notes, *([] if reduced is None else [reduced.text]))
+        written = write_kernel(discovery, prepared.folder / "kernel" / "sources", lines, loops=loops)
         kernel = built(written, program.build, prepared.folder / "kernel" / "program").program
     except KernelRefusedError as refused:
         return replace(prepared, reason=str(refused))
-    return replace(prepared, kernel=kernel, verification=checked)
+    return replace(prepared, kernel=kernel, verification=checked, reduced=reduced)
 
 
 def component_named(text: str, store_url: str | None) -> tuple[str, Component]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from luthier.measures.io_loops import LoopTrace, loop_traces
 from luthier.trial import Json
 
 COUNT_FOLDER = "io"
@@ -99,7 +100,9 @@ class ProcessCounts:
 
     `applied`, `without_effect` (with the reason) and `unknown` are the settings that were injected, or were not.
     `order` is a digest of all operations in their order, without files of the system; it means nothing if several
-    threads made them. With `has_unlisted` there were more files than are listed.
+    threads made them. With `has_unlisted` there were more files than are listed. `scaled` are the factors of the loops
+    of a reduced I/O kernel, by their numbers: all counters are those of whole loops then. `loops` is what was recorded
+    about loops, if that was asked for.
     """
 
     program: str
@@ -117,6 +120,8 @@ class ProcessCounts:
     order: str = ""
     is_threaded: bool = False
     has_unlisted: bool = False
+    scaled: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
+    loops: tuple[LoopTrace, ...] = ()
 
     def layer(self, name: str) -> Counts:
         """What was counted in a layer."""
@@ -212,6 +217,8 @@ def process_from(plain: object) -> ProcessCounts:
         order=str(given.get("order", "")),
         is_threaded=given.get("threads") is True,
         has_unlisted=given.get("unlisted") is True,
+        scaled={int(n): _number(one, "scaled") for n, one in _mapping(given.get("scaled", {}), "scaled").items()},
+        loops=loop_traces(given.get("loops", []), len(LAYERS)),
     )
 
 
