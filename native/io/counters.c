@@ -62,7 +62,7 @@ static bool is_same(const struct file *file, enum layer layer, uint64_t hash, co
 
 /* Files that are not the program's own: those of the system, and what an MPI library keeps for its processes. Programs do
  * not decide which of them are used, and when. */
-static bool is_system(const char *path)
+bool is_system(const char *path)
 {
     static const char *const STARTS[] = {"/etc/", "/usr/", "/lib", "/dev/", "/proc/", "/sys/", "/run/", "/var/lib/"};
     static const char *const PARTS[] = {"/ompi.", "/openmpi-sessions-", "/pmix-", "/pmix_", "/prte.", "/hydra_"};

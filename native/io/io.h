@@ -94,6 +94,7 @@ void clear_counters(void);
 bool is_used(const struct tally *tally);
 bool anything_counted(void);
 void absolute_path(const char *path, char *buffer, size_t size);
+bool is_system(const char *path); /* not a file of the program */
 
 /* Files behind descriptors (descriptors.c). */
 struct file *file_of(int fd); /* NULL: not counted (no regular file, or counting is off) */
@@ -149,6 +150,11 @@ int warnings_kept(void);
 const char *warning_at(int number);
 const char *unknown_at(int number); /* NULL after the last */
 
+/* ---- files in memory (memory.c) ---- */
+
+void start_memory(void);
+const char *original_path(const char *path); /* what a path in the memory folder stands for */
+
 /* ---- loops of reduced kernels (loops.c) ---- */
 
 struct loop_counts {
@@ -182,6 +188,7 @@ void start_library(void); /* once: by the constructor, or by that of libluthier_
 void start_report(void);
 void write_report(bool even_if_empty); /* safe in signal handlers */
 bool is_first_rank(void);              /* of an MPI program; true without MPI */
+const char *count_folder(void);        /* "" without counting */
 bool is_own_process(void);             /* false in a child made by vfork() */
 
 /* ---- the parts that wrap calls ---- */

@@ -39,6 +39,11 @@ bool is_first_rank(void)
     return (rank = number_in(RANK, 0)) == 0;
 }
 
+const char *count_folder(void)
+{
+    return folder;
+}
+
 bool is_own_process(void)
 {
     return getpid() == owner;

@@ -155,6 +155,7 @@ __attribute__((constructor)) void start_library(void)
         tables_made();
     start_report();
     start_loops();
+    start_memory();
     find_hdf5_work();
     if (counting) {
         catch_fatal_signals();

@@ -2,9 +2,10 @@
  * compares what is in the buffer of the stream before and after: what went missing was written to the file, what came in
  * addition was read from it. A call that moves data between buffer and file counts as one operation. */
 #define _GNU_SOURCE
-#include "io.h"
+#include "memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,10 +137,16 @@ void count_streams_at_exit(void)
 
 /* ---- opening and closing ---- */
 
+static enum use use_of_mode(const char *mode)
+{
+    return mode == NULL || *mode == 'r' ? USE : *mode == 'w' && strchr(mode, 'x') == NULL ? REPLACE : CREATE;
+}
+
 #define OPENS(name) \
     EXPORT FILE *name(const char *path, const char *mode) \
     { \
         uint64_t start_ns = counting ? now_ns() : 0; \
+        SWITCHED(AT_FDCWD, path, use_of_mode(mode)); \
         FILE *stream = NEXT(name) != NULL ? next_##name(path, mode) : NULL; \
         if (stream != NULL) \
             note_open(stream->_fileno, start_ns); \
@@ -157,6 +164,7 @@ OPENS(fopen64)
             count_write(before.file, -1, (ssize_t)before.output, start_ns); \
         if (stream != NULL) \
             forget(stream->_fileno, stream->_fileno); \
+        SWITCHED(AT_FDCWD, path, use_of_mode(mode)); \
         FILE *result = NEXT(name)(path, mode, stream); \
         if (result != NULL) \
             note_open(result->_fileno, start_ns); \

@@ -68,6 +68,14 @@ def discover_command(
     folder: Annotated[
         Path | None, typer.Option("--folder", help="The inputs: each run has a copy of this folder.", metavar="DIR")
     ] = None,
+    in_memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--in-memory",
+            help="Keep such files in memory in each run, e.g. '*.h5'; can be repeated.",
+            metavar="PATTERN",
+        ),
+    ] = None,
     timeout_s: Annotated[
         float, typer.Option("--timeout", help="The longest time for one run, in seconds.", metavar="S")
     ] = 3600.0,
@@ -86,6 +94,7 @@ def discover_command(
     from luthier.iokernel import Options
     from luthier.iokernel.options import FAMILIES, share_from
     from luthier.launch.io_kernel import discover_apart, sources_from, sources_of_database, write_kernel
+    from luthier.launch.io_memory import checked_patterns
     from luthier.launch.io_reduction import with_reduced_loops
     from luthier.launch.io_verification import Build, Program, build_from, build_of_database, run_words, verified
 
@@ -100,7 +109,8 @@ def discover_command(
         raise InvalidInputError("--link needs --compile-commands; give the flags after -- instead")
     if output.exists():
         raise InvalidInputError(f"{output}: exists already; remove it or name another with --output")
-    program = None if run is None else Program(Build(), run_words(run), folder, timeout_s)
+    kept = checked_patterns(in_memory or ())
+    program = None if run is None else Program(Build(), run_words(run), folder, timeout_s, kept)
     files = sources_from(sources or [], flags) if database is None else sources_of_database(database, sources or [])
     found = discover_apart(files, options)
     verdict, reduced = None, None

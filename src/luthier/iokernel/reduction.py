@@ -63,8 +63,8 @@ class ReducedLoop:
         """The loop in one line."""
         return (
             f"{self.loop.file}:{self.loop.line}: loop reduced to {self.kept_executions} of {self.executions} "
-            f"executions of its I/O, {self.kept_iterations} of {self.iterations} iterations; its counters are multiplied by "
-            f"{self.factor:.6g}"
+            f"executions of its I/O, {self.kept_iterations} of {self.iterations} iterations; its counters are "
+            f"multiplied by {self.factor:.6g}"
         )
 
 

@@ -19,6 +19,7 @@ from typing import IO
 from luthier.analysis.io_comparison import relative
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.launch.io_build import Build
+from luthier.launch.io_memory import in_memory, with_memory
 from luthier.launch.preload import VARIABLE, counters
 from luthier.measures.io_counts import ProcessCounts, read_processes
 from luthier.runners.supervisor import COUNT_VARIABLE, inherited
@@ -35,12 +36,16 @@ _LINES, _LONGEST_LINE = 5, 400  # of what the program printed as errors
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How a program is built and run: `run` has a word with {program}, each run has a new copy of `folder`."""
+    """How a program is built and run: `run` has a word with {program}, each run has a new copy of `folder`.
+
+    Files that match patterns `in_memory` are kept there, and removed after the run.
+    """
 
     build: Build
     run: tuple[str, ...] = (WORD,)
     folder: Path | None = None
     timeout_s: float = 3600.0
+    in_memory: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not any(WORD in word for word in self.run):
@@ -84,18 +89,20 @@ def counted_run(
     `variables` are added to its environment. Two runs with the same `place`, an existing folder, have the same paths:
     some programs write them into files.
     """
-    with _temporary(place) as base:
+    with _temporary(place) as base, in_memory(how.in_memory) as memory:
         copy, folder, counts = base / "program", base / "run", base / "counts"
         try:
             shutil.copy2(program, copy)
             _fill(folder, how.folder)
             words = [word.replace(WORD, str(copy)) for word in how.run]
+            kept = {} if memory is None else memory.variables(folder)
             began = time.monotonic()
             limit_s = how.timeout_s if timeout_s is None else timeout_s
-            code, errors = _run(words, folder, {**variables, COUNT_VARIABLE: str(counts)}, limit_s)
+            code, errors = _run(words, folder, {**variables, **kept, COUNT_VARIABLE: str(counts)}, limit_s)
             wall_s = time.monotonic() - began
             processes = _processes(counts, folder)
-            return CountedRun(code, processes, wall_s, _sizes(folder, processes), errors)
+            sizes = with_memory(_sizes(folder, processes), memory, folder)
+            return CountedRun(code, processes, wall_s, sizes, errors)
         finally:
             for path in (folder, counts):
                 shutil.rmtree(path, ignore_errors=True)

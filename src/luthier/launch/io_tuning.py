@@ -12,6 +12,7 @@ from luthier.errors import InvalidInputError, KernelRefusedError
 from luthier.iokernel import Options
 from luthier.launch.declared import declared_by, library
 from luthier.launch.io_kernel import discover_apart, sources_from, write_kernel
+from luthier.launch.io_memory import Memory
 from luthier.launch.io_reduction import Reduced, with_reduced_loops
 from luthier.launch.io_trial import WORD
 from luthier.launch.io_verification import Program, Verification, built, verified
@@ -130,9 +131,9 @@ class Tuning:
     component: tuple[str, Component]
     store_url: str | None = None
 
-    def search(self, settings: Mapping[str, Any]) -> Launch:
-        """The search; nothing is verified on the kernel."""
-        experiment = self._experiment(self.prepared.tuned, {**settings, "verify_pairs": 0})
+    def search(self, settings: Mapping[str, Any], memory: Memory | None = None) -> Launch:
+        """The search; nothing is verified on the kernel. With `memory` its files are kept there."""
+        experiment = self._experiment(self.prepared.tuned, {**settings, "verify_pairs": 0}, memory)
         return create(experiment, f"{self.component[0]}: search", self.store_url)
 
     def verification(self, found: Result, pairs: int | None) -> Launch:
@@ -152,13 +153,15 @@ class Tuning:
         experiment = self._experiment(self.prepared.application, settings)
         return create(experiment, f"{self.component[0]}: verification", self.store_url)
 
-    def _experiment(self, binary: Path, settings: Mapping[str, Any]) -> Experiment:
+    def _experiment(self, binary: Path, settings: Mapping[str, Any], memory: Memory | None = None) -> Experiment:
         """Runs of a program with the settings of the component, each in a new copy of the inputs."""
         import yaml
 
         name, described = self.component
         command = shlex.join(word.replace(WORD, str(binary)) for word in self.run)
-        fresh = described.model_copy(update={"header": f"{described.header}\n{_new_copy(self.prepared.folder)}"})
+        fresh = described.model_copy(
+            update={"header": f"{described.header}\n{_new_copy(self.prepared.folder, memory)}"}
+        )
         values = {
             "experiment": {"script": f"#!/bin/sh\n{command}\n", "runner": "local", "measure": MEASURE},
             "components": {name: {}},
@@ -169,7 +172,13 @@ class Tuning:
         return replace(declared.experiment, **{"slots": 1, **settings})
 
 
-def _new_copy(folder: Path) -> str:
+def _new_copy(folder: Path, memory: Memory | None) -> str:
     """Commands that are not timed and, without LD_PRELOAD, not counted."""
     run, source = shlex.quote(str(folder / "run")), shlex.quote(str(folder / "input"))
-    return f"LD_PRELOAD= rm -rf {run}\nLD_PRELOAD= cp -R {source} {run}\ncd {run}"
+    lines = [f"LD_PRELOAD= rm -rf {run}", f"LD_PRELOAD= cp -R {source} {run}", f"cd {run}"]
+    if memory is not None:
+        place = shlex.quote(str(memory.folder))
+        lines += [f"LD_PRELOAD= rm -rf {place}", f"LD_PRELOAD= mkdir {place}"]
+        variables = memory.variables(folder / "run")
+        lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    return "\n".join(lines)
