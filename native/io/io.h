@@ -170,6 +170,9 @@ struct loop_run { /* iterations of the first entry: first, first + stride, ... e
     uint64_t first, stride, count;
     struct loop_counts done;
 };
+#define LOOP_CALL "luthier:"
+enum { LOOP_MODE = 0x6c70 };       /* of access(): an event of a loop, not a file */
+void loop_event(const char *text); /* errno may change */
 void start_loops(void);
 void clear_loops(void);
 bool deferred_begins(const struct file *file); /* a call of HDF5 that may write what a loop left; then: */

@@ -1,6 +1,6 @@
 /* Loops of a reduced I/O kernel, which do only a part of their iterations: what happens in them is counted several times, so
- * that the counters are those of the whole program. The kernel calls luthier_io_loop(); luthier writes these calls
- * (docs/io-kernels.md).
+ * that the counters are those of the whole program. The kernel tells about its loops by calls of access() with a mode that no
+ * other program uses: unlike calls of a function of this library, they do no harm without it, however the kernel is linked.
  *
  * With LUTHIER_IO_LOOPS=trace the iterations with I/O are recorded instead, and go into the report. */
 #define _GNU_SOURCE
@@ -12,8 +12,6 @@
 
 enum event { ENTERED, NEXT_ITERATION, LEFT };
 enum { WORDS = sizeof(struct tally) / sizeof(uint64_t), PLACES = LISTED_FILES + LAYERS, LOOPS = 256, RUNS = 30000, DEEPEST = 32 };
-
-EXPORT void luthier_io_loop(int number, int event, double factor);
 
 static bool tracing;
 
@@ -318,14 +316,20 @@ void start_loops(void)
     tracing = text != NULL && strcmp(text, "trace") == 0;
 }
 
-void luthier_io_loop(int number, int event, double factor)
+/* NUMBER:EVENT or NUMBER:0:FACTOR, the factor in units of 1e-9. */
+void loop_event(const char *text)
 {
-    if (!counting || number < 1 || number >= LOOPS)
+    char *end;
+    if (!counting || strncmp(text, LOOP_CALL, strlen(LOOP_CALL)) != 0)
+        return;
+    long number = strtol(text + strlen(LOOP_CALL), &end, 10), event = *end == ':' ? strtol(end + 1, &end, 10) : -1;
+    double factor = event == ENTERED && *end == ':' ? (double)strtoll(end + 1, &end, 10) * 1e-9 : 1;
+    if (number < 1 || number >= LOOPS || *end != '\0')
         return;
     if (tracing)
-        record(number, event);
+        record((int)number, (int)event);
     else if (event == ENTERED)
-        enter(number, factor);
-    else if (event == LEFT)
+        enter((int)number, factor);
+    else if (event == LEFT && loop_depth > 0)
         leave();
 }

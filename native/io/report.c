@@ -266,6 +266,7 @@ static void put_files(void)
         put_tally(file->layer, &whole);
         put_hexadecimal("order", file->digest.order);
         put_hexadecimal("operations", file->digest.sum);
+        put(file->loop_bytes > 0 ? ", \"shortened\": true" : ""); /* written in a loop that was left early */
         put(file->number < 0 ? ", \"system\": true}" : "}");
         first = false;
     }

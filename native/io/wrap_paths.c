@@ -70,7 +70,6 @@ SWITCHES(__fxstatat, (int version, int base, const char *path, struct stat *stat
          version, base, path, status, flags)
 SWITCHES(__fxstatat64, (int version, int base, const char *path, struct stat64 *status, int flags), base, LOOK,
          version, base, path, status, flags)
-SWITCHES(access, (const char *path, int mode), AT, LOOK, path, mode)
 SWITCHES(eaccess, (const char *path, int mode), AT, LOOK, path, mode)
 SWITCHES(euidaccess, (const char *path, int mode), AT, LOOK, path, mode)
 SWITCHES(faccessat, (int base, const char *path, int mode, int flags), base, LOOK, base, path, mode, flags)
@@ -93,6 +92,18 @@ SWITCHES(mkdir, (const char *path, mode_t mode), AT, CREATE, path, mode)
 SWITCHES(mkdirat, (int base, const char *path, mode_t mode), base, CREATE, base, path, mode)
 SWITCHES(mknod, (const char *path, mode_t mode, dev_t device), AT, CREATE, path, mode, device)
 SWITCHES(mkfifo, (const char *path, mode_t mode), AT, CREATE, path, mode)
+
+EXPORT int access(const char *path, int mode)
+{
+    if (mode == LOOP_MODE) {
+        int saved = errno;
+        loop_event(path);
+        errno = saved;
+        return 0;
+    }
+    SWITCHED(AT, path, LOOK);
+    return PASS(access, path, mode);
+}
 
 /* ---- removing ---- */
 

@@ -91,6 +91,8 @@ def tune_command(
     prepared = prepare(sources or [], program, output, options if use_kernel else None)
     if not quiet:
         say(prepared.sentence, sys.stderr)
+        if program.in_memory:
+            say("the search keeps files in memory; the comparison at the end does not", sys.stderr)
     tuning = Tuning(prepared, program.run, described, store)
     with in_memory(program.in_memory) as kept:
         record, result, interrupted = work_on(tuning.search(values, kept), quiet=quiet)

@@ -114,16 +114,30 @@ class _Finder:
         """Whether a variable that decides when the loop ends is used after it."""
         program, inside = self._program, {inner.index for inner in loop.walk()}
         parts = [loop.parts[name] for name in ("cond", "any") if name in loop.parts]
-        counters = {place.var for part in parts for place in part.reads if place.var and followed(program, place.var)}
+        local = {key for key, variable in program.variables.items() if variable.function == function.key}
+        counters = {place.var for part in parts for place in part.reads} & local
         for statement in function.statements:
             if statement.index in inside or statement.index not in self._kept.why or statement.kind == "return":
                 continue
             for part in statement.parts.values():
-                for name in sorted({place.var for place in part.reads} & counters):
-                    flow = self._flow(function)
-                    if any(made.index in inside for made in flow.definitions(part, name)):
+                for name in sorted(part.names & counters):
+                    if self._comes_from(function, loop, statement, part, name):
                         return f"{program.variables[name].name}, which it changes, is used in line {statement.line}"
         return ""
+
+    def _comes_from(self, function: Function, loop: Statement, user: Statement, part: Effects, name: str) -> bool:
+        """Whether a part of a statement may use a value that a variable got in the loop."""
+        inside = {inner.index for inner in loop.walk()}
+        if followed(self._program, name):
+            return name in {place.var for place in part.reads} and any(
+                made.index in inside for made in self._flow(function).definitions(part, name)
+            )
+        changes = any(
+            name in {place.var for place in inner.writes}
+            for statement in loop.walk()
+            for inner in statement.parts.values()
+        )
+        return changes and user.start >= loop.end
 
     def _flow(self, function: Function) -> Reaching:
         if function.key not in self._reaching:

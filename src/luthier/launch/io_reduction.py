@@ -115,11 +115,6 @@ class _Reducing:
         if said:
             return replace(nothing, reason=f"the kernel that records its loops does not make the same I/O: {said[0]}")
         chosen, kept = chosen_loops(self._discovery.loops, [one.loops for one in whole.processes], share)
-        layer = _reread(self._application.processes)
-        if layer:
-            writers = [one for one in chosen if _writes(one.loop.number, whole.processes, layer)]
-            kept += [(one.loop, "it writes, and the program reads from a file that it writes to") for one in writers]
-            chosen = [one for one in chosen if one not in writers]
         kept += [(one.loop, f"only {_MOST_TRIED} loops are reduced") for one in chosen[_MOST_TRIED:]]
         return self._tried(chosen[:_MOST_TRIED], _with(nothing, (), kept, whole.wall_s))
 
@@ -148,6 +143,9 @@ class _Reducing:
         said = failures(run, self._limit_s)
         if said:
             return f"reduced, {said[0]}"
+        read = _shortened_and_read(self._application.processes, run.processes)
+        if read:
+            return f"it writes {read}, which the program reads too"
         found = predictions(self._application.processes, run.processes, TOLERANCE)
         wrong = [one for one in found if not one.is_good]
         if wrong:
@@ -176,16 +174,12 @@ def _with(
     return replace(reduced, discovery=replace(reduced.discovery, reduction=reduction), kernel_s=kernel_s)
 
 
-def _reread(processes: Sequence[ProcessCounts]) -> str:
-    """The highest layer used, if in it data is read from a file that is written too; "" if not."""
-    files = [file for process in processes for file in own_files(process) if file.counts.bytes]
+def _shortened_and_read(application: Sequence[ProcessCounts], reduced: Sequence[ProcessCounts]) -> str:
+    """A file whose data the application reads in the highest layer it uses, and that a reduced loop writes."""
+    files = [file for process in application for file in own_files(process) if file.counts.bytes]
     layer = next((name for name in LAYERS if any(file.layer == name for file in files)), "")
     read = {file.path for file in files if file.layer == layer and file.counts.read_bytes}
-    written = {file.path for file in files if file.layer == layer and file.counts.write_bytes}
-    return layer if read & written else ""
-
-
-def _writes(number: int, processes: Sequence[ProcessCounts], layer: str) -> bool:
-    column = 3 * (len(LAYERS) - 1 - LAYERS.index(layer)) + 2
-    runs = [run for process in processes for trace in process.loops if trace.number == number for run in trace.runs]
-    return any(run.done[column] for run in runs)
+    written = {
+        file.path for process in reduced for file in own_files(process) if file.layer == layer and file.is_shortened
+    }
+    return min(read & written, default="")

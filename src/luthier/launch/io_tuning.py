@@ -178,7 +178,8 @@ def _new_copy(folder: Path, memory: Memory | None) -> str:
     lines = [f"LD_PRELOAD= rm -rf {run}", f"LD_PRELOAD= cp -R {source} {run}", f"cd {run}"]
     if memory is not None:
         place = shlex.quote(str(memory.folder))
-        lines += [f"LD_PRELOAD= rm -rf {place}", f"LD_PRELOAD= mkdir {place}"]
+        lines += [f"LD_PRELOAD= rm -rf {place}", f"LD_PRELOAD= mkdir -m 700 {place}"]
+        lines.append(f"trap {shlex.quote(f'LD_PRELOAD= rm -rf {place}')} EXIT")
         variables = memory.variables(folder / "run")
         lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
     return "\n".join(lines)

@@ -83,7 +83,8 @@ class FileCounts:
     """What was counted for one file in one layer.
 
     `order` is a digest of its operations in their order, `operations` one that does not depend on the order. Files
-    of the system, and those that MPI makes for itself, are marked.
+    of the system, and those that MPI makes for itself, are marked. A file is shortened if it was written in a loop of a
+    reduced I/O kernel.
     """
 
     path: str
@@ -92,6 +93,7 @@ class FileCounts:
     order: str = ""
     operations: str = ""
     is_system: bool = False
+    is_shortened: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +238,9 @@ def _file(given: object) -> FileCounts:
     if plain.get("layer") not in LAYERS:
         raise ValueError(f"a file has the layer {plain.get('layer')!r:.40}, expected one of {', '.join(LAYERS)}")
     order, operations = (str(plain.get(name, "")) for name in ("order", "operations"))
-    is_system = plain.get("system") is True
+    marks = (plain.get("system") is True, plain.get("shortened") is True)
     return FileCounts(
-        str(plain.get("path", "")), str(plain["layer"]), _counts(plain, "a file"), order, operations, is_system
+        str(plain.get("path", "")), str(plain["layer"]), _counts(plain, "a file"), order, operations, *marks
     )
 
 
