@@ -62,7 +62,7 @@ static bool is_same(const struct file *file, enum layer layer, uint64_t hash, co
 
 /* Files that are not the program's own: those of the system, and what an MPI library keeps for its processes. Programs do
  * not decide which of them are used, and when. */
-static bool is_system(const char *path)
+bool is_system(const char *path)
 {
     static const char *const STARTS[] = {"/etc/", "/usr/", "/lib", "/dev/", "/proc/", "/sys/", "/run/", "/var/lib/"};
     static const char *const PARTS[] = {"/ompi.", "/openmpi-sessions-", "/pmix-", "/pmix_", "/prte.", "/hydra_"};
@@ -112,6 +112,17 @@ struct file *file_named(enum layer layer, const char *path)
             return &files[number - 1];
     }
     return &rests[layer];
+}
+
+struct file *known_file(enum layer layer, const char *path)
+{
+    uint64_t hash = hash_of(layer, path);
+    for (uint64_t i = 0; files != NULL && i < PLACES; i++) {
+        int number = __atomic_load_n(&places[(hash + i) % PLACES], __ATOMIC_ACQUIRE);
+        if (number == 0 || is_same(&files[number - 1], layer, hash, path))
+            return number == 0 ? NULL : &files[number - 1];
+    }
+    return NULL;
 }
 
 /* ---- counting ---- */

@@ -39,6 +39,11 @@ bool is_first_rank(void)
     return (rank = number_in(RANK, 0)) == 0;
 }
 
+const char *count_folder(void)
+{
+    return folder;
+}
+
 bool is_own_process(void)
 {
     return getpid() == owner;
@@ -227,11 +232,13 @@ static void put_layers(void)
 {
     put(", \"layers\": {");
     for (int layer = 0; layer < LAYERS; layer++) {
-        struct tally total = rest_of((enum layer)layer)->tally;
+        struct tally total = scaled(-1 - layer, &rest_of((enum layer)layer)->tally);
         for (int number = 0; number < files_listed(); number++) {
             const struct file *file = file_at(number);
-            if (file != NULL && file->layer == (enum layer)layer)
-                sum_up(&total, &file->tally);
+            if (file != NULL && file->layer == (enum layer)layer) {
+                struct tally whole = scaled(number, &file->tally);
+                sum_up(&total, &whole);
+            }
         }
         put(layer > 0 ? ", \"" : "\"");
         put(LAYER[layer]);
@@ -255,9 +262,11 @@ static void put_files(void)
         put(", \"layer\": \"");
         put(LAYER[file->layer]);
         put("\", ");
-        put_tally(file->layer, &file->tally);
+        struct tally whole = scaled(number, &file->tally);
+        put_tally(file->layer, &whole);
         put_hexadecimal("order", file->digest.order);
         put_hexadecimal("operations", file->digest.sum);
+        put(file->loop_bytes > 0 ? ", \"shortened\": true" : ""); /* written in a loop that was left early */
         put(file->number < 0 ? ", \"system\": true}" : "}");
         first = false;
     }
@@ -306,6 +315,64 @@ static void put_settings(void)
     put("]");
 }
 
+/* The factors of the loops of a reduced kernel that were run, by their numbers. */
+static void put_factors(void)
+{
+    bool first = true;
+    for (int number = 0; factor_of_loop(number) >= 0; number++) {
+        if (factor_of_loop(number) <= 0)
+            continue;
+        put(first ? ", \"scaled\": {\"" : ", \"");
+        put_number((uint64_t)number);
+        put("\": ");
+        put_seconds((uint64_t)(factor_of_loop(number) * 1e9 + 0.5)); /* a number with nine decimals */
+        first = false;
+    }
+    put(first ? "" : "}");
+}
+
+static void put_loop(int number, const struct loop_record *loop)
+{
+    put("{\"number\": ");
+    put_number((uint64_t)number);
+    put_field("entries", loop->entries);
+    put_field("iterations", loop->iterations);
+    put_field("outer", (uint64_t)loop->outer);
+    put(loop->is_same && !loop->overflown ? ", \"regular\": true, \"runs\": [" : ", \"runs\": [");
+    bool first = true;
+    for (int i = 0; loop_run_at(i) != NULL; i++) {
+        const struct loop_run *run = loop_run_at(i);
+        if (run->loop != number)
+            continue;
+        put(first ? "[" : ", [");
+        const uint64_t numbers[] = {run->first, run->stride, run->count};
+        for (int k = 0; k < 3; k++) {
+            put(k > 0 ? ", " : "");
+            put_number(numbers[k]);
+        }
+        for (int k = 0; k < LAYERS * 3; k++) {
+            put(", ");
+            put_number(run->done.layer[k / 3][k % 3]);
+        }
+        put("]");
+        first = false;
+    }
+    put("]}");
+}
+
+static void put_loops(void)
+{
+    bool first = true;
+    for (int number = 0; loop_at(number) != NULL; number++) {
+        if (loop_at(number)->entries == 0)
+            continue;
+        put(first ? ", \"loops\": [" : ", ");
+        put_loop(number, loop_at(number));
+        first = false;
+    }
+    put(first ? "" : "]");
+}
+
 static void put_report(void)
 {
     put("{\"version\": 1, \"program\": ");
@@ -322,6 +389,8 @@ static void put_report(void)
     put_layers();
     put_files();
     put_settings();
+    put_factors();
+    put_loops();
     put("}\n");
     flush();
 }
@@ -429,8 +498,10 @@ static void forked(void)
     writing = 0;
     *own_name = '\0';
     start_ns = now_ns();
-    if (counting)
+    if (counting) {
         clear_counters();
+        clear_loops();
+    }
 }
 
 void start_report(void)

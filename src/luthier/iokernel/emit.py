@@ -1,13 +1,17 @@
 """The kernel's text: the source without the statements, functions and declarations that are not kept."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from luthier.errors import KernelRefusedError
 from luthier.iokernel.ir import Program, Statement
-from luthier.iokernel.layout import is_balanced, without_comments
+from luthier.iokernel.layout import MARK, is_balanced, without_comments
+from luthier.iokernel.loops import Loop
 from luthier.iokernel.slicing import Slice
 
+NO_LOOPS: Mapping[int, Loop] = MappingProxyType({})
 HEADER = """\
 /* I/O kernel of {name}, made by luthier io discover: only what its I/O needs is left. */
 #if defined(__GNUC__)
@@ -52,7 +56,7 @@ class Edits:
     def result(self) -> str:
         """The edited text."""
         parts, position = [], 0
-        for start, end, replacement in sorted(self.cuts):
+        for start, end, replacement in sorted(self.cuts, key=lambda cut: cut[:2]):
             if start < position:  # inside a larger cut
                 continue
             parts += [self.text[position:start], replacement]
@@ -60,15 +64,17 @@ class Edits:
         return "".join([*parts, self.text[position:]])
 
 
-def emitted(program: Program, kept: Slice, path: str, fills: dict[int, str]) -> str:
-    """The kernel's text of one main file. `fills` are texts to insert after statements."""
+def emitted(
+    program: Program, kept: Slice, path: str, fills: Mapping[int, str], loops: Mapping[int, Loop] = NO_LOOPS
+) -> str:
+    """The kernel's text of one main file. `fills` are texts to insert after statements; `loops` are marked."""
     text = program.files[path]
     edits = Edits(text, path)
     for function in program.functions.values():
         if function.file != path or function.body is None:
             continue
         if function.key in kept.functions:
-            _Writer(edits, kept, fills).statements(function.body)
+            _Writer(edits, kept, fills, loops).statements(function.body)
         else:
             _cut_lines(edits, function.start, function.end)
     _cut_declarations(program, kept, path, edits)
@@ -156,8 +162,8 @@ def _with_comment(text: str, begin: int) -> int:
 class _Writer:
     """Cuts the statements of a function that are not kept."""
 
-    def __init__(self, edits: Edits, kept: Slice, fills: dict[int, str]) -> None:
-        self.edits, self.kept, self.fills = edits, kept, fills
+    def __init__(self, edits: Edits, kept: Slice, fills: Mapping[int, str], loops: Mapping[int, Loop]) -> None:
+        self.edits, self.kept, self.fills, self.loops = edits, kept, fills, loops
 
     def statements(self, block: Statement) -> None:
         for number, child in enumerate(block.children):
@@ -198,6 +204,23 @@ class _Writer:
             self.edits.cut(begin, min(trailing.end() + 1, len(text)))
 
     def _inside(self, statement: Statement) -> None:
+        loop = self.loops.get(statement.index)
+        if loop is None or loop.why_whole:
+            self._within(statement)
+            return
+        body = statement.children[0]
+        is_block = body.kind == "block"
+        self._mark(statement.start, f"<{loop.number}")
+        self._mark(body.start + is_block, f"{'[' if is_block else '{'}{loop.number}")
+        self._within(statement)
+        if not is_block:
+            self._mark(body.end, "}")
+        self._mark(statement.end, ">")
+
+    def _mark(self, offset: int, what: str) -> None:
+        self.edits.cuts.append((offset, offset, f"{MARK}{what}{MARK}"))
+
+    def _within(self, statement: Statement) -> None:
         fill = self.fills.get(statement.index)
         if fill:
             is_alone = self._is_block(statement.parent)

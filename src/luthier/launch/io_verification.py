@@ -47,6 +47,8 @@ class Verification:
     bytes: int = 0
     ranks: int = 0
     notes: tuple[str, ...] = ()
+    run: CountedRun | None = None
+    """What the application did."""
 
     @property
     def text(self) -> str:
@@ -62,7 +64,7 @@ class Verification:
     @property
     def plain(self) -> dict[str, Json]:
         """The fields as plain values."""
-        return {one.name: _listed(getattr(self, one.name)) for one in fields(self)}
+        return {one.name: _listed(getattr(self, one.name)) for one in fields(self) if one.name != "run"}
 
 
 def _listed(value: Json) -> Json:
@@ -84,7 +86,7 @@ def verified(discovery: Discovery, program: Program) -> Verification:
         try:
             application, kernel = _both_built(discovery, program, place)
             ours = _application_run(application, program, place)
-            limit_s = min(program.timeout_s, ours.wall_s * _SLOWER + _MORE_S)
+            limit_s = time_limit(program, ours)
             theirs = counted_run(kernel, program, limit_s, place)
             reasons = _against(ours, theirs, limit_s)
             if reasons and theirs.exit_code == 0:
@@ -99,7 +101,12 @@ def verified(discovery: Discovery, program: Program) -> Verification:
     layer = next((name for name in LAYERS if any(file.layer == name and file.counts.bytes for file in files)), "posix")
     counts = total(file.counts for file in files if file.layer == layer)
     size = (counts.operations, counts.bytes, sum(bool(own_files(process)) for process in ours.processes))
-    return Verification(not reasons, reasons[:MOST], ours.wall_s, theirs.wall_s, *size, notes)
+    return Verification(not reasons, reasons[:MOST], ours.wall_s, theirs.wall_s, *size, notes, ours)
+
+
+def time_limit(program: Program, application: CountedRun) -> float:
+    """The seconds that a kernel may take."""
+    return min(program.timeout_s, application.wall_s * _SLOWER + _MORE_S)
 
 
 def _both_built(discovery: Discovery, program: Program, place: Path) -> tuple[Path, Path]:
@@ -132,10 +139,15 @@ def _application_run(application: Path, program: Program, place: Path) -> Counte
 
 
 def _against(ours: CountedRun, theirs: CountedRun, limit_s: float) -> tuple[str, ...]:
+    return failures(theirs, limit_s) or differences(ours, theirs)
+
+
+def failures(theirs: CountedRun, limit_s: float) -> tuple[str, ...]:
+    """Why a run of a kernel has failed; nothing if it has not."""
     if theirs.exit_code is None:
         return (f"the kernel runs longer than {limit_s:.0f} s",)
     if theirs.exit_code > 128:
         return (f"the kernel crashes with signal {theirs.exit_code - 128}",)
     if theirs.exit_code != 0:
         return (f"the kernel ends with exit code {theirs.exit_code}",)
-    return differences(ours, theirs)
+    return ()
