@@ -6,10 +6,18 @@ from dataclasses import asdict, dataclass, field, fields
 
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.optimizers.earlier import Earlier, read_transfer
-from luthier.policies import Prune, Resample, Stop
+from luthier.policies import Prune, Resample, Stop, SubsetPicker
 from luthier.space import Choice, Space
 from luthier.spec.objectives import Objective
-from luthier.spec.rules import Tuned, compares_times, needs_relation_to_time, prune_from, resample_from, stop_from
+from luthier.spec.rules import (
+    Tuned,
+    compares_times,
+    needs_relation_to_time,
+    picker_from,
+    prune_from,
+    resample_from,
+    stop_from,
+)
 from luthier.spec.script import JobScript
 from luthier.spec.settings import Settings, all_settings
 from luthier.spec.template import Template
@@ -44,11 +52,11 @@ class Experiment(Settings):
     With several objectives the result is a Pareto front instead of a winner: there is no verification, `prune` and
     `stop` cannot be used, and `resample` is `once` or `static:RUNS`.
 
-    `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule` and `resample_rule` are the
-    parsed `stop`, `prune` and `resample`. The default and repeated configurations are removed
-    from `first`. `earlier` is what the search knows from the experiments in `after`, fixed when the experiment was
-    created. `refinements` are the times when the budget was raised after the search had ended (`luthier resume N
-    --budget +30`), oldest first.
+    `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule`, `resample_rule` and
+    `picker_rule` are the parsed `stop`, `prune`, `resample` and `impact_first`. The default and repeated
+    configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, fixed
+    when the experiment was created. `refinements` are the times when the budget was raised after the search had ended
+    (`luthier resume N --budget +30`), oldest first.
     """
 
     space: Space
@@ -58,6 +66,7 @@ class Experiment(Settings):
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
+    picker_rule: SubsetPicker | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for setting in all_settings():
@@ -77,6 +86,8 @@ class Experiment(Settings):
             self._set(
                 "stop_rule", stop_from(self.stop, Tuned(self.space, self.objective.maximizes, self.production_runs))
             )
+        with _about("impact_first"):
+            self._set("picker_rule", picker_from(self.impact_first))
         self._check_rules()
         self._check_objectives()
         with _about("first"):
@@ -117,6 +128,8 @@ class Experiment(Settings):
             raise InvalidInputError(f"measure: {', '.join(measures)}; give each of them once")
         if self.resample.startswith(("sedr", "evadyr")):
             raise InvalidInputError(f"resample: {shown(self.resample)} needs a single measure; use once or static:RUNS")
+        if self.picker_rule is not None:
+            raise InvalidInputError("impact_first: needs a single measure; remove it, or give one measure")
         for setting in all_settings():
             unused = setting.field in ("prune", "stop", "verify_pairs", "sentinels")
             if unused and getattr(self, setting.field):

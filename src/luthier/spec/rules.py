@@ -7,9 +7,9 @@ from inspect import Parameter, signature
 from typing import TypeAlias, TypeVar, cast
 
 from luthier.errors import InvalidInputError
-from luthier.plugins import Registry
-from luthier.policies import PRUNES, RESAMPLES, STOPS, stop
-from luthier.policies.base import Prune, Resample, Stop
+from luthier.plugins import Registry, instead
+from luthier.policies import AUTO_PICKER, PRUNES, RESAMPLES, STOPS, SUBSET_PICKERS, stop
+from luthier.policies.base import Prune, Resample, Stop, SubsetPicker
 from luthier.policies.learned import USUAL_PRODUCTION_RUNS, Learned
 from luthier.policies.prune import BeyondSeconds, Never, beyond_quantile
 from luthier.policies.resample import Sedr, Static
@@ -65,6 +65,18 @@ def prune_from(what: str | float | None) -> Prune:
         known = f"{', '.join(PRUNES.names())}, a quantile such as q75, or a time such as 90s"
         raise InvalidInputError(f"prune: {shown(what)} is not understood; write {known}")
     return rule
+
+
+def picker_from(text: str) -> SubsetPicker | None:
+    """Read `off`, `auto` or the name of a subset picker, with constants if it has any: `statistical:enough=80%`."""
+    check_length(text, "impact_first")
+    if text == "off":
+        return None
+    picker = _named("impact_first", SUBSET_PICKERS, AUTO_PICKER if text == "auto" else text)
+    if picker is None:
+        known = ["off", "auto", *SUBSET_PICKERS.names()]
+        raise InvalidInputError(f"impact_first: {shown(text)} is unknown; {instead(text, known)}")
+    return picker
 
 
 def _named(what: str, rules: Registry[Callable[..., Rule]], text: str) -> Rule | None:
