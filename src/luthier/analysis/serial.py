@@ -6,6 +6,7 @@ from luthier.analysis.activity import activity_of
 from luthier.analysis.importance import Importances
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line
+from luthier.analysis.story import story_json
 from luthier.analysis.tuning_return import tuning_return
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
@@ -68,6 +69,7 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         if result.noise.freedom
         else None,
         "return": _return_json(result),
+        "steps": story_json(result),
         "repeats": result.repeats,
         "lost": result.lost,
         "activity": asdict(activity_of(result)),

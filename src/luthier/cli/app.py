@@ -158,9 +158,9 @@ def resume(
 
     Example: luthier resume 3 --budget +30
     """
-    from luthier.launch import start
+    from luthier.cli import io_pipeline
 
-    return show_result(*work_on(start.reopen(number, store, budget), quiet=quiet), as_json=as_json)
+    return io_pipeline.resume(number, store, budget, quiet=quiet, as_json=as_json)
 
 
 @app.command("list")

@@ -10,17 +10,16 @@ import typer
 
 from luthier.cli.io import io
 from luthier.cli.options import AsJson, Quiet, StoreUrl
-from luthier.cli.running import work_on
 from luthier.cli.settings import Given, read_settings, with_settings
-from luthier.cli.terminal import print_json, print_view, say
+from luthier.cli.terminal import say
 from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from luthier.analysis.result import Result
-    from luthier.launch.io_tuning import Prepared
     from luthier.launch.io_verification import Program
-    from luthier.store.base import Record
+
+STEPS = ("kernel", "impact-first", "stop", "verify")
+"""The steps that can be left out; `--reduce` and `--in-memory` are left out by default."""
 
 
 @io.command("tune", cls=WithWords)
@@ -41,9 +40,15 @@ def tune_command(
         str,
         typer.Option("--buffers", help="keep: the kernel computes what it writes; or cut.", metavar="keep|cut"),
     ] = "cut",
-    use_kernel: Annotated[
-        bool, typer.Option("--kernel/--no-kernel", help="Search on a verified I/O kernel, or on the program itself.")
-    ] = True,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            help="Leave a step out: kernel (search on the program itself), impact-first (tune all parameters all the "
+            "time), stop (use the whole budget), verify (no comparison on the program); can be repeated.",
+            metavar="STEP",
+        ),
+    ] = None,
     reduce: Annotated[
         str,
         typer.Option("--reduce", help="Loops of the kernel do this share of their executions of I/O.", metavar="SHARE"),
@@ -67,39 +72,70 @@ def tune_command(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> int:
-    """Tune the I/O of a C program: search on its I/O kernel, then verify the best configuration on the program.
+    """Tune the I/O of a C program: search on its I/O kernel, then compare the best configuration on the program.
 
     After -- comes the command that runs it, with {program} in place of its path. Every run starts in a new copy of
-    --folder (default: an empty folder). A kernel that is not proven to make the same I/O is not used.
+    --folder (default: an empty folder). A kernel that is not proven to make the same I/O is not used. The parameters
+    with the largest effect are tuned first, and the search stops when it no longer pays for --production-runs.
 
-    Example: luthier io tune sim.c --component hdf5.yaml --build 'h5cc -O2' -n 40 -- {program} 1000
+    Example: luthier io tune sim.c --component hdf5.yaml --build 'h5cc -O2' --production-runs 500 -- {program} 1000
     """
+    from luthier.cli.io_pipeline import search_and_compare
     from luthier.iokernel import Options
     from luthier.iokernel.options import share_from
     from luthier.launch.io_memory import checked_patterns, in_memory
     from luthier.launch.io_tuning import Tuning, component_named, prepare
 
+    left_out = _left_out(without or [])
     values = read_settings(settings or {})
     if not component:
         raise InvalidInputError("--component is required: what to tune, e.g. examples/components/hdf5-serial.yaml")
     described = component_named(component, store)
     program = _program(context.meta.get(WORDS, []), build, values)
     options = Options(buffer_content=buffers, reduce=share_from(reduce, "--reduce"))
+    if options.reduce < 1 and "kernel" in left_out:
+        raise InvalidInputError("--reduce shortens loops of the kernel; leave out --without kernel, or --reduce")
     if options.reduce < 1 or memory:
         _check_measures(values, "--reduce" if options.reduce < 1 else "--in-memory")
+    values, pairs = _with_steps(values, left_out)
     program = replace(program, in_memory=checked_patterns(memory or ()))
-    prepared = prepare(sources or [], program, output, options if use_kernel else None)
+    prepared = prepare(sources or [], program, output, None if "kernel" in left_out else options)
     if not quiet:
         say(prepared.sentence, sys.stderr)
         if program.in_memory:
             say("the search keeps files in memory; the comparison at the end does not", sys.stderr)
     tuning = Tuning(prepared, program.run, described, store)
     with in_memory(program.in_memory) as kept:
-        record, result, interrupted = work_on(tuning.search(values, kept), quiet=quiet)
-    verification = None
-    if not interrupted and result.winner is not None and result.winner.config != result.experiment.space.default:
-        verification = work_on(tuning.verification(result, values.get("verify_pairs")), quiet=quiet)
-    return _tell(prepared, (record, result), verification, as_json=as_json, interrupted=interrupted)
+        return search_and_compare(tuning.search(values, pairs, kept), store, quiet=quiet, as_json=as_json)
+
+
+def _left_out(given: list[str]) -> set[str]:
+    """The steps that are left out; several may be separated by commas."""
+    words = {word.strip() for text in given for word in text.split(",")}
+    if unknown := sorted(words - set(STEPS)):
+        raise InvalidInputError(f"--without {unknown[0]}: unknown step; choose from {', '.join(STEPS)}")
+    return words
+
+
+def _with_steps(values: dict[str, Any], left_out: set[str]) -> tuple[dict[str, Any], int | None]:
+    """The settings of the search with the steps that are not left out, and the pairs of runs of the comparison."""
+    from luthier.launch.io_tuning import MEASURE
+    from luthier.spec.objectives import Objective
+
+    objectives = values.get("objectives", (Objective.parse(MEASURE),))
+    if len(objectives) > 1:
+        raise InvalidInputError("luthier io tune needs a single measure, since it compares two configurations")
+    given = {"impact-first": "impact_first", "stop": "stop", "verify": "verify_pairs"}
+    for step in left_out & set(given):
+        if values.get(given[step]):
+            raise InvalidInputError(f"--without {step} and --{step} exclude each other; give one of them")
+    values = dict(values)
+    if "impact-first" not in left_out:
+        values.setdefault("impact_first", "auto")
+    if "stop" not in left_out and not objectives[0].is_amount:
+        values.setdefault("stop", ("learned",))
+    pairs: int | None = values.pop("verify_pairs", None)
+    return values, 0 if "verify" in left_out else pairs
 
 
 def _check_measures(values: dict[str, Any], option: str) -> None:
@@ -127,45 +163,3 @@ def _program(run: list[str], build: str, values: dict[str, Any]) -> "Program":
     folder = values.pop("cwd", None)
     how = Program(build_from(words), tuple(run), None if folder is None else Path(folder))
     return how if values.get("timeout_s") is None else replace(how, timeout_s=values["timeout_s"])
-
-
-def _tell(
-    prepared: "Prepared",
-    search: "tuple[Record, Result]",
-    verification: "tuple[Record, Result, bool] | None",
-    *,
-    as_json: bool,
-    interrupted: bool,
-) -> int:
-    """Print both results; the exit code is that of `luthier tune`."""
-    from luthier.analysis.serial import result_json
-    from luthier.cli.summary import result_view
-
-    last = search if verification is None else verification[:2]
-    if as_json:
-        verified = None if verification is None else result_json(*verification[:2])
-        print_json({"kernel": prepared.to_json(), "search": result_json(*search), "verification": verified})
-    elif verification is None:
-        print_view(result_view(*search))
-        if search[1].winner is not None and not interrupted:
-            say("nothing to verify on the application: no configuration was better than the default")
-    else:
-        say(prepared.sentence)
-        say(_found(*search))
-        say(f"experiment {last[0].id} compared both on the application:")
-        print_view(result_view(*last))
-    if interrupted or (verification is not None and verification[2]):
-        return 130
-    return 1 if last[0].status == "no result" else 0
-
-
-def _found(record: "Record", result: "Result") -> str:
-    """The search in one line: its values are of the kernel, and not verified."""
-    from luthier.analysis.sentences import runs_text
-    from luthier.analysis.text import duration_text, estimate_text
-
-    measure = result.experiment.objective.measure
-    trials = [trial for trial in (result.default, result.winner) if trial is not None]
-    values = [estimate_text(trial.estimate, measure) for trial in trials]
-    spent = f"{runs_text(result)}, {duration_text(result.cost_s)} of run time"
-    return f"experiment {record.id}, the search: {' -> '.join(values)} ({spent})"

@@ -8,6 +8,7 @@ from luthier.analysis.importance import Importances
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import VERIFIED_TRIALS, command_line, noise_text, runs_text, search_lines, trouble_lines
 from luthier.analysis.serial import ending_of
+from luthier.analysis.story import story_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
 from luthier.analysis.tuned_parameters import tuned_parameters
@@ -30,13 +31,16 @@ def result_view(record: Record, result: Result) -> RenderableType:
     if result.method:
         parts.append(cell(result.method))
     parts.append(cell(f"{runs_text(result)}, {duration_text(result.cost_s)} of run time"))
-    if (ending := ending_of(record)) is not None:
+    pipeline = result.experiment.pipeline
+    is_comparison = pipeline is not None and pipeline.searched is not None
+    if not is_comparison and (ending := ending_of(record)) is not None:
         parts.append(cell(f"the search ended: {ending}"))
     if result.experiment.earlier is not None:
         parts += [cell(f"learnt from {note}") for note in result.experiment.earlier.notes]
     if tuned := tuned_parameters(record, result.experiment, result.runs):
         parts.append(cell(tuned.sentence))
-    parts += [cell(line) for line in (*return_lines(result), *search_lines(result))]
+    parts += [cell(line) for line in (*story_lines(result), *return_lines(result))]
+    parts += [] if is_comparison else [cell(line) for line in search_lines(result)]
     if noise := noise_text(result):
         parts.append(cell(noise))
     parts += [cell(line) for line in trouble_lines(result)]

@@ -37,11 +37,13 @@ def _over_time(found: TuningReturn, result: Result, points: int) -> list[Trace]:
     rates = [rate for _, rate in found.over_time]
     scale, time = value_scale(result.experiment, rates), span_scale(0.0, found.tuning_s)
     measure = result.experiment.objective.measure
+    pipeline = result.experiment.pipeline
+    searched = None if pipeline is None else pipeline.searched
     shown = thinned(rates, points)
     line = Trace(
         kind="line",
         role="search",
-        name="best single run so far",
+        name="best single run so far" if searched is None else f"best single run of the search on {searched.program}",
         x=[time.place(found.over_time[at][0]) for at in shown],
         y=[scale.place(rates[at]) for at in shown],
         texts=[f"{value_text(rates[at], measure)} per minute" for at in shown],

@@ -1,24 +1,27 @@
-"""Tunes the I/O of a C program on its I/O kernel, and verifies what was found on the program itself."""
+"""Makes the programs that `luthier io tune` runs, and the search on the I/O kernel."""
 
 import shlex
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from luthier.analysis.result import Result
 from luthier.errors import InvalidInputError, KernelRefusedError
 from luthier.iokernel import Options
 from luthier.launch.declared import declared_by, library
 from luthier.launch.io_kernel import discover_apart, sources_from, write_kernel
 from luthier.launch.io_memory import Memory
+from luthier.launch.io_pipeline import SEARCH
 from luthier.launch.io_reduction import Reduced, with_reduced_loops
 from luthier.launch.io_trial import WORD
 from luthier.launch.io_verification import Program, Verification, built, verified
 from luthier.launch.start import Launch, create
 from luthier.spec.component import Component, read_components
 from luthier.spec.experiment import Experiment
+from luthier.spec.pipeline import Pipeline, Step
+from luthier.spec.script import JobScript
 from luthier.spec.yaml_lines import parse_document
 from luthier.trial import Json
 
@@ -30,7 +33,10 @@ PAIRS = 5
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The programs in their folder; without a `kernel` the search runs the application, for the `reason`."""
+    """The programs in their folder; without a `kernel` the search runs the application, for the `reason`.
+
+    `seconds` is how long it took to make them: compilers, analysis, and the runs that verify the kernel.
+    """
 
     folder: Path
     application: Path
@@ -38,6 +44,7 @@ class Prepared:
     verification: Verification | None = None
     reason: str = ""
     reduced: Reduced | None = None
+    seconds: float = 0.0
 
     @property
     def tuned(self) -> Path:
@@ -66,6 +73,7 @@ def prepare(sources: Sequence[Path], program: Program, folder: Path, options: Op
 
     The kernel is left out, with the reason, if it cannot be made or is not proven to make the same I/O.
     """
+    began = time.monotonic()
     if folder.exists():
         raise InvalidInputError(f"{folder}: exists already; remove it or name another with --output")
     try:
@@ -76,9 +84,10 @@ def prepare(sources: Sequence[Path], program: Program, folder: Path, options: Op
     try:
         _copy_inputs(program.folder, place / "input")
         application = built(sources, program.build, place / "application" / "program").program
-        if options is None:
-            return Prepared(place, application, reason="no kernel was asked for")
-        return _with_kernel(sources, program, Prepared(place, application), options)
+        prepared = Prepared(place, application, reason="no kernel was asked for")
+        if options is not None:
+            prepared = _with_kernel(sources, program, prepared, options)
+        return replace(prepared, seconds=time.monotonic() - began)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
@@ -124,34 +133,31 @@ def component_named(text: str, store_url: str | None) -> tuple[str, Component]:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Two experiments: a search on the kernel, and a comparison on the application."""
+    """The search on the kernel; `luthier.launch.io_pipeline` makes the comparison on the application."""
 
     prepared: Prepared
     run: tuple[str, ...]
     component: tuple[str, Component]
     store_url: str | None = None
 
-    def search(self, settings: Mapping[str, Any], memory: Memory | None = None) -> Launch:
-        """The search; nothing is verified on the kernel. With `memory` its files are kept there."""
-        experiment = self._experiment(self.prepared.tuned, {**settings, "verify_pairs": 0}, memory)
-        return create(experiment, f"{self.component[0]}: search", self.store_url)
+    def search(self, settings: Mapping[str, Any], pairs: int | None, memory: Memory | None = None) -> Launch:
+        """The search; its best configuration is compared on the application, in at most so many `pairs` of runs.
 
-    def verification(self, found: Result, pairs: int | None) -> Launch:
-        """The default against the best configuration of the search, on the application."""
-        pairs = PAIRS if pairs is None else pairs
-        searched = found.experiment
-        settings = {
-            "objectives": searched.objectives,
-            "timeout_s": searched.timeout_s,
-            "seed": searched.seed,
-            "first": (found.best.config,),
-            "budget": 2 + 2 * pairs,
-            "verify_pairs": pairs,
-            "resample": "once",
-            "optimizer": "random",
-        }
-        experiment = self._experiment(self.prepared.application, settings)
-        return create(experiment, f"{self.component[0]}: verification", self.store_url)
+        With `memory` the search keeps its files there.
+        """
+        compared = self._experiment(self.prepared.application, {"timeout_s": settings.get("timeout_s")})
+        if not isinstance(compared.command, JobScript):
+            raise TypeError("an experiment with a component has a job script")
+        name = "kernel" if self.prepared.kernel is not None else "preparation"
+        pipeline = Pipeline(
+            (Step(name, (self.prepared.sentence,), self.prepared.seconds),),
+            self.prepared.to_json(),
+            compared.command,
+            PAIRS if pairs is None else pairs,
+        )
+        given = {**settings, "verify_pairs": 0, "pipeline": pipeline}
+        experiment = self._experiment(self.prepared.tuned, given, memory)
+        return create(experiment, f"{self.component[0]}: {SEARCH}", self.store_url)
 
     def _experiment(self, binary: Path, settings: Mapping[str, Any], memory: Memory | None = None) -> Experiment:
         """Runs of a program with the settings of the component, each in a new copy of the inputs."""

@@ -53,7 +53,7 @@ def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
 def assumptions(experiment: Experiment) -> tuple[str, ...]:
     """What a criterion to stop assumes of a measure that is not a time."""
     objective = experiment.objective
-    if objective.is_time or not any(map(needs_relation_to_time, experiment.stop)):
+    if objective.is_time or objective.is_io_time or not any(map(needs_relation_to_time, experiment.stop)):
         return ()
     inversely = "inverse " if objective.maximizes else ""
     return (f"--stop learned: the time of a run is assumed to be in {inversely}proportion to {objective.measure}",)

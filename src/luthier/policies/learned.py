@@ -23,10 +23,12 @@ class Learned:
     What is expected is learnt from generated searches (`luthier.policies.forecast`). A run of a configuration is taken
     to last in proportion to its value or, where values are below 0 (something is maximized), in inverse proportion. A
     step is a configuration with its repeats, and costs the seconds that these took on average. With values of both
-    signs, or before enough is known, the search goes on.
+    signs, or before enough is known, the search goes on. With `saves_seconds` the values are seconds of a run in
+    production, even if the runs of the search, of a part of the program, take another time.
     """
 
     production_runs: int = USUAL_PRODUCTION_RUNS
+    saves_seconds: bool = False
 
     def __post_init__(self) -> None:
         check_production_runs(self.production_runs)
@@ -39,7 +41,8 @@ class Learned:
         times = relative_times(values)
         if first is None or times is None or sum(value is not None for value in values) < FEWEST_STEPS:
             return None
-        run_s = median(_costs_of(progress, first) or [0.0])
+        measured = progress.trials[first].estimate
+        run_s = measured.value if measured and self.saves_seconds else median(_costs_of(progress, first) or [0.0])
         step_s = progress.cost_s / len(ended)
         left = (progress.budget - progress.runs) * len(ended) / max(progress.runs, 1)
         if not run_s > 0.0 or not step_s > 0.0:

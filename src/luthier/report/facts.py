@@ -10,6 +10,7 @@ from luthier.analysis.explanation import NOTE, Explanation
 from luthier.analysis.failures import first_output, reasons_of
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
+from luthier.analysis.story import story
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
 from luthier.analysis.tuning_return import return_lines
@@ -119,6 +120,18 @@ def best_trials(result: Result) -> Table:
         for number, trial in known[:BEST_TRIALS]
     ]
     return Table(("trial", "runs", *measure_names(experiment), *experiment.space.names), rows)
+
+
+def steps(result: Result) -> Table:
+    """The steps of a larger tuning, this experiment last, with their times; empty for other experiments."""
+    done = story(result.experiment, result.cost_s)
+    rows = [
+        (step.name if number == 0 else "", line, duration_text(step.seconds) if number == 0 else "")
+        for step in done
+        for number, line in enumerate(step.lines)
+    ]
+    total = [("whole tuning", "", duration_text(sum(step.seconds for step in done)))] if done else []
+    return Table(("step", "", "time"), [*rows, *total])
 
 
 def failures(result: Result) -> Table:

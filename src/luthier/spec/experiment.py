@@ -9,6 +9,7 @@ from luthier.optimizers.earlier import Earlier, read_transfer
 from luthier.policies import Prune, Resample, Stop, SubsetPicker
 from luthier.space import Choice, Space
 from luthier.spec.objectives import Objective
+from luthier.spec.pipeline import Pipeline
 from luthier.spec.rules import (
     Tuned,
     compares_times,
@@ -56,13 +57,15 @@ class Experiment(Settings):
     `picker_rule` are the parsed `stop`, `prune`, `resample` and `impact_first`. The default and repeated
     configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, fixed
     when the experiment was created. `refinements` are the times when the budget was raised after the search had ended
-    (`luthier resume N --budget +30`), oldest first.
+    (`luthier resume N --budget +30`), oldest first. `pipeline` is what was done before, where this experiment is a part
+    of a larger tuning (`luthier io tune`).
     """
 
     space: Space
     command: Template | JobScript | None = None
     earlier: Earlier | None = None
     refinements: tuple[Refinement, ...] = ()
+    pipeline: Pipeline | None = None
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
@@ -83,9 +86,8 @@ class Experiment(Settings):
         with _about("prune"):
             self._set("prune_rule", prune_from(self.prune))
         with _about("stop"):
-            self._set(
-                "stop_rule", stop_from(self.stop, Tuned(self.space, self.objective.maximizes, self.production_runs))
-            )
+            known = (self.space, self.objective.maximizes, self.production_runs, self.objective.is_io_time)
+            self._set("stop_rule", stop_from(self.stop, Tuned(*known)))
         with _about("impact_first"):
             self._set("picker_rule", picker_from(self.impact_first))
         self._check_rules()
@@ -162,6 +164,7 @@ class Experiment(Settings):
             "command": None if self.command is None else self.command.to_json(),
             **({} if self.earlier is None else {"earlier": self.earlier.to_json()}),
             **({"refinements": [asdict(one) for one in self.refinements]} if self.refinements else {}),
+            **({} if self.pipeline is None else {"pipeline": self.pipeline.to_json()}),
             **settings_json(self),
         }
 
@@ -175,7 +178,7 @@ class Experiment(Settings):
             )
         values = dict(plain)
         space, command, earlier = (values.pop(name, None) for name in ("space", "command", "earlier"))
-        refinements = values.pop("refinements", ())
+        refinements, pipeline = values.pop("refinements", ()), values.pop("pipeline", None)
         if not isinstance(space, Mapping) or not (command is None or isinstance(command, Mapping)):
             raise InvalidInputError(f"experiment settings contain no parameter space; {_FOREIGN}")
         return cls(
@@ -183,6 +186,7 @@ class Experiment(Settings):
             command=None if command is None else _command(command),
             earlier=Earlier.from_json(earlier) if isinstance(earlier, Mapping) else None,
             refinements=tuple(_refinements(refinements)),
+            pipeline=Pipeline.from_json(pipeline) if isinstance(pipeline, Mapping) else None,
             **values,  # type: ignore[arg-type]  # __post_init__ checks each value
         )
 

@@ -41,6 +41,11 @@ class Objective:
         return self == Objective("wall")
 
     @property
+    def is_io_time(self) -> bool:
+        """Whether it is the part of the elapsed time that is spent in I/O, minimized."""
+        return self == Objective(f"{PREFIX}time")
+
+    @property
     def is_amount(self) -> bool:
         """Whether it is an amount of something that is neither a time nor a rate: memory, bytes, operations."""
         is_counted = self.measure.startswith(PREFIX) and self.measure not in RATES

@@ -113,11 +113,15 @@ def _constants(where: str, text: str, known: Mapping[str, object]) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What criteria need to know of the experiment: its space, its goal, and how often the program is going to run."""
+    """What criteria need to know of the experiment: its space, its goal, and how often the program is going to run.
+
+    `saves_seconds` tells whether a lower value makes a run shorter by the same number of seconds.
+    """
 
     space: Space
     maximize: bool = False
     production_runs: int | None = None
+    saves_seconds: bool = False
 
 
 def stop_from(texts: Sequence[str], tuned: Tuned) -> Stop:
@@ -183,7 +187,8 @@ def _improvement(match: re.Match[str], _: Tuned) -> Stop:
 
 
 def _learned(match: re.Match[str], tuned: Tuned) -> Stop:
-    return Learned(int(match[1]) if match[1] else tuned.production_runs or USUAL_PRODUCTION_RUNS)
+    runs = int(match[1]) if match[1] else tuned.production_runs or USUAL_PRODUCTION_RUNS
+    return Learned(runs, saves_seconds=tuned.saves_seconds)
 
 
 _Make: TypeAlias = Callable[[re.Match[str], Tuned], Stop]

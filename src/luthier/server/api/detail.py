@@ -14,6 +14,7 @@ from luthier.analysis.search_speedup import beside_random
 from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
 from luthier.analysis.serial import ending_of, record_json, result_json
 from luthier.analysis.settings import settings_texts
+from luthier.analysis.story import story_lines
 from luthier.analysis.tuning_return import return_lines
 from luthier.analysis.waiting import waiting_for
 from luthier.analysis.working_time import machine_rows, working_time
@@ -121,6 +122,7 @@ class Detail(Summary):
             "explanation": None,
             "trouble": [],
             "returns": ["return on tuning (RoTI): 0.8 s gained for each minute of the 12 s of tuning"],
+            "story": [],
             "failures": [],
             "failing_output": None,
             "utilisation": 0.98,
@@ -168,6 +170,8 @@ class Detail(Summary):
     """Remarks about drift of the machine and about outliers."""
     returns: list[str]
     """What the tuning brought for its time: RoTI, when it has paid, the net gain in production."""
+    story: list[str]
+    """What was done before as part of the same tuning, and the time of all steps; empty for other experiments."""
     failures: list[FailureReason]
     """Why runs gave no number, most common reason first."""
     failing_output: FailingOutput | None
@@ -247,6 +251,7 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
         "noise": noise_text(result),
         "trouble": trouble_lines(result),
         "returns": return_lines(result),
+        "story": story_lines(result),
         "failures": [
             {"reason": one.text, "runs": one.runs, "first": None if one.first is None else one.first.number}
             for one in reasons_of(result.runs)

@@ -1,0 +1,43 @@
+"""The story of a tuning of several steps: what each of them brought, in sentences, and the time that it took."""
+
+from luthier.analysis.result import Result
+from luthier.analysis.text import duration_text
+from luthier.spec.experiment import Experiment
+from luthier.spec.pipeline import Pipeline, Step
+from luthier.trial import Json
+
+KERNEL, APPLICATION = "the I/O kernel", "the application"
+
+
+def story(experiment: Experiment, cost_s: float) -> list[Step]:
+    """What was done, step by step, this experiment included; empty if it is not part of a larger tuning."""
+    pipeline = experiment.pipeline
+    if pipeline is None:
+        return []
+    is_search = pipeline.searched is None
+    mine = f"this experiment, on {pipeline_program(pipeline) if is_search else APPLICATION}"
+    return [*pipeline.steps, Step("search" if is_search else "comparison", (mine,), cost_s)]
+
+
+def story_lines(result: Result) -> list[str]:
+    """The steps before this experiment, and the time of all of them, as sentences."""
+    steps = story(result.experiment, result.cost_s)
+    if not steps:
+        return []
+    lines = [f"{step.name}: {line}" for step in steps[:-1] for line in step.lines]
+    spent = ", ".join(f"{step.name} {duration_text(step.seconds)}" for step in steps)
+    total = duration_text(sum(step.seconds for step in steps))
+    return [*lines, f"time of the whole tuning: {total} ({spent})"]
+
+
+def pipeline_program(pipeline: Pipeline) -> str:
+    """What the search runs."""
+    return KERNEL if pipeline.kernel.get("is_used") else APPLICATION
+
+
+def story_json(result: Result) -> list[Json]:
+    """The steps as JSON, this experiment last."""
+    return [
+        {"name": step.name, "lines": list(step.lines), "seconds": step.seconds}
+        for step in story(result.experiment, result.cost_s)
+    ]
