@@ -65,9 +65,12 @@ def tuning_return(result: Result) -> TuningReturn | None:
     winner = None if result.winner is None else result.winner.estimate
     sign = result.experiment.objective.sign
     gain = sign * (default.value - winner.value) if result.improved and winner is not None else 0.0
+    per_minute = gain / (result.cost_s / _MINUTE_S)
+    if not math.isfinite(per_minute):
+        return None
     return TuningReturn(
         tuning_s=result.cost_s,
-        per_minute=gain / (result.cost_s / _MINUTE_S),
+        per_minute=per_minute,
         is_proven=result.improved,
         over_time=tuple(_over_time(result, default.value)),
         production=_production(result, default.value) if result.experiment.objective.is_time else None,
@@ -83,8 +86,9 @@ def _over_time(result: Result, default: float) -> list[tuple[float, float]]:
         spent_s += run.duration_s or 0.0
         if isinstance(run.outcome, Completed) and run.trial > 0:
             best = min(best, sign * run.outcome.value)
-        if spent_s > 0.0:
-            found.append((spent_s, (sign * default - best) / (spent_s / _MINUTE_S)))
+        rate = (sign * default - best) / (spent_s / _MINUTE_S) if spent_s > 0.0 else math.inf
+        if math.isfinite(rate):
+            found.append((spent_s, rate))
     return found
 
 
@@ -144,8 +148,7 @@ def _production_lines(production: Production) -> list[str]:
     if production.net_gain_s is not None and production.runs is not None:
         net = production.net_gain_s
         span = _span([_signed(one) for one in (net.low, net.high)])
-        word = "net gain" if net.value >= 0.0 else "net loss"
-        lines.append(f"{word} over {_count(production.runs)} in production: {duration_text(abs(net.value))}{span}")
+        lines.append(f"net gain over {_count(production.runs)} in production: {_signed(net.value)}{span}")
     return lines
 
 
