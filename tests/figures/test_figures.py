@@ -121,10 +121,14 @@ def test_the_return_over_time_and_when_the_tuning_has_paid() -> None:
     assert found.production.viable_after is not None
     assert len(figure.panels) == 2
     paid, tuned, untuned = (named(figure, name) for name in ("the tuning has paid", "tuned", "default, not tuned"))
-    share = paid.x[0] / tuned.x[-1]
-    for line in (tuned, untuned):
+
+    def total(line: Trace, runs: float) -> float:
         first, last = (float(y or 0.0) for y in line.y)
-        assert paid.y[0] == pytest.approx(first + share * (last - first), rel=0.02)
+        return first + runs / line.x[-1] * (last - first)
+
+    assert paid.y[0] == pytest.approx(total(tuned, paid.x[0]))
+    assert total(tuned, paid.x[0]) <= total(untuned, paid.x[0])
+    assert total(tuned, paid.x[0] - 1.0) > total(untuned, paid.x[0] - 1.0)
     assert len(built("return", MIXED).panels) == 1, "values of an unknown unit are no time"
 
 

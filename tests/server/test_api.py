@@ -103,7 +103,7 @@ def test_a_finished_experiment_gets_more_runs(server: Running) -> None:
     assert server.ask("POST", f"{path}/resume?budget=%2B30").status == 409
     detail = told(server.ask("GET", path))
     assert cast("dict[str, object]", detail["settings"])["budget"] == 31
-    assert [entry["action"] for entry in items(server.ask("GET", f"{API}/audit"))][0] == "resume with 31 runs"
+    assert next(entry["action"] for entry in items(server.ask("GET", f"{API}/audit"))) == "resume with 31 runs"
 
 
 def test_an_experiment_as_json_is_the_same_as_its_yaml(server: Running) -> None:
