@@ -27,6 +27,7 @@ from luthier.policies.stop import NoImprovement, NotWorthIt
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
 
 PRODUCTION_RUNS = (30, 100, 300, 1000, 3000, 10_000)
+ROTI_FOR = (100, 1000)
 RULES = ("learned", "5 % over 5", "gain < cost", "no stop")
 
 
@@ -142,19 +143,20 @@ def report(title: str, searches: Sequence[Search]) -> None:
     print(f"\n{title}: {len(searches)} searches")
     heads = "".join(f"{name:>13}" for name in RULES)
     print(
-        f"{'production runs':>16} {'share of the best achievable net gain, in sum':>50}   better than 5 % and no stop"
+        "share of the best achievable net gain, in sum; how often the learned rule is better than 5 % and than no stop"
     )
-    print(f"{'':>16}{heads}   as good as both   strictly   runs (learned)")
+    print(f"{'runs':>8}{heads}   as good as both   strictly better   stops after")
     for count in PRODUCTION_RUNS:
         rows = [judged(search, count) for search in searches]
         possible = sum(row.best for row in rows)
         shares = "".join(f"{_percent(sum(row.gains[name] for row in rows), possible):>13}" for name in RULES)
         as_good, strictly = (fmean(row.beats(strictly=how) for row in rows) for how in (False, True))
-        runs = median(row.runs["learned"] for row in rows)
-        print(f"{count:>16}{shares}{as_good:>17.0%}{strictly:>11.0%}{runs:>17.0f}")
-    peak = sum(row.best_roti for row in rows)
-    shares = "".join(f"{_percent(sum(row.rotis[name] for row in rows), peak):>13}" for name in RULES)
-    print(f"{'share of best RoTI, last line above':>0}\n{'':>16}{shares}")
+        stops = median(row.runs["learned"] for row in rows)
+        print(f"{count:>8}{shares}{as_good:>18.0%}{strictly:>18.0%}{stops:>14.0f}")
+        if count in ROTI_FOR:
+            peak = sum(row.best_roti for row in rows)
+            shares = "".join(f"{_percent(sum(row.rotis[name] for row in rows), peak):>13}" for name in RULES)
+            print(f"{'RoTI':>8}{shares}")
 
 
 def _percent(part: float, whole: float) -> str:

@@ -80,10 +80,12 @@ def tuning_return(result: Result) -> TuningReturn | None:
 def _over_time(result: Result, default: float) -> list[tuple[float, float]]:
     """After each run of the search: the time spent, and the gain for each minute of it."""
     sign = result.experiment.objective.sign
-    ended = [run for run in result.runs if run.finish_order is not None and run.purpose != "verify"]
+    ended = [run for run in result.runs if run.finish_order is not None]
     spent_s, best, found = 0.0, sign * default, []
     for run in sorted(ended, key=lambda run: run.finish_order or 0):
         spent_s += run.duration_s or 0.0
+        if run.purpose == "verify":
+            continue
         if isinstance(run.outcome, Completed) and run.trial > 0:
             best = min(best, sign * run.outcome.value)
         rate = (sign * default - best) / (spent_s / _MINUTE_S) if spent_s > 0.0 else math.inf
