@@ -76,6 +76,29 @@ def test_shamans_files_on_slurm(
             assert Path("below", f"job-{number}.out").read_text() == printed
 
 
+def test_more_jobs_for_an_experiment_that_has_finished(
+    slurm: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = "#!/bin/bash\n#SBATCH --ntasks=1\necho $LEVEL $depth\n"
+    at_home(tmp_path, monkeypatch, {"c.yaml": SLEEPER, "app.sbatch": job, "e.yaml": SLEEPS.replace("max: 2", "max: 9")})
+    commands = [
+        ["shaman", "install", "c.yaml"],
+        ["run", "e.yaml", "--set", "application=app.sbatch", "--set", "budget=3", "--json"],
+        ["resume", "1", "--budget", "+2", "--json"],
+        ["export", "1", "--format", "json"],
+    ]
+    for words in commands:
+        monkeypatch.setattr(sys, "argv", ["luthier", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0, capsys.readouterr().err
+    runs = json.loads(capsys.readouterr().out)
+    assert len(runs) == len({run["config"]["LEVEL"] for run in runs}) == 5
+    assert {run["outcome"] for run in runs} == {"completed"}
+    assert len({run["batch_job"] for run in runs}) == 5
+
+
 TIMED = "#!/bin/bash\n#SBATCH --ntasks=1\nsleep 0.3\ntime (\nsleep 0.05\n)\n"
 UNTIMED = "#!/bin/bash\n#SBATCH --ntasks=1\nsleep 0.05\n"
 SLEEPER = """\
