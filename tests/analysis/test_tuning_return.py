@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -100,6 +101,22 @@ def test_without_a_proven_gain_there_is_no_number_of_runs() -> None:
     assert lines[0].startswith("return on tuning (RoTI): no gain proven")
     assert lines[1].startswith("net gain over 1000 runs in production: -")
     assert not any("has paid" in line for line in lines)
+
+
+def test_the_search_on_a_kernel_is_a_part_of_the_tuning() -> None:
+    alone = tuned(10.0, 8.0, runs=100)
+    experiment = replace(alone.experiment, spent_before_s=1000.0)
+    assert Experiment.from_json(experiment.to_json()) == experiment
+    one, other = (tuning_return(conclude(setup, alone.runs)) for setup in (alone.experiment, experiment))
+    assert one is not None
+    assert other is not None
+    assert other.tuning_s == one.tuning_s + 1000.0
+    assert one.production is not None
+    assert other.production is not None
+    assert one.production.net_gain_s is not None
+    assert other.production.net_gain_s is not None
+    assert other.production.net_gain_s.value == pytest.approx(one.production.net_gain_s.value - 1000.0)
+    assert other.production.viable_after == Amount(566.0, 566.0, 566.0)
 
 
 def test_other_measures_have_no_time_in_production() -> None:

@@ -48,7 +48,7 @@ def test_the_best_moment_is_known_to_the_judge() -> None:
     assert row.gains["no stop"] == pytest.approx(5.0 - times.sum())
     assert row.best_roti == pytest.approx(0.5 / 2.4)
     assert row.runs["5 % over 5"] == 8
-    assert row.beats(strictly=True)
+    assert row.is_as_good_as("5 % over 5", "no stop")
 
 
 def test_a_rate_of_a_table_is_turned_into_a_time() -> None:

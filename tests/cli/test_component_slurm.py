@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def at_home(home: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) 
         Path(name).write_text(text)
 
 
+def _run(
+    commands: Sequence[Sequence[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Run commands of luthier; what the last one prints is left to be read."""
+    for words in commands:
+        monkeypatch.setattr(sys, "argv", ["luthier", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0, capsys.readouterr().err
+
+
 def test_shamans_files_on_slurm(
     slurm: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,12 +72,7 @@ def test_shamans_files_on_slurm(
         ["run", "e.yaml", "--set", "application=app.sbatch", "--set", "budget=3", "--set", "slots=2", "--json"],
         ["export", "1", "--format", "json"],
     ]
-    for words in commands:
-        monkeypatch.setattr(sys, "argv", ["luthier", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 0, capsys.readouterr().err
+    _run(commands, monkeypatch, capsys)
     runs = json.loads(capsys.readouterr().out)
     assert {run["config"]["LEVEL"]: run["outcome"] for run in runs} == {4: "completed", 0: "completed", 2: "failed"}
     for run in runs:
@@ -87,12 +95,7 @@ def test_more_jobs_for_an_experiment_that_has_finished(
         ["resume", "1", "--budget", "+2", "--json"],
         ["export", "1", "--format", "json"],
     ]
-    for words in commands:
-        monkeypatch.setattr(sys, "argv", ["luthier", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 0, capsys.readouterr().err
+    _run(commands, monkeypatch, capsys)
     runs = json.loads(capsys.readouterr().out)
     assert len(runs) == len({run["config"]["LEVEL"] for run in runs}) == 5
     assert {run["outcome"] for run in runs} == {"completed"}

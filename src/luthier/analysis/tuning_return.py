@@ -44,10 +44,10 @@ class Production:
 class TuningReturn:
     """The return of one experiment with a single measure.
 
-    `tuning_s` is the time of all runs. `per_minute` is the verified gain, in the unit of the measure, for each minute
-    of that; 0 without a proven gain. `over_time` has, after each run of the search, the time spent so far and the gain
-    of the best single run so far for each minute: it may be due to chance. `production` is None if the measure is not
-    the time of a run.
+    `tuning_s` is the time of all runs, and of those of another experiment that belongs to the same tuning. `per_minute`
+    is the verified gain, in the unit of the measure, for each minute of that; 0 without a proven gain. `over_time` has,
+    after each run of the search, the time spent so far and the gain of the best single run so far for each minute: it
+    may be due to chance. `production` is None if the measure is not the time of a run.
     """
 
     tuning_s: float
@@ -60,20 +60,21 @@ class TuningReturn:
 def tuning_return(result: Result) -> TuningReturn | None:
     """The return of an experiment; None with several measures, or without a value for the default or a time spent."""
     default = None if result.default is None else result.default.estimate
-    if result.experiment.has_front or default is None or not result.cost_s > 0.0:
+    spent_s = result.experiment.spent_before_s + result.cost_s
+    if result.experiment.has_front or default is None or not spent_s > 0.0:
         return None
     winner = None if result.winner is None else result.winner.estimate
     sign = result.experiment.objective.sign
     gain = sign * (default.value - winner.value) if result.improved and winner is not None else 0.0
-    per_minute = gain / (result.cost_s / _MINUTE_S)
+    per_minute = gain / (spent_s / _MINUTE_S)
     if not math.isfinite(per_minute):
         return None
     return TuningReturn(
-        tuning_s=result.cost_s,
+        tuning_s=spent_s,
         per_minute=per_minute,
         is_proven=result.improved,
         over_time=tuple(_over_time(result, default.value)),
-        production=_production(result, default.value) if result.experiment.objective.is_time else None,
+        production=_production(result, default.value, spent_s) if result.experiment.objective.is_time else None,
     )
 
 
@@ -81,7 +82,7 @@ def _over_time(result: Result, default: float) -> list[tuple[float, float]]:
     """After each run of the search: the time spent, and the gain for each minute of it."""
     sign = result.experiment.objective.sign
     ended = [run for run in result.runs if run.finish_order is not None]
-    spent_s, best, found = 0.0, sign * default, []
+    spent_s, best, found = result.experiment.spent_before_s, sign * default, []
     for run in sorted(ended, key=lambda run: run.finish_order or 0):
         spent_s += run.duration_s or 0.0
         if run.purpose == "verify":
@@ -94,17 +95,17 @@ def _over_time(result: Result, default: float) -> list[tuple[float, float]]:
     return found
 
 
-def _production(result: Result, default_s: float) -> Production:
+def _production(result: Result, default_s: float, spent_s: float) -> Production:
     runs = result.experiment.production_runs
     saved_s = _saved_s(result, default_s)
     if saved_s is None:
-        return Production(default_s, None, None, runs, None if runs is None else Amount(-result.cost_s))
-    ends = [None if one is None else _runs_to_pay(result.cost_s, one) for one in (saved_s.high, saved_s.low)]
-    viable = Amount(_runs_to_pay(result.cost_s, saved_s.value), *ends)
+        return Production(default_s, None, None, runs, None if runs is None else Amount(-spent_s))
+    ends = [None if one is None else _runs_to_pay(spent_s, one) for one in (saved_s.high, saved_s.low)]
+    viable = Amount(_runs_to_pay(spent_s, saved_s.value), *ends)
     net = None
     if runs is not None:
-        low, high = (None if one is None else runs * one - result.cost_s for one in (saved_s.low, saved_s.high))
-        net = Amount(runs * saved_s.value - result.cost_s, low, high)
+        low, high = (None if one is None else runs * one - spent_s for one in (saved_s.low, saved_s.high))
+        net = Amount(runs * saved_s.value - spent_s, low, high)
     return Production(default_s, saved_s, viable, runs, net)
 
 

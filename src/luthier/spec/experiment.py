@@ -48,13 +48,15 @@ class Experiment(Settings):
     parsed `stop`, `prune` and `resample`. The default and repeated configurations are removed
     from `first`. `earlier` is what the search knows from the experiments in `after`, fixed when the experiment was
     created. `refinements` are the times when the budget was raised after the search had ended (`luthier resume N
-    --budget +30`), oldest first.
+    --budget +30`), oldest first. `spent_before_s` is the run time of another experiment that belongs to the same
+    tuning: for a verification on the application, that of the search on its kernel.
     """
 
     space: Space
     command: Template | JobScript | None = None
     earlier: Earlier | None = None
     refinements: tuple[Refinement, ...] = ()
+    spent_before_s: float = 0.0
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
@@ -149,6 +151,7 @@ class Experiment(Settings):
             "command": None if self.command is None else self.command.to_json(),
             **({} if self.earlier is None else {"earlier": self.earlier.to_json()}),
             **({"refinements": [asdict(one) for one in self.refinements]} if self.refinements else {}),
+            **({"spent_before_s": self.spent_before_s} if self.spent_before_s else {}),
             **settings_json(self),
         }
 
