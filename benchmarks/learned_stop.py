@@ -27,6 +27,7 @@ from luthier.policies.stop import NoImprovement, NotWorthIt
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
 
 PRODUCTION_RUNS = (30, 100, 300, 1000, 3000, 10_000)
+ROTI_FOR = (100, 1000)
 RULES = ("learned", "5 % over 5", "gain < cost", "no stop")
 
 
@@ -111,11 +112,10 @@ class Row:
     rotis: Mapping[str, float]
     runs: Mapping[str, int]
 
-    def beats(self, *, strictly: bool) -> bool:
-        """Whether the learned rule is as good as both fixed ones, or strictly better than both."""
-        other = max(self.gains["5 % over 5"], self.gains["no stop"])
-        slack = 1e-9 * abs(other)
-        return self.gains["learned"] > other + slack if strictly else self.gains["learned"] >= other - slack
+    def is_as_good_as(self, *others: str) -> bool:
+        """Whether the learned rule is not worse than any of these."""
+        other = max(self.gains[name] for name in others)
+        return self.gains["learned"] >= other - 1e-9 * abs(other)
 
 
 def judged(search: Search, production_runs: int) -> Row:
@@ -142,19 +142,21 @@ def report(title: str, searches: Sequence[Search]) -> None:
     print(f"\n{title}: {len(searches)} searches")
     heads = "".join(f"{name:>13}" for name in RULES)
     print(
-        f"{'production runs':>16} {'share of the best achievable net gain, in sum':>50}   better than 5 % and no stop"
+        "share of the best achievable net gain, in sum; how often learned is at least as good as others; when it stops"
     )
-    print(f"{'':>16}{heads}   as good as both   strictly   runs (learned)")
+    print(f"{'runs':>8}{heads}   as 5 % over 5   as no stop    as both   stops after")
     for count in PRODUCTION_RUNS:
         rows = [judged(search, count) for search in searches]
         possible = sum(row.best for row in rows)
         shares = "".join(f"{_percent(sum(row.gains[name] for row in rows), possible):>13}" for name in RULES)
-        as_good, strictly = (fmean(row.beats(strictly=how) for row in rows) for how in (False, True))
-        runs = median(row.runs["learned"] for row in rows)
-        print(f"{count:>16}{shares}{as_good:>17.0%}{strictly:>11.0%}{runs:>17.0f}")
-    peak = sum(row.best_roti for row in rows)
-    shares = "".join(f"{_percent(sum(row.rotis[name] for row in rows), peak):>13}" for name in RULES)
-    print(f"{'share of best RoTI, last line above':>0}\n{'':>16}{shares}")
+        fixed = ("5 % over 5", "no stop")
+        five, none, both = (fmean(row.is_as_good_as(*names) for row in rows) for names in (fixed[:1], fixed[1:], fixed))
+        stops = median(row.runs["learned"] for row in rows)
+        print(f"{count:>8}{shares}{five:>16.0%}{none:>13.0%}{both:>11.0%}{stops:>14.0f}")
+        if count in ROTI_FOR:
+            peak = sum(row.best_roti for row in rows)
+            shares = "".join(f"{_percent(sum(row.rotis[name] for row in rows), peak):>13}" for name in RULES)
+            print(f"{'RoTI':>8}{shares}")
 
 
 def _percent(part: float, whole: float) -> str:

@@ -67,14 +67,16 @@ class TuningReturn:
 def tuning_return(result: Result) -> TuningReturn | None:
     """The return of an experiment; None with several measures, or without a value for the default or a time spent."""
     default = None if result.default is None else result.default.estimate
-    pipeline = result.experiment.pipeline
-    tuning_s = result.cost_s + (0.0 if pipeline is None else pipeline.seconds)
-    if result.experiment.has_front or default is None or not result.cost_s > 0.0:
+    tuning_s = result.experiment.spent_before_s + result.cost_s
+    if result.experiment.has_front or default is None or not tuning_s > 0.0:
         return None
     winner = None if result.winner is None else result.winner.estimate
     sign = result.experiment.objective.sign
     gain = sign * (default.value - winner.value) if result.improved and winner is not None else 0.0
-    production = None
+    per_minute = gain / (tuning_s / _MINUTE_S)
+    if not math.isfinite(per_minute):
+        return None
+    pipeline, production = result.experiment.pipeline, None
     if result.experiment.objective.is_time:
         production = _production(result, tuning_s, default.value, _saved_s(result.comparison, default.value))
     elif pipeline is not None and pipeline.searched is not None:
@@ -82,7 +84,7 @@ def tuning_return(result: Result) -> TuningReturn | None:
     searched = None if pipeline is None else pipeline.searched
     return TuningReturn(
         tuning_s=tuning_s,
-        per_minute=gain / (tuning_s / _MINUTE_S),
+        per_minute=per_minute,
         is_proven=result.improved,
         over_time=tuple(_over_time(result, default.value)) if searched is None else searched.over_time,
         production=production,
@@ -92,15 +94,17 @@ def tuning_return(result: Result) -> TuningReturn | None:
 def _over_time(result: Result, default: float) -> list[tuple[float, float]]:
     """After each run of the search: the time spent, and the gain for each minute of it."""
     sign = result.experiment.objective.sign
-    ended = [run for run in result.runs if run.finish_order is not None and run.purpose != "verify"]
-    pipeline = result.experiment.pipeline
-    spent_s, best, found = 0.0 if pipeline is None else pipeline.seconds, sign * default, list[tuple[float, float]]()
+    ended = [run for run in result.runs if run.finish_order is not None]
+    spent_s, best, found = result.experiment.spent_before_s, sign * default, list[tuple[float, float]]()
     for run in sorted(ended, key=lambda run: run.finish_order or 0):
         spent_s += run.duration_s or 0.0
+        if run.purpose == "verify":
+            continue
         if isinstance(run.outcome, Completed) and run.trial > 0:
             best = min(best, sign * run.outcome.value)
-        if spent_s > 0.0:
-            found.append((spent_s, (sign * default - best) / (spent_s / _MINUTE_S)))
+        rate = (sign * default - best) / (spent_s / _MINUTE_S) if spent_s > 0.0 else math.inf
+        if math.isfinite(rate):
+            found.append((spent_s, rate))
     return found
 
 
@@ -187,8 +191,7 @@ def _production_lines(production: Production) -> list[str]:
     if production.net_gain_s is not None and production.runs is not None:
         net = production.net_gain_s
         span = _span([_signed(one) for one in (net.low, net.high)])
-        word = "net gain" if net.value >= 0.0 else "net loss"
-        lines.append(f"{word} over {_count(production.runs)} in production: {duration_text(abs(net.value))}{span}")
+        lines.append(f"net gain over {_count(production.runs)} in production: {_signed(net.value)}{span}")
     return lines
 
 

@@ -89,7 +89,7 @@ def _viability(production: Production, tuning_s: float, last: float, size_s: flo
     traces.append(Trace(kind="line", role="best", name="tuned", x=[0.0, last], y=total(saved.value), panel=1))
     paid = production.viable_after
     if paid is not None:
-        height = paid.value * production.default_s / size_s
+        height = (tuning_s + paid.value * (production.default_s - saved.value)) / size_s
         traces.append(
             Trace(
                 kind="points",

@@ -148,6 +148,11 @@ class Experiment(Settings):
         return len(self.objectives) > 1
 
     @property
+    def spent_before_s(self) -> float:
+        """The time that the earlier steps of the same tuning took."""
+        return 0.0 if self.pipeline is None else self.pipeline.seconds
+
+    @property
     def reserved_pairs(self) -> int:
         """How many pairs of runs the search leaves for the verification."""
         before = self.refinements[-1].runs if self.refinements else 0
