@@ -141,7 +141,8 @@ def _named(run: Run | None, result: Result) -> str:
 
 def remarks(result: Result) -> list[str]:
     """Remarks about the search, noise, outliers and drift of the machine."""
-    return [text for text in (result.method, *search_lines(result), noise_text(result), *trouble_lines(result)) if text]
+    lines = (result.method, *search_lines(result), noise_text(result), *trouble_lines(result))
+    return [text for text in lines if text]
 
 
 def space(experiment: Experiment) -> Table:

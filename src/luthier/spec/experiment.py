@@ -35,13 +35,14 @@ class Experiment(Settings):
 
     `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule`, `resample_rule` and
     `picker_rule` are the parsed `stop`, `prune`, `resample` and `impact_first`. The default and repeated
-    configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, fixed
-    when the experiment was created.
+    configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, and
+    `picker_weights` are those of a learned subset picker; both are fixed when the experiment is created.
     """
 
     space: Space
     command: Template | JobScript | None = None
     earlier: Earlier | None = None
+    picker_weights: Mapping[str, Json] | None = None
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
@@ -64,7 +65,7 @@ class Experiment(Settings):
         with _about("stop"):
             self._set("stop_rule", stop_from(self.stop, self.space, maximize=self.objective.maximizes))
         with _about("impact_first"):
-            self._set("picker_rule", picker_from(self.impact_first))
+            self._set("picker_rule", picker_from(self.impact_first, self.picker_weights))
         self._check_rules()
         self._check_objectives()
         with _about("first"):
@@ -127,6 +128,7 @@ class Experiment(Settings):
             "space": self.space.to_json(),
             "command": None if self.command is None else self.command.to_json(),
             **({} if self.earlier is None else {"earlier": self.earlier.to_json()}),
+            **({} if self.picker_weights is None else {"picker_weights": dict(self.picker_weights)}),
             **settings_json(self),
         }
 
