@@ -12,6 +12,7 @@ from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
+from luthier.analysis.tuned_parameters import tuned_parameters
 from luthier.analysis.working_time import machine_rows, working_time
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
@@ -139,9 +140,11 @@ def _named(run: Run | None, result: Result) -> str:
     return "" if run is None else f"run {run.number}: {config_text(run.config, result.experiment.space)}"
 
 
-def remarks(result: Result) -> list[str]:
+def remarks(record: Record, result: Result) -> list[str]:
     """Remarks about the search, noise, outliers and drift of the machine."""
-    lines = (result.method, *search_lines(result), noise_text(result), *trouble_lines(result))
+    tuned = tuned_parameters(record, result.experiment, result.runs)
+    first = "" if tuned is None else f"impact first: {tuned.sentence}"
+    lines = (result.method, first, *search_lines(result), noise_text(result), *trouble_lines(result))
     return [text for text in lines if text]
 
 
