@@ -85,9 +85,7 @@ def _shape(parameter: Parameter, rng: np.random.Generator) -> FloatArray:
     return 2.0 * np.exp(-2.0 * (x + 1.0)) - 1.0
 
 
-def _interactions(
-    space: Space, weights: FloatArray, rng: np.random.Generator
-) -> Mapping[tuple[int, int], FloatArray]:
+def _interactions(space: Space, weights: FloatArray, rng: np.random.Generator) -> Mapping[tuple[int, int], FloatArray]:
     """Effects of pairs of the stronger parameters."""
     strong = np.argsort(-weights)[: max(2, len(weights) // 2)]
     sizes = [parameter.size or 1 for parameter in space.parameters]

@@ -25,7 +25,9 @@ _BYTES_PER_S = 25e6
 
 def text() -> bytes:
     """About 200 kB of a text like those of logs."""
-    lines = (f"{at:07d} node{at % 17} write {at * 7919 % 10007} bytes at offset {at * at % 65521}\n" for at in range(4000))
+    lines = (
+        f"{at:07d} node{at % 17} write {at * 7919 % 10007} bytes at offset {at * at % 65521}\n" for at in range(4000)
+    )
     return "".join(lines).encode()
 
 
@@ -33,7 +35,9 @@ def seconds(config: Config, data: bytes) -> float:
     """One run."""
     strategy, chunk = _STRATEGIES[str(config["strategy"])], int(config["chunk"])
     began, sent = time.perf_counter(), 0
-    packer = zlib.compressobj(int(config["level"]), zlib.DEFLATED, int(config["window"]), int(config["memory"]), strategy)
+    packer = zlib.compressobj(
+        int(config["level"]), zlib.DEFLATED, int(config["window"]), int(config["memory"]), strategy
+    )
     for at in range(0, len(data), chunk):
         part = data[at : at + chunk]
         sent += len(packer.compress(bytes(bytearray(part)) if config["copy"] else part))

@@ -62,10 +62,10 @@ def start_by_sweeps(networks: Networks, systems: Sequence[System], *, steps: int
         adam.step(networks.observer.squared_error(x[rows], wanted[rows])[1])
 
 
-def train(*, seed: int, rounds: int, searches: int, steps: int) -> Networks:
+def train(*, seed: int, rounds: int, searches: int, steps: int, with_simulated: bool = True) -> Networks:
     """Networks after `rounds` of so many searches each; the first ones explore most."""
     networks = new_networks(np.random.default_rng([seed, 43]))
-    kept = simulated()
+    kept = simulated() if with_simulated else []
     fresh = [generated(1_000_000 * (seed + 1) + at) for at in range(rounds * searches)]
     start_by_sweeps(networks, [*kept, *fresh[: 10 * searches]], steps=steps, seed=seed)
     episodes: list[list[Decision]] = []

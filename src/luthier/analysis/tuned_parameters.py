@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from luthier.analysis.known_trials import KnownTrials, events_of
 from luthier.optimizers.impact_first import TunedParts
-from luthier.policies.base import TunedStep
+from luthier.policies.base import SubsetPicker, TunedStep
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.trial import Json, Run
@@ -36,7 +36,14 @@ def tuned_parameters(record: Record, experiment: Experiment, runs: Sequence[Run]
     """The decisions again, from the history; None if all parameters are tuned all the time."""
     if experiment.picker_rule is None:
         return None
-    parts = TunedParts(experiment.space, experiment.picker_rule, seed=experiment.seed, budget=experiment.budget)
+    steps = replayed(experiment, runs, experiment.picker_rule)
+    is_over = record.status not in ("running", "queued") or any(run.purpose == "verify" for run in runs)
+    return TunedParameters(steps, len(experiment.space.names), is_over)
+
+
+def replayed(experiment: Experiment, runs: Sequence[Run], picker: SubsetPicker) -> Sequence[TunedStep]:
+    """The decisions of a picker over a stored history."""
+    parts = TunedParts(experiment.space, picker, seed=experiment.seed, budget=experiment.budget)
     known, begun = KnownTrials(experiment), list[Run]()
     for run in events_of(runs):
         if run.outcome is None:
@@ -48,8 +55,7 @@ def tuned_parameters(record: Record, experiment: Experiment, runs: Sequence[Run]
         if run.purpose != "verify":
             for number in known.learn(run, begun):
                 parts.tell(known.trials[number])
-    is_over = record.status not in ("running", "queued") or any(run.purpose == "verify" for run in runs)
-    return TunedParameters(parts.steps, len(experiment.space.names), is_over)
+    return parts.steps
 
 
 def tuned_text(step: TunedStep, of: int) -> str:

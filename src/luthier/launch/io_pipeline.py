@@ -54,6 +54,7 @@ def comparison(record: Record, result: Result, store_url: str | None) -> Launch 
         after=(),
         earlier=None,
         refinements=(),
+        picker_weights=None,
     )
     return create(compared, f"{record.name.removesuffix(f': {SEARCH}')}: {COMPARISON}", store_url)
 

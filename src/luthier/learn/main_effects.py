@@ -86,12 +86,16 @@ def fit_effects(x: FloatArray, y: FloatArray, ordered: BoolArray) -> Effects:
     kernels = [_kernel(x[:, at], x[:, at], bool(ordered[at])) for at in range(columns)] + [np.eye(len(y))]
     variances = np.full(columns + 1, max(total, _SMALLEST) / (columns + 1))
     for _ in range(_ROUNDS):
-        inverse = np.linalg.inv(_covariance(variances, kernels))
+        inverse = _inverse(_covariance(variances, kernels))
         weights = inverse @ centred
         ratio = [(weights @ k @ weights) / max(float(np.sum(inverse * k)), _SMALLEST) for k in kernels]
         variances = np.maximum(variances * np.sqrt(np.maximum(ratio, 0.0)), _SMALLEST * max(total, _SMALLEST))
-    inverse = np.asarray(np.linalg.inv(_covariance(variances, kernels)), dtype=np.float64)
+    inverse = _inverse(_covariance(variances, kernels))
     return Effects(x, ordered, variances, inverse @ centred, inverse, total)
+
+
+def _inverse(matrix: FloatArray) -> FloatArray:
+    return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
 
 
 def _covariance(variances: FloatArray, kernels: list[FloatArray]) -> FloatArray:

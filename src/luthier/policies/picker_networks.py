@@ -78,7 +78,7 @@ def rewards(decisions: Sequence[Decision]) -> FloatArray:
     """The normalised performance `DELAY` steps later minus the share of the parameters that were tuned."""
     levels = np.array([decision.level for decision in decisions])
     later = levels[np.minimum(np.arange(len(levels)) + DELAY, len(levels) - 1)]
-    return later - np.array([decision.tuned.mean() for decision in decisions])
+    return np.asarray(later - np.array([decision.tuned.mean() for decision in decisions]), dtype=np.float64)
 
 
 def learn(networks: Networks, episodes: Sequence[Sequence[Decision]], *, steps: int, rate: float, seed: int) -> None:
@@ -117,7 +117,7 @@ def _read(plain: Json, sizes: Sequence[int]) -> Network:
     """A network of these sizes."""
     shapes = [shape for a, b in itertools.pairwise(sizes) for shape in ((a, b), (b,))]
     try:
-        weights = [np.array(one, dtype=np.float64) for one in plain]  # type: ignore[union-attr,arg-type]  # checked here
+        weights = [np.array(one, dtype=np.float64) for one in plain]  # type: ignore[union-attr]  # checked here
     except (TypeError, ValueError):
         raise InvalidInputError(f"weights of the subset picker: invalid; {_FOREIGN}") from None
     if [weight.shape for weight in weights] != shapes or not all(np.isfinite(weight).all() for weight in weights):

@@ -55,10 +55,10 @@ class Experiment(Settings):
 
     `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule`, `resample_rule` and
     `picker_rule` are the parsed `stop`, `prune`, `resample` and `impact_first`. The default and repeated
-    configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, fixed
-    when the experiment was created. `refinements` are the times when the budget was raised after the search had ended
-    (`luthier resume N --budget +30`), oldest first. `pipeline` is what was done before, where this experiment is a part
-    of a larger tuning (`luthier io tune`).
+    configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, and
+    `picker_weights` are those of a learned subset picker; both are fixed when the experiment is created. `refinements`
+    are the times when the budget was raised after the search had ended (`luthier resume N --budget +30`), oldest first.
+    `pipeline` is what was done before, where this experiment is a part of a larger tuning (`luthier io tune`).
     """
 
     space: Space
@@ -66,6 +66,7 @@ class Experiment(Settings):
     earlier: Earlier | None = None
     refinements: tuple[Refinement, ...] = ()
     pipeline: Pipeline | None = None
+    picker_weights: Mapping[str, Json] | None = None
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
@@ -89,7 +90,7 @@ class Experiment(Settings):
             known = (self.space, self.objective.maximizes, self.production_runs, self.objective.is_io_time)
             self._set("stop_rule", stop_from(self.stop, Tuned(*known)))
         with _about("impact_first"):
-            self._set("picker_rule", picker_from(self.impact_first))
+            self._set("picker_rule", picker_from(self.impact_first, self.picker_weights))
         self._check_rules()
         self._check_objectives()
         with _about("first"):
@@ -170,6 +171,7 @@ class Experiment(Settings):
             **({} if self.earlier is None else {"earlier": self.earlier.to_json()}),
             **({"refinements": [asdict(one) for one in self.refinements]} if self.refinements else {}),
             **({} if self.pipeline is None else {"pipeline": self.pipeline.to_json()}),
+            **({} if self.picker_weights is None else {"picker_weights": dict(self.picker_weights)}),
             **settings_json(self),
         }
 

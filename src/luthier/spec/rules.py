@@ -16,6 +16,7 @@ from luthier.policies.resample import Sedr, Static
 from luthier.space import Space
 from luthier.spec.durations import parse_duration
 from luthier.texts import NUMBER, check_length, shown
+from luthier.trial import Json
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _CONSTANT = re.compile(rf"(\w+) ?= ?({NUMBER}) ?(%?)")
@@ -67,11 +68,23 @@ def prune_from(what: str | float | None) -> Prune:
     return rule
 
 
-def picker_from(text: str) -> SubsetPicker | None:
-    """Read `off`, `auto` or the name of a subset picker, with constants if it has any: `statistical:enough=80%`."""
+def is_learned(impact_first: str) -> bool:
+    """Whether the picker has weights, which are stored with the experiment."""
+    return (AUTO_PICKER if impact_first == "auto" else impact_first) == "learned"
+
+
+def picker_from(text: str, weights: Mapping[str, Json] | None = None) -> SubsetPicker | None:
+    """Read `off`, `auto` or the name of a subset picker, with constants if it has any: `statistical:enough=80%`.
+
+    `weights` are those of the learned one; by default, it uses the weights that come with the package.
+    """
     check_length(text, "impact_first")
     if text == "off":
         return None
+    if weights is not None and is_learned(text):
+        from luthier.policies.learned_subset import picker_with
+
+        return picker_with(weights)
     picker = _named("impact_first", SUBSET_PICKERS, AUTO_PICKER if text == "auto" else text)
     if picker is None:
         known = ["off", "auto", *SUBSET_PICKERS.names()]
