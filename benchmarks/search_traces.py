@@ -58,7 +58,7 @@ class Trace:
         return self.table, self.optimizer, self.seed
 
 
-def played(name: str, optimizer: str, seed: int) -> Trace:
+def played(name: str, optimizer: str, seed: int, impact_first: str = "off") -> Trace:
     """Search a table once."""
     table = tables.load(name)
     space, replay = _space(table, seed), tables.Replay(table, seed)
@@ -77,6 +77,7 @@ def played(name: str, optimizer: str, seed: int) -> Trace:
         space=space,
         objectives=(Objective("returned", "minimize" if table.minimise else "maximize"),),
         optimizer=optimizer,
+        impact_first=impact_first,
         seed=seed,
         budget=BUDGET,
         verify_pairs=0,

@@ -1,11 +1,12 @@
-"""A genetic algorithm of DEAP that asks luthier when to stop.
+"""A genetic algorithm of DEAP that asks luthier which parameters to tune next, and when to stop.
 
     pip install deap
     python examples/deap_tuner.py --production-runs 1000
 
-It tunes the settings of a compression with zlib. DEAP keeps its own loop: `luthier.stop` is told the best time after
-each generation, and answers with a reason to stop once further generations are expected to cost more time than they
-save in so many production runs. Tournaments and elitism are as in H5Tuner.
+It tunes the settings of a compression with zlib. DEAP keeps its own loop. `luthier.subset_picker` is told what was
+measured in each generation, and answers with the parameters that the next one changes; the others keep the best values.
+`luthier.stop` is told the best time, and answers with a reason to stop once further generations are expected to cost
+more time than they save in so many production runs. Tournaments and elitism are as in H5Tuner.
 """
 
 import argparse
@@ -19,6 +20,12 @@ import luthier as lt
 
 LEVELS, MEMORY, STRATEGIES, CHUNKS_KIB = range(1, 10), range(1, 10), range(5), [2**power for power in range(11)]
 GENES = (LEVELS, MEMORY, STRATEGIES, CHUNKS_KIB)
+SPACE = lt.Space(
+    lt.Integer("level", 1, 9),
+    lt.Integer("memory", 1, 9),
+    lt.Choice("strategy", list(STRATEGIES)),
+    lt.Choice("chunk_kib", CHUNKS_KIB, ordered=True),
+)
 DEFAULT = [5, 7, 0, 4]  # the position of each value: level 6, memory 8, the usual strategy, 16 KiB at a time
 DATA = b"".join(b"%d %d\n" % (number, number * number % 977) for number in range(20_000))
 
@@ -46,15 +53,22 @@ def make_toolbox() -> base.Toolbox:
     return toolbox
 
 
-def next_generation(toolbox: base.Toolbox, population: list[list[int]]) -> list[list[int]]:
-    """The best individual unchanged, and children of the winners of tournaments."""
+def config_of(individual: list[int]) -> dict[str, int]:
+    """The values by the names of the parameters."""
+    return {name: values[at] for name, values, at in zip(SPACE.names, GENES, individual, strict=True)}
+
+
+def next_generation(toolbox: base.Toolbox, population: list[list[int]], tuned: tuple[str, ...]) -> list[list[int]]:
+    """The best individual unchanged, and children of the winners of tournaments, which differ in `tuned` only."""
+    (best,) = tools.selBest(population, 1)
     children = [toolbox.clone(one) for one in toolbox.select(population, len(population) - 1)]
     for one, other in zip(children[::2], children[1::2], strict=False):
         toolbox.mate(one, other)
     for child in children:
         toolbox.mutate(child)
+        child[:] = [at if name in tuned else kept for name, at, kept in zip(SPACE.names, child, best, strict=True)]
         child.fitness.values = toolbox.evaluate(child)
-    return [*tools.selBest(population, 1), *children]
+    return [best, *children]
 
 
 def main() -> None:
@@ -67,6 +81,7 @@ def main() -> None:
     random.seed(given.seed)
     toolbox = make_toolbox()
     stop = lt.stop(given.production_runs, iterations=given.generations + 1)
+    pick, tuned = lt.subset_picker(SPACE), SPACE.names
 
     default = creator.Individual(DEFAULT)
     default.fitness.values = toolbox.evaluate(default)
@@ -77,7 +92,11 @@ def main() -> None:
         one.fitness.values = toolbox.evaluate(one)
     reason = None
     for generation in range(1, given.generations + 1):
-        population = next_generation(toolbox, population)
+        evaluated = [(config_of(one), 1.0 / one.fitness.values[0]) for one in population]
+        (best,) = tools.selBest(population, 1)
+        tuned = pick(1.0 / best.fitness.values[0], tuned, evaluated)
+        print(f"generation {generation} tunes {', '.join(tuned)}: {pick.reason}")
+        population = next_generation(toolbox, population, tuned)
         (best,) = tools.selBest(population, 1)
         reason = stop(generation, best.fitness.values[0])
         if reason:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from luthier.analysis.result import Result
     from luthier.client import Client
     from luthier.errors import LuthierError
+    from luthier.iokernel import discover_io
     from luthier.launch.function import resume, tune
     from luthier.online.service.remote import RemoteTuner
     from luthier.online.tuner import OnlineTuner
@@ -43,6 +44,7 @@ _MODULES = {
     "Run": "luthier.trial",
     "Space": "luthier.space",
     "Trial": "luthier.trial",
+    "discover_io": "luthier.iokernel",
     "optimizer": "luthier.optimizers.friendly",
     "resume": "luthier.launch.function",
     "stop": "luthier.policies.attached",
@@ -65,6 +67,7 @@ __all__ = [
     "Run",
     "Space",
     "Trial",
+    "discover_io",
     "optimizer",
     "resume",
     "stop",

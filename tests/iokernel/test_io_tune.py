@@ -91,7 +91,7 @@ def test_the_kernel_is_searched_in_new_copies_of_the_inputs(project: Path) -> No
 
 
 def test_without_a_kernel_the_application_is_searched(project: Path) -> None:
-    found = told(project, "-n", "3", "--no-kernel")
+    found = told(project, "-n", "3", "--without", "kernel")
     assert not found["kernel"]["is_used"]
     assert "io-tuning/application/program" in found["search"]["command"]
 
