@@ -62,7 +62,7 @@ class SubsetPicking:
 def subset_picker(space: Space, how: str = "auto", *, seed: int = 0) -> SubsetPicking:
     """What tells the loop of another tuner which parameters to tune in its next iteration.
 
-    Make it once, `pick = subset_picker(space)`, then call it after each iteration: `names = pick(perf, names)`. `how` is
-    `auto`, `learned`, `statistical` or the name of a plug-in.
+    Make it once, `pick = subset_picker(space)`, then call it after each iteration: `names = pick(perf, names)`.
+    `how` is `auto`, `learned`, `statistical` or the name of a plug-in.
     """
     return SubsetPicking(space, how, seed=seed)
