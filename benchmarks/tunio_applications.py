@@ -7,6 +7,7 @@ the configurations that any of them would have chosen run on the whole applicati
 
 import math
 import os
+import resource
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +50,8 @@ class Application:
 
 
 APPLICATIONS = (
-    Application("columns", "columns.c", "h5cc -shlib -O2 -lm", "{program} 1000 256", "hdf5-serial"),
-    Application("stencil", "stencil.c", "h5pcc -shlib -O2 -lm", "mpirun -n 2 {program} 512 300 10", "hdf5-parallel"),
+    Application("columns", "columns.c", "h5cc -shlib -O2 -lm", "{program} 700 256", "hdf5-serial"),
+    Application("stencil", "stencil.c", "h5pcc -shlib -O2 -lm", "mpirun -n 2 {program} 512 150 10", "hdf5-parallel"),
 )
 
 
@@ -80,6 +81,7 @@ class Whole:
 
     way: Way
     ready_s: float
+    ready_cpu_s: float
     runs: Sequence[Run]
     chosen: Sequence[Config]
 
@@ -136,9 +138,11 @@ def searched(application: Application, folder: Path, budget: int, seed: int) -> 
     sources = [ROOT / "testbeds" / "io_apps" / application.source]
     options = {"kernel": Options(buffer_content="cut"), "reduced kernel": Options(buffer_content="cut", reduce=0.1)}
     component = component_named(str(ROOT / "examples" / "components" / f"{application.component}.yaml"), None)
-    url, tunings = str(folder / "store.db"), dict[str, Tuning]()
+    url, tunings, cpu_s = str(folder / "store.db"), dict[str, Tuning](), dict[str, float]()
     for name in ("application", "kernel", "reduced kernel"):
+        began_s = _used_cpu_s()
         ready = prepare(sources, program, folder / name.replace(" ", "-"), options.get(name))
+        cpu_s[name] = _used_cpu_s() - began_s
         print(f"{application.name}: {ready.sentence} ({ready.seconds:.1f} s)", flush=True)
         tunings[name] = Tuning(ready, words, component, url)
     launches = {}
@@ -149,9 +153,11 @@ def searched(application: Application, folder: Path, budget: int, seed: int) -> 
         launches[way.name] = tunings[way.program].search(settings, PAIRS)
     _in_turns(launches)
     ways = {way.name: way for way in WAYS}
-    return [_whole(ways[name], tunings[ways[name].program].prepared, one) for name, one in launches.items()], tunings[
-        "application"
+    wholes = [
+        _whole(ways[name], tunings[ways[name].program].prepared, cpu_s[ways[name].program], one)
+        for name, one in launches.items()
     ]
+    return wholes, tunings["application"]
 
 
 def _in_turns(launches: dict[str, Launch]) -> None:
@@ -166,13 +172,19 @@ def _in_turns(launches: dict[str, Launch]) -> None:
                 waiting[name] = reopen(record.id, launch.url)
 
 
-def _whole(way: Way, ready: Prepared, launch: Launch) -> Whole:
+def _used_cpu_s() -> float:
+    """The seconds of CPU of this process and of those that it has started."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def _whole(way: Way, ready: Prepared, cpu_s: float, launch: Launch) -> Whole:
     runs = [run for run in launch.store.runs(launch.record.id) if isinstance(run.outcome, Completed)]
     chosen = []
     for count in range(1, len(runs) + 1):
         winner = conclude(launch.experiment, runs[:count]).winner
         chosen.append(launch.experiment.space.default if winner is None else winner.config)
-    return Whole(way, ready.seconds, runs, chosen)
+    return Whole(way, ready.seconds, cpu_s, runs, chosen)
 
 
 def measured(tuning: Tuning, configs: Sequence[Config]) -> dict[Config, Measured]:
