@@ -1,0 +1,28 @@
+"""What a scheduler knows about a job when it is submitted."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from luthier.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as it is submitted, before it runs.
+
+    `program` is the name of the program that the job's script runs, `command` its command line. `submitted_at` is a
+    time with a time zone, that of the cluster: jobs are compared by their local time.
+    """
+
+    user: str
+    name: str
+    program: str
+    command: str
+    submitted_at: datetime
+    nodes: int
+
+    def __post_init__(self) -> None:
+        if self.submitted_at.utcoffset() is None:
+            raise InvalidInputError("submitted_at: has no time zone; add one, for example with .astimezone()")
+        if self.nodes < 1:
+            raise InvalidInputError(f"nodes: {self.nodes} is below 1; a job has at least 1 node")
