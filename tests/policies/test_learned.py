@@ -22,14 +22,14 @@ FLAT = [10.0, 8.0, 7.0, *([7.5] * 40)]
 
 
 def search(values: Sequence[float | None], *, cost_s: float | None = None, unit_s: float = 1.0) -> Progress:
-    """One run of each configuration, which takes as long as its value, or 3 s if it failed."""
+    """One run of each configuration, which takes as long as its value, or three times the unit if it failed."""
     trials = [
         Trial(Config({"x": at}), (Failed("exit 1"),), None)
         if value is None
         else Trial(Config({"x": at}), (Completed(value),), Estimate(value, 1))
         for at, value in enumerate(values)
     ]
-    costs = [cost_s or (3.0 if value is None else abs(value)) * unit_s for value in values]
+    costs = [cost_s or (3.0 * unit_s if value is None else abs(value)) for value in values]
     return Progress(trials, None, [], list(range(len(values))), 0, 100, 0.0, costs)
 
 
@@ -85,9 +85,8 @@ def test_configurations_that_are_running_count_for_nothing() -> None:
 )
 def test_the_unit_of_time_does_not_matter(values: list[float | None], unit: float, runs: int) -> None:
     plain = Learned(runs)(search(values))
-    scaled = Learned(runs)(search([None if value is None else value * unit for value in values], unit_s=1.0))
-    if all(value is not None for value in values):
-        assert (plain is None) == (scaled is None)
+    scaled = Learned(runs)(search([None if value is None else value * unit for value in values], unit_s=unit))
+    assert (plain is None) == (scaled is None)
 
 
 @given(st.lists(st.floats(1.0, 100.0), min_size=6, max_size=60), st.integers(1, 10**5))
@@ -129,6 +128,10 @@ def test_relative_times() -> None:
     assert relative_times([4.0, -1.0]) is None
     assert relative_times([0.0, 1.0]) is None
     assert relative_times([None]) is None
+    extreme = relative_times([1e300, 1e-300, 5e-324])
+    assert extreme is not None
+    assert (extreme > 0.0).all()
+    assert Learned(10)(search([1e300, 1e-300, 5e-324, 1e-10, 1.0, 1e300])) is not None
 
 
 def test_the_forecast_is_finite_for_any_search() -> None:

@@ -15,6 +15,8 @@ from luthier.policies.forecast import FEWEST_STEPS, outlook, shipped
 USUAL_PRODUCTION_RUNS = 1000
 """How often a tuned program is expected to run if nothing is known about it."""
 
+_WIDEST = 1e30  # larger ratios of values count as this one
+
 
 @dataclass(frozen=True, slots=True)
 class Learned:
@@ -67,8 +69,8 @@ def relative_times(values: Sequence[float | None]) -> FloatArray | None:
     if not known or not (min(known) > 0.0 or max(known) < 0.0):
         return None
     base = known[0]
-    ratios = [math.inf if value is None else value / base if base > 0.0 else base / value for value in values]
-    best: FloatArray = np.minimum.accumulate(np.array(ratios))
+    ratios = [math.nan if value is None else value / base if base > 0.0 else base / value for value in values]
+    best: FloatArray = np.fmin.accumulate(np.clip(ratios, 1.0 / _WIDEST, _WIDEST))
     return best[np.isfinite(best)]
 
 

@@ -206,4 +206,6 @@ def commands(record: Record, experiment: Experiment) -> Mapping[str, str]:
     }
     if record.status not in ENDED and experiment.command is not None:
         known["Resume"] = f"luthier resume {number}"
+    elif experiment.command is not None:
+        known["Continue with more runs"] = f"luthier resume {number} --budget +30"
     return known | ({} if again is None else {"Repeat the experiment": again})

@@ -14,6 +14,7 @@ from luthier.launch.files import discard_files
 from luthier.launch.learnt_weights import with_weights
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
+from luthier.spec.experiment import OF_ITS_HISTORY
 from luthier.spec.experiment_file import Declared
 from luthier.spec.library import Library
 from luthier.spec.yaml_lines import Document, parse_document
@@ -107,7 +108,8 @@ class Operations:
         if text is not None:
             return self.create(who, text, detail=detail)[0]
         _require_command(record)
-        return self._launched(who, record.name, record.settings, Origin(who.name, record.source), detail)[0]
+        settings = {name: value for name, value in record.settings.items() if name not in OF_ITS_HISTORY}
+        return self._launched(who, record.name, settings, Origin(who.name, record.source), detail)[0]
 
     def stop(self, who: Principal, experiment_id: int, how: StopRequest = "drain") -> Record:
         """Ask an experiment to stop: active runs finish or are killed, and no new ones start.

@@ -32,6 +32,9 @@ MOST_OBJECTIVES = 3
 FEWEST_VERIFIED = 10
 """A smaller budget is too small for a verification."""
 
+OF_ITS_HISTORY = ("refinements", "spent_before_s")
+"""What of a stored experiment belongs to its own runs, and not to a copy of it."""
+
 _FOREIGN = "the store was written by another program"
 
 
