@@ -159,6 +159,7 @@ const char *original_path(const char *path); /* what a path in the memory folder
 
 struct loop_counts {
     uint64_t layer[LAYERS][3]; /* operations, bytes read, bytes written */
+    uint64_t marks[LAYERS];    /* change with every operation, closing included; of an iteration: 1 if they did */
 };
 struct loop_record {
     uint64_t entries, iterations, pattern; /* iterations of the first entry, and which of them made I/O */

@@ -185,7 +185,7 @@ static struct {
 
 static struct loop_counts counts_now(void)
 {
-    struct loop_counts sums = {{{0}}};
+    struct loop_counts sums = {0};
     EACH_PLACE(place)
     {
         struct file *file = place_at(place);
@@ -197,6 +197,7 @@ static struct loop_counts counts_now(void)
             sum = sums.layer[place - LISTED_FILES];
         else if (file->number < 0)
             continue;
+        sums.marks[file->layer] += file->digest.sum;
         sum[0] += tally->opens + tally->reads + tally->writes + tally->seeks + tally->syncs;
         sum[1] += tally->read_bytes;
         sum[2] += tally->write_bytes;
@@ -230,9 +231,11 @@ static void end_iteration(int level)
     if (mark == stack[level].mark)
         return;
     struct loop_counts now = counts_now(), done = now;
-    for (int layer = 0; layer < LAYERS; layer++)
+    for (int layer = 0; layer < LAYERS; layer++) {
         for (int i = 0; i < 3; i++)
             done.layer[layer][i] -= stack[level].counts.layer[layer][i];
+        done.marks[layer] = done.marks[layer] != stack[level].counts.marks[layer];
+    }
     stack[level].pattern = (stack[level].pattern ^ stack[level].index) * 0x9e3779b97f4a7c15u;
     if (loop->entries == 1)
         add_to_runs(loop, stack[level].index, &done);

@@ -354,6 +354,11 @@ static void put_loop(int number, const struct loop_record *loop)
             put(", ");
             put_number(run->done.layer[k / 3][k % 3]);
         }
+        int highest = LAYERS - 1;
+        while (highest > 0 && !run->done.marks[highest])
+            highest--;
+        put(", ");
+        put_number((uint64_t)highest);
         put("]");
         first = false;
     }

@@ -331,6 +331,47 @@ int main(void)
     return 0;
 }
 """,
+    "jumps inside macros": """\
+#define TRY(x) do { if ((x) < 0) { fprintf(stderr, "failed\\n"); goto cleanup; } } while (0)
+#define AGAIN(x) if ((x) < 0) goto again
+int main(void)
+{
+    int size = 1, tries = 0, unused = 0;
+    char *data = NULL; // +
+again:
+    size++; // +
+    if (tries++ > 5) // +
+        return 2; // +
+    AGAIN(lseek(4, 0, SEEK_SET)); // +
+    data = malloc(size * 10); // +
+    TRY(data == NULL ? -1 : 0); // +
+    size = 20; // -
+    TRY(write(4, "x", 1)); // +
+    size = 30; // -
+    unused = size; // -
+    TRY(write(4, "abc", 3)); // +
+    size = 40; // -
+    size = unused; // -
+cleanup:
+    size = 50; // -
+    free(data); // +
+    return 0;
+}
+""",
+    "the value of a variable where a macro jumps to": """\
+#define TRY(x) do { if ((x) < 0) goto cleanup; } while (0)
+int main(void)
+{
+    int size = 1; // +
+    TRY(lseek(4, 0, SEEK_SET)); // +
+    size = 2; // +
+    TRY(lseek(4, 1, SEEK_SET)); // +
+    size = 3; // +
+cleanup:
+    write(4, "abc", size); // +
+    return 0;
+}
+""",
     "one type of struct used as another": """\
 struct shape { int kind; };
 struct circle { int kind; double radius; };
@@ -505,7 +546,7 @@ def test_cut_fills_after_allocation(tmp_path: Path) -> None:
 """
     left = kernel(tmp_path, body, CUT)
     assert "    if (heap)\n        memset(heap, 63, n + 1);" in left
-    assert "memset(line, 63, sizeof line);" in left
+    assert "memset(&line, 63, sizeof line);" in left
     assert "memset(zero, 63, (n) * (2));" in left
     assert "heap[3]" not in left
 

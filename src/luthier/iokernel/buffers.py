@@ -152,7 +152,7 @@ class Buffers:
 
     def _after_declaration(self, statement: Statement, name: str) -> str:
         text = self._program.files[self._program.functions[statement.function].file]
-        return self._indented(text, statement, [f"memset({name}, {FILL}, sizeof {name});"])
+        return self._indented(text, statement, [f"memset(&{name}, {FILL}, sizeof {name});"])
 
     @staticmethod
     def _indented(text: str, statement: Statement, fills: list[str]) -> str:

@@ -98,6 +98,7 @@ class Statement:
     parts: dict[str, Effects] = field(default_factory=dict)
     label: str = ""
     jumps: bool = False  # it is or contains a jump out of itself
+    targets: list[str] = field(default_factory=list)  # of a macro: labels that jumps in it lead to
     header_end: int = 0  # where the header of a control statement ends
 
     def walk(self) -> "list[Statement]":
