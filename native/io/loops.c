@@ -26,6 +26,7 @@ static void *memory_for(size_t size)
 static struct tally *before;        /* the counters when the loop began, first those of the files */
 static double (*additional)[WORDS]; /* what is added to the counters in the report */
 static double loop_factor;          /* of the loop that is running; 0 outside of loops */
+static int loop_number;
 static int loop_depth;
 static double factors[LOOPS]; /* of the loops that ran; 0 for others */
 
@@ -87,7 +88,17 @@ static void remember_written(double factor)
         struct file *file = place_at(place);
         if (file == NULL || place >= LISTED_FILES)
             continue;
-        file->loop_bytes += file->tally.write_bytes - before[place].write_bytes;
+        uint64_t written = file->tally.write_bytes - before[place].write_bytes,
+                 reads = file->tally.reads - before[place].reads;
+        if (file->loop_factor <= 0)
+            file->loop_reads = before[place].reads;
+        if ((written > 0 && file->loop_writer != 0 && file->loop_writer != loop_number)
+            || (reads > 0 && file->loop_writer != 0 && file->loop_writer != loop_number))
+            file->loop_writer = -1;
+        else if (written > 0)
+            file->loop_writer = loop_number;
+        file->loop_bytes += written;
+        file->loop_reads += reads;
         file->loop_factor = factor;
     }
 }
@@ -118,6 +129,7 @@ static void enter(int number, double factor)
         return;
     each_stream(stream_before_loop);
     loop_factor = factor;
+    loop_number = number;
     factors[number] = factor;
 }
 

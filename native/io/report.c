@@ -267,6 +267,8 @@ static void put_files(void)
         put_hexadecimal("order", file->digest.order);
         put_hexadecimal("operations", file->digest.sum);
         put(file->loop_bytes > 0 ? ", \"shortened\": true" : ""); /* written in a loop that was left early */
+        if (file->loop_bytes > 0 && (file->tally.reads > file->loop_reads || file->loop_writer < 0))
+            put(", \"reread\": true"); /* read after, or outside of, the loop that wrote it and was left early */
         put(file->number < 0 ? ", \"system\": true}" : "}");
         first = false;
     }

@@ -114,6 +114,13 @@ CASES = (
         (2, 20),
     ),
     Case(
+        "each file is checked",
+        'for (int t = 0; t < 20; t++) {\n    char name[30];\n    sprintf(name, "c%d", t);\n'
+        '    FILE *f = fopen(name, "w+");\n    if (f == NULL) return 1;\n    fwrite(field, sizeof field, 1, f);\n'
+        "    rewind(f);\n    if (fread(field, 8, 1, f) != 1) return 2;\n    fclose(f);\n}",
+        (2, 20),
+    ),
+    Case(
         "a function that is called twice",
         "for (int half = 0; half < 1; half++) advance();\nfor (int t = 0; t < 20; t++) save(t);\nsave(50);",
         (2, 20),
