@@ -551,6 +551,22 @@ def test_cut_fills_after_allocation(tmp_path: Path) -> None:
     assert "heap[3]" not in left
 
 
+def test_cut_fills_what_may_be_read_from_a_file(tmp_path: Path) -> None:
+    """An untouched buffer would move its page faults into the first write."""
+    body = """\
+    char *data = malloc(9000);
+    if (access("restart", R_OK) == 0)
+        read(open("restart", O_RDONLY), data, 9000);
+    else
+        for (int i = 0; i < 9000; i++)
+            data[i] = i * argc;
+    write(4, data, 9000);
+"""
+    left = kernel(tmp_path, body, CUT)
+    assert "memset(data, 63, 9000);" in left
+    assert "data[i]" not in left
+
+
 def test_pragmas_go_with_their_statement(tmp_path: Path) -> None:
     body = """\
     double a = 0, b[9], c;

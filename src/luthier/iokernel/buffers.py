@@ -59,9 +59,11 @@ class Buffers:
         found: dict[int, str] = {}
         given_up = False
         for location, uses in self._used.items():
-            if location in self._kept.needed or location in self._written:
+            if location in self._kept.needed:
                 continue
             texts = self._filled(location)
+            if isinstance(texts, str) and location in self._written:
+                continue  # what is kept fills it, such as the reading of a restart file
             if isinstance(texts, str):
                 given_up = True
                 for statement, part, place in uses:
