@@ -1,5 +1,6 @@
 """Each rule of the slicer on a tiny program: lines marked `// +` are kept, lines marked `// -` are dropped."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -597,6 +598,48 @@ def test_several_files_and_headers(tmp_path: Path) -> None:
     assert "count += 2;" in texts["step.c"]
     assert "s->x" not in texts["step.c"]
     assert [Path(name).name for name in found.headers] == ["all.h"]
+
+
+def test_places_in_the_source_that_are_written(tmp_path: Path) -> None:
+    """__LINE__ and __FILE__ are those of the source: they may be written to a log."""
+    text = """\
+#include <stdio.h>
+#include "log.h"
+int main(int argc, char **argv)
+{
+    double waste = argc;
+    FILE *file = fopen(argv[1], "w");
+    waste += 1;
+    waste += 2; LOG("a");
+    if (argc > 9) /* a comment
+        of two lines */
+        waste += 3;
+    LOG("b");
+
+
+    for (int i = 0; i < 2; i++) {
+        waste += i;
+
+        LOG("c");
+    }
+    printf("%g", waste);
+    return fclose(file);
+}
+"""
+    header = '#define LOG(x) \\\n    fprintf(file, "%s:%d: %s\\n", __FILE__, __LINE__, x)\n'
+    found = discovered(tmp_path, program=text, log_h=header)
+    assert "waste" not in found.files[0].text
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "program.c").write_text(found.files[0].text)
+    for source, output in (("program.c", "whole"), ("kernel/program.c", "left")):
+        words = ["cc", "-I.", str(tmp_path / source), "-o", str(tmp_path / "a.out")]
+        subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
+        subprocess.run(
+            [str(tmp_path / "a.out"), output], cwd=tmp_path, check=True, timeout=60, stdout=subprocess.DEVNULL
+        )
+    written = (tmp_path / "whole").read_text()
+    assert written.count("\n") == 4
+    assert (tmp_path / "left").read_text() == written
 
 
 def test_static_names_of_two_files_are_not_mixed(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ class Program:
     declarations: list[Declaration] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     address_taken: set[str] = field(default_factory=set)
+    header_texts: list[str] = field(default_factory=list)  # of the project's own headers
     files: dict[str, str] = field(default_factory=dict)  # main files, their text as Latin-1: one character, one byte
 
     def stored_fields(self, record: str) -> list[int]:
