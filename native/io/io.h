@@ -46,6 +46,8 @@ struct file {
     bool parallel; /* opened through MPI-IO by HDF5 */
     uint64_t loop_bytes, buffered; /* written in a reduced loop; in the buffer of its stream when the loop began */
     double loop_factor;            /* of that loop */
+    uint64_t loop_reads;           /* in that loop, and before the first one */
+    int loop_writer;               /* the loop that wrote; -1 if several did, or another one read */
     uint64_t hash;
     char path[PATH_MAX];
 };
@@ -159,6 +161,7 @@ const char *original_path(const char *path); /* what a path in the memory folder
 
 struct loop_counts {
     uint64_t layer[LAYERS][3]; /* operations, bytes read, bytes written */
+    uint64_t marks[LAYERS];    /* change with every operation, closing included; of an iteration: 1 if they did */
 };
 struct loop_record {
     uint64_t entries, iterations, pattern; /* iterations of the first entry, and which of them made I/O */

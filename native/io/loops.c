@@ -26,6 +26,7 @@ static void *memory_for(size_t size)
 static struct tally *before;        /* the counters when the loop began, first those of the files */
 static double (*additional)[WORDS]; /* what is added to the counters in the report */
 static double loop_factor;          /* of the loop that is running; 0 outside of loops */
+static int loop_number;
 static int loop_depth;
 static double factors[LOOPS]; /* of the loops that ran; 0 for others */
 
@@ -87,7 +88,17 @@ static void remember_written(double factor)
         struct file *file = place_at(place);
         if (file == NULL || place >= LISTED_FILES)
             continue;
-        file->loop_bytes += file->tally.write_bytes - before[place].write_bytes;
+        uint64_t written = file->tally.write_bytes - before[place].write_bytes,
+                 reads = file->tally.reads - before[place].reads;
+        if (file->loop_factor <= 0)
+            file->loop_reads = before[place].reads;
+        if ((written > 0 && file->loop_writer != 0 && file->loop_writer != loop_number)
+            || (reads > 0 && file->loop_writer != 0 && file->loop_writer != loop_number))
+            file->loop_writer = -1;
+        else if (written > 0)
+            file->loop_writer = loop_number;
+        file->loop_bytes += written;
+        file->loop_reads += reads;
         file->loop_factor = factor;
     }
 }
@@ -118,6 +129,7 @@ static void enter(int number, double factor)
         return;
     each_stream(stream_before_loop);
     loop_factor = factor;
+    loop_number = number;
     factors[number] = factor;
 }
 
@@ -185,7 +197,7 @@ static struct {
 
 static struct loop_counts counts_now(void)
 {
-    struct loop_counts sums = {{{0}}};
+    struct loop_counts sums = {0};
     EACH_PLACE(place)
     {
         struct file *file = place_at(place);
@@ -197,6 +209,7 @@ static struct loop_counts counts_now(void)
             sum = sums.layer[place - LISTED_FILES];
         else if (file->number < 0)
             continue;
+        sums.marks[file->layer] += file->digest.sum;
         sum[0] += tally->opens + tally->reads + tally->writes + tally->seeks + tally->syncs;
         sum[1] += tally->read_bytes;
         sum[2] += tally->write_bytes;
@@ -230,9 +243,11 @@ static void end_iteration(int level)
     if (mark == stack[level].mark)
         return;
     struct loop_counts now = counts_now(), done = now;
-    for (int layer = 0; layer < LAYERS; layer++)
+    for (int layer = 0; layer < LAYERS; layer++) {
         for (int i = 0; i < 3; i++)
             done.layer[layer][i] -= stack[level].counts.layer[layer][i];
+        done.marks[layer] = done.marks[layer] != stack[level].counts.marks[layer];
+    }
     stack[level].pattern = (stack[level].pattern ^ stack[level].index) * 0x9e3779b97f4a7c15u;
     if (loop->entries == 1)
         add_to_runs(loop, stack[level].index, &done);

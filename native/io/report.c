@@ -267,6 +267,8 @@ static void put_files(void)
         put_hexadecimal("order", file->digest.order);
         put_hexadecimal("operations", file->digest.sum);
         put(file->loop_bytes > 0 ? ", \"shortened\": true" : ""); /* written in a loop that was left early */
+        if (file->loop_bytes > 0 && (file->tally.reads > file->loop_reads || file->loop_writer < 0))
+            put(", \"reread\": true"); /* read after, or outside of, the loop that wrote it and was left early */
         put(file->number < 0 ? ", \"system\": true}" : "}");
         first = false;
     }
@@ -354,6 +356,11 @@ static void put_loop(int number, const struct loop_record *loop)
             put(", ");
             put_number(run->done.layer[k / 3][k % 3]);
         }
+        int highest = LAYERS - 1;
+        while (highest > 0 && !run->done.marks[highest])
+            highest--;
+        put(", ");
+        put_number((uint64_t)highest);
         put("]");
         first = false;
     }

@@ -114,6 +114,13 @@ CASES = (
         (2, 20),
     ),
     Case(
+        "each file is checked",
+        'for (int t = 0; t < 20; t++) {\n    char name[30];\n    sprintf(name, "c%d", t);\n'
+        '    FILE *f = fopen(name, "w+");\n    if (f == NULL) return 1;\n    fwrite(field, sizeof field, 1, f);\n'
+        "    rewind(f);\n    if (fread(field, 8, 1, f) != 1) return 2;\n    fclose(f);\n}",
+        (2, 20),
+    ),
+    Case(
         "a function that is called twice",
         "for (int half = 0; half < 1; half++) advance();\nfor (int t = 0; t < 20; t++) save(t);\nsave(50);",
         (2, 20),
@@ -133,6 +140,17 @@ def test_a_loop_does_a_share_of_its_executions(tmp_path: Path, case: Case) -> No
 
 
 WHOLE = {
+    "it only closes files": (
+        'FILE *out[4];\nfor (int i = 0; i < 4; i++) {\n    char name[20];\n    sprintf(name, "f%d", i);\n'
+        '    out[i] = fopen(name, "w");\n}\nfor (int t = 0; t < 30; t++) save(t);\n'
+        "for (int i = 0; i < 4; i++) fclose(out[i]);",
+        "it only opens, closes or flushes files",
+    ),
+    "a region of OpenMP": (
+        "for (int t = 0; t < 20; t++) {\n#pragma omp parallel for\n    for (int i = 0; i < 512; i++) field[i] += 1;\n"
+        "    save(0);\n}\n#pragma omp parallel for\nfor (int t = 0; t < 4; t++)\n    save(t + 40);\n",
+        "a directive is above it",
+    ),
     "the last step is used": (
         OPENED + "int t;\nfor (t = 0; t < 50; t++) save(t);\nif (pwrite(fd, &t, 4, 8L * t) != 4) return 1;",
         "t, which it changes, is used in line",
@@ -251,7 +269,7 @@ def test_programs_at_fixed_addresses_are_reduced_too(tmp_path: Path) -> None:
 
 def trace(number: int, *runs: tuple[int, int, int, int], outer: int = 0, entries: int = 1) -> LoopTrace:
     """First, stride, count and bytes written by each iteration."""
-    made = tuple(IterationRun(first, stride, count, (1, 0, size, *(0,) * 6)) for first, stride, count, size in runs)
+    made = tuple(IterationRun(first, stride, count, (1, 0, size, *(0,) * 6), 0) for first, stride, count, size in runs)
     return LoopTrace(
         number,
         entries,

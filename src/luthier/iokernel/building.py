@@ -70,7 +70,8 @@ def _read(sources: Sequence[SourceFile], options: Options) -> tuple[Program, tup
         system = _system_folders(source)
         own = {name for include in unit.get_includes() if _is_project(name := include.include.name, system, roots)}
         for name in own:
-            check_source(name, read_bytes(name, options.largest_file), options.largest_file)
+            text_of = check_source(name, read_bytes(name, options.largest_file), options.largest_file)
+            program.header_texts.append(text_of)
         headers |= {str(Path(name).resolve()) for name in own}
         reader = UnitReader(program, source.path, text, own | {source.path})
         reader.read(unit)

@@ -24,6 +24,7 @@ _WARNINGS = (
     *("unused-value", "unused-label", "empty-body", "unused-const-variable", "maybe-uninitialized", "uninitialized"),
     *("unused-result", "unknown-pragmas", "implicit-fallthrough"),
 )
+_POSITION = re.compile(r"\b__(?:LINE|FILE)__\b")
 _COMMENT_LINE = re.compile(r"[ \t]*(?://[^\n]*|/\*(?:(?!\*/)[^\n])*\*/[ \t]*)\Z")
 _TRAILING = re.compile(r"[ \t]*(?://[^\n]*|/\*(?:(?!\*/)[^\n])*\*/[ \t]*)?(?=\n|\Z)")
 _PRAGMA_LINE = re.compile(r"[ \t]*#[ \t]*pragma\b(?:[^\n]|\\\n)*\Z")
@@ -53,15 +54,29 @@ class Edits:
             )
         self.cuts.append((start, end, replacement))
 
-    def result(self) -> str:
-        """The edited text."""
-        parts, position = [], 0
+    def result(self, *, numbered: bool = False) -> str:
+        """The edited text; numbered: with #line where lines are missing, so that __LINE__ and __FILE__ are the same."""
+        parts, position, has_moved = [], 0, numbered
         for start, end, replacement in sorted(self.cuts, key=lambda cut: cut[:2]):
             if start < position:  # inside a larger cut
                 continue
-            parts += [self.text[position:start], replacement]
+            kept, has_moved = self._numbered(position, start, has_moved=has_moved)
+            parts += [kept, replacement]
+            has_moved |= numbered and self.text.count("\n", start, end) != replacement.count("\n")
             position = max(end, position)
-        return "".join([*parts, self.text[position:]])
+        return "".join([*parts, self._numbered(position, len(self.text), has_moved=has_moved)[0]])
+
+    def _numbered(self, start: int, end: int, *, has_moved: bool) -> tuple[str, bool]:
+        """A part of the text, with #line at the first beginning of a line; whether that is still to come."""
+        text = self.text
+        at = start if start == 0 or text[start - 1] == "\n" else text.find("\n", start, end) + 1
+        while at > 1 and text[at - 2] == "\\":  # the line is continued
+            at = text.find("\n", at, end) + 1
+        if not has_moved or (at == 0 and start > 0) or at >= end:
+            return text[start:end], has_moved
+        name = self.path.encode().decode("latin-1").replace("\\", "\\\\").replace('"', '\\"')
+        line = f'#line {text.count(chr(10), 0, at) + 1} "{name}"\n'
+        return f"{text[start:at]}{line}{text[at:end]}", False
 
 
 def emitted(
@@ -78,7 +93,8 @@ def emitted(
         else:
             _cut_lines(edits, function.start, function.end)
     _cut_declarations(program, kept, path, edits)
-    text = _tidy(edits.result())
+    numbered = any(_POSITION.search(one) for one in (*program.files.values(), *program.header_texts))
+    text = edits.result(numbered=True) if numbered else _tidy(edits.result())
     return f"#include <string.h>\n{text}" if fills else text
 
 

@@ -1,5 +1,6 @@
 """The loops of a kernel that do I/O, and which of them may be left early."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from luthier.iokernel import externals
@@ -37,6 +38,22 @@ def loops_with_io(program: Program, linked: Linked, kept: Slice, options: Option
                 why = why or ("" if number <= MOST else f"it is not among the first {MOST} loops with I/O")
                 found[statement.index] = Loop(number, function.file, statement.line, why)
     return found
+
+
+def _around(statement: Statement) -> Iterator[Statement]:
+    while statement.parent is not None:
+        statement = statement.parent
+        yield statement
+
+
+def _has_directive(text: str, statement: Statement) -> bool:
+    """Whether the line above a statement is a directive, or continues one."""
+    lines = text[: statement.start].rstrip(" \t").removesuffix("\n").split("\n")
+    first = len(lines) - 1
+    while first > 0 and lines[first - 1].endswith("\\"):
+        first -= 1
+    above = lines[first].strip()
+    return above.startswith("#") and "luthier" not in above
 
 
 class _Finder:
@@ -95,15 +112,14 @@ class _Finder:
         """Why a loop cannot be left early; "" if nothing in the text speaks against it."""
         if function.is_fixed:
             return "it is in a header"
-        if function.has_threads:
-            return "its function has pragmas of OpenMP or OpenACC"
         if any(inner.kind == "label" for inner in loop.walk()):
             return "a jump leads into it"
         text = self._program.files[function.file]
         body = loop.children[0]
-        above = text[: loop.start].rstrip(" \t").removesuffix("\n").rpartition("\n")[2].strip()
-        if above.startswith("#") and "luthier" not in above:
+        if _has_directive(text, loop):
             return "a directive is above it"
+        if function.has_threads and any(_has_directive(text, outer) for outer in _around(loop)):
+            return "it is in a region of OpenMP or OpenACC"
         if not is_balanced(text[loop.start : body.start]) or text[body.start] == "#":
             return "directives divide it"
         if any(self._part_does_io(part) for part in loop.parts.values()):

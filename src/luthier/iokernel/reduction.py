@@ -158,6 +158,9 @@ def _reduced(loop: Loop, traces: Sequence[LoopTrace], share: float) -> ReducedLo
     with_io = [trace for trace in traces if trace.executions]
     if max((trace.executions for trace in with_io), default=0) < 2:
         return ""
+    column = 3 * max(run.highest for trace in with_io for run in trace.runs)
+    if not _total(with_io, column + 1) + _total(with_io, column + 2):
+        return "it only opens, closes or flushes files"
     if not all(trace.is_regular for trace in traces):
         return "it does not do I/O in the same iterations each time, or in too many patterns"
     if sum(trace.executions for trace in with_io) > _MOST_EXECUTIONS:

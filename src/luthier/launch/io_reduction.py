@@ -143,7 +143,7 @@ class _Reducing:
         said = failures(run, self._limit_s)
         if said:
             return f"reduced, {said[0]}"
-        read = _shortened_and_read(self._application.processes, run.processes)
+        read = _reread(self._application.processes, run.processes)
         if read:
             return f"it writes {read}, which the program reads too"
         found = predictions(self._application.processes, run.processes, TOLERANCE)
@@ -174,12 +174,22 @@ def _with(
     return replace(reduced, discovery=replace(reduced.discovery, reduction=reduction), kernel_s=kernel_s)
 
 
-def _shortened_and_read(application: Sequence[ProcessCounts], reduced: Sequence[ProcessCounts]) -> str:
-    """A file whose data the application reads in the highest layer it uses, and that a reduced loop writes."""
-    files = [file for process in application for file in own_files(process) if file.counts.bytes]
-    layer = next((name for name in LAYERS if any(file.layer == name for file in files)), "")
-    read = {file.path for file in files if file.layer == layer and file.counts.read_bytes}
-    written = {
-        file.path for process in reduced for file in own_files(process) if file.layer == layer and file.is_shortened
-    }
-    return min(read & written, default="")
+def _reread(application: Sequence[ProcessCounts], reduced: Sequence[ProcessCounts]) -> str:
+    """A file that is read, in the highest layer that the application uses, and that a reduced loop had to write whole.
+
+    One process may write what another reads.
+    """
+    found = [file for process in application for file in own_files(process) if file.counts.bytes]
+    layer = next((name for name in LAYERS if any(file.layer == name for file in found)), "")
+    readers: dict[str, set[int]] = {}
+    for number, process in enumerate(application):
+        for file in own_files(process):
+            if file.layer == layer and file.counts.read_bytes:
+                readers.setdefault(file.path, set()).add(number)
+    for number, process in enumerate(reduced):
+        for file in own_files(process):
+            if file.layer == layer and (
+                file.is_reread or (file.is_shortened and readers.get(file.path, set()) - {number})
+            ):
+                return file.path
+    return ""

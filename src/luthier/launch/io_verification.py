@@ -56,10 +56,15 @@ class Verification:
         if not self.accepted or self.application_s is None or self.kernel_s is None:
             more = f" (and {len(self.reasons) - 1} more differences)" if len(self.reasons) > 1 else ""
             return f"not verified: {self.reasons[0] if self.reasons else 'not run'}{more}; use the application"
-        size = f"{self.operations} operations, {bytes_text(self.bytes)}, {self.ranks} {_ranks(self.ranks)}"
+        size = f"{self.operations} operations, {bytes_text(self.bytes)}, {self._processes}"
         faster = f"{self.application_s / max(self.kernel_s, 1e-9):.1f}x faster"
         times = f"application {self.application_s:.2f} s, kernel {self.kernel_s:.2f} s ({faster})"
         return f"verified: same I/O as the application ({size}); {times}"
+
+    @property
+    def _processes(self) -> str:
+        is_mpi = self.run is not None and any(process.rank is not None for process in self.run.processes)
+        return "1 process" if self.ranks == 1 else f"{self.ranks} {'ranks' if is_mpi else 'processes'}"
 
     @property
     def plain(self) -> dict[str, Json]:
@@ -69,10 +74,6 @@ class Verification:
 
 def _listed(value: Json) -> Json:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _ranks(count: int) -> str:
-    return "process" if count == 1 else "ranks"
 
 
 def verified(discovery: Discovery, program: Program) -> Verification:

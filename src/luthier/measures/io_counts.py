@@ -84,7 +84,7 @@ class FileCounts:
 
     `order` is a digest of its operations in their order, `operations` one that does not depend on the order. Files
     of the system, and those that MPI makes for itself, are marked. A file is shortened if it was written in a loop of a
-    reduced I/O kernel.
+    reduced I/O kernel, and reread if it was then read after that loop or in another one.
     """
 
     path: str
@@ -94,6 +94,7 @@ class FileCounts:
     operations: str = ""
     is_system: bool = False
     is_shortened: bool = False
+    is_reread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,7 @@ def _file(given: object) -> FileCounts:
     if plain.get("layer") not in LAYERS:
         raise ValueError(f"a file has the layer {plain.get('layer')!r:.40}, expected one of {', '.join(LAYERS)}")
     order, operations = (str(plain.get(name, "")) for name in ("order", "operations"))
-    marks = (plain.get("system") is True, plain.get("shortened") is True)
+    marks = [plain.get(name) is True for name in ("system", "shortened", "reread")]
     return FileCounts(
         str(plain.get("path", "")), str(plain["layer"]), _counts(plain, "a file"), order, operations, *marks
     )

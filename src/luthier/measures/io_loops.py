@@ -10,13 +10,15 @@ _FIRST = 3  # numbers of a run before its counters
 class IterationRun:
     """Iterations `first`, `first + stride` and so on that did the same.
 
-    `done` are operations, bytes read and bytes written of one of them, in POSIX, then in MPI-IO, then in HDF5.
+    `done` are operations, bytes read and bytes written of one of them, in POSIX, then in MPI-IO, then in HDF5;
+    `highest` is the number of the highest of these layers in which anything was done, closing included.
     """
 
     first: int
     stride: int
     count: int
     done: tuple[int, ...]
+    highest: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,10 @@ def _loop(plain: dict[str, object], layers: int) -> LoopTrace:
 
 def _runs(listed: Sequence[object], layers: int) -> Iterator[IterationRun]:
     for one in listed:
-        first, stride, count, *done = _numbers(one, _FIRST + 3 * layers)
-        yield IterationRun(first, stride, count, tuple(done))
+        first, stride, count, *done, highest = _numbers(one, _FIRST + 3 * layers + 1)
+        if highest >= layers or not stride:
+            raise ValueError("a run of a loop has an invalid number")
+        yield IterationRun(first, stride, count, tuple(done), highest)
 
 
 def _numbers(given: object, length: int) -> tuple[int, ...]:
