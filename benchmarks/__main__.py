@@ -11,6 +11,7 @@ BENCHMARKS = (
     "scale",
     "hepnos",
     "transfer",
+    "impact_first",
     "noise",
     "false_claims",
     "sro",
