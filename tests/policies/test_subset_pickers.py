@@ -193,7 +193,7 @@ def test_damaged_weights_are_refused(wrong: dict[str, object]) -> None:
         Networks.from_json(wrong)  # type: ignore[arg-type]  # damaged
 
 
-def climb(pick: "lt.policies.foreign.SubsetPicking", *, tells: bool) -> list[Sequence[str]]:  # type: ignore[name-defined]
+def climb(pick: "lt.policies.foreign.SubsetPicking", *, tells: bool) -> list[Sequence[str]]:
     """A foreign tuner: it tries single changes of the parameters that it was told to tune."""
     space, names = six(), tuple("abcdef")
     best, rng = space.default, np.random.default_rng(2)
