@@ -45,7 +45,7 @@ PLAYED = (
     "nginx/",
     "convolution_more/",
 )
-BUDGETS: Mapping[str, int] = {"genetic": 200, "generational": 300, "auto": 80}
+BUDGETS: Mapping[str, int] = {"genetic": 200, "generational": 300, "auto": 60}
 WAYS = ("off", "statistical", "learned")
 FEWEST_PARAMETERS = 6
 _SHARE = 0.95

@@ -18,9 +18,14 @@ components:
 """
 
 
-def test_the_details_and_the_report_say_what_is_tuned_now(server: Running) -> None:
+def launch_narrowed(server: Running) -> int:
+    """An experiment with impact first, in the queue."""
     reply = server.ask("POST", f"{API}/experiments", {"yaml": EXPERIMENT})
-    number = cast("dict[str, Any]", reply.json)["id"]
+    return int(cast("dict[str, Any]", reply.json)["id"])
+
+
+def test_the_details_and_the_report_say_what_is_tuned_now(server: Running) -> None:
+    number = launch_narrowed(server)
     found = cast("dict[str, Any]", server.ask("GET", f"{API}/experiments/{number}").json)["impact_first"]
     assert found["sentence"] == "tuned now: all 3 parameters: nothing is known yet"
     assert found["of"] == 3

@@ -23,10 +23,6 @@ PARAMETER_INPUTS, STATE_INPUTS = 14, 11
 DELAY = 5
 """A decision is rewarded by the performance so many steps later."""
 
-SIZE_WEIGHT = 0.2
-"""How much the share of the parameters that are tuned counts against the performance."""
-
-_NEARLY = 0.05  # of the whole gain: less than that is not worth a decision
 _HIDDEN = (16,)
 _DISCOUNT = 0.7
 _FOREIGN = "the weights were written by another program"
@@ -79,12 +75,10 @@ def copied(networks: Networks) -> Networks:
 
 
 def rewards(decisions: Sequence[Decision]) -> FloatArray:
-    """What `DELAY` steps brought of what was left to gain, minus a part of the share of parameters that were tuned."""
+    """The normalised performance `DELAY` steps later minus the share of the parameters that were tuned."""
     levels = np.array([decision.level for decision in decisions])
     later = levels[np.minimum(np.arange(len(levels)) + DELAY, len(levels) - 1)]
-    closed = (later - levels) / (1.0 - levels + _NEARLY)
-    shares = np.array([decision.tuned.mean() for decision in decisions])
-    return np.asarray(closed - SIZE_WEIGHT * shares, dtype=np.float64)
+    return np.asarray(later - np.array([decision.tuned.mean() for decision in decisions]), dtype=np.float64)
 
 
 def learn(networks: Networks, episodes: Sequence[Sequence[Decision]], *, steps: int, rate: float, seed: int) -> None:
