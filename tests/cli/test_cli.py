@@ -364,6 +364,8 @@ def test_learned_stopping_and_the_return_of_the_tuning(shell: Shell) -> None:
     bad = shell("tune", "-m", "memory", "--stop", "learned", *sleeps)
     assert bad.returncode == 2
     assert "says nothing about time" in bad.stderr
+    rate = shell("tune", "-m", "max:regex:(.+)", "--stop", "learned", "-n", "3", "-p", "x=1..9", "--", "echo", "{x}")
+    assert "is assumed to be in inverse proportion to regex:(.+)" in " ".join(rate.stderr.split())
 
 
 SLOW = ["sh", "-c", "echo started >> log; sleep 0.3; echo {x} >> done"]
