@@ -57,6 +57,12 @@ def test_the_reason_has_figures_that_can_be_checked() -> None:
     assert cost_s == pytest.approx(steps * sum(FLAT) / len(FLAT), rel=0.01)
 
 
+def test_values_in_seconds_of_production_count_beside_the_cost_of_shorter_runs() -> None:
+    short = search(FLAT, cost_s=0.5)
+    assert Learned(50)(short) is not None
+    assert Learned(50, saves_seconds=True)(short) is None
+
+
 def test_nothing_is_decided_before_there_is_something_to_decide_on() -> None:
     rule = Learned(1)
     assert rule(search([])) is None
