@@ -46,6 +46,7 @@ struct file {
     bool parallel; /* opened through MPI-IO by HDF5 */
     uint64_t loop_bytes, buffered; /* written in a reduced loop; in the buffer of its stream when the loop began */
     double loop_factor;            /* of that loop */
+    enum operation last;           /* the last one */
     uint64_t loop_reads;           /* in that loop, and before the first one */
     int loop_writer;               /* the loop that wrote; -1 if several did, or another one read */
     uint64_t hash;
@@ -180,6 +181,7 @@ void start_loops(void);
 void clear_loops(void);
 bool deferred_begins(const struct file *file); /* a call of HDF5 that may write what a loop left; then: */
 void deferred_ends(struct file *file);
+void late_time(struct file *file, uint64_t elapsed_ns); /* the system writes when it closes or flushes what a loop left */
 struct tally scaled(int number, const struct tally *counted);
 double factor_of_loop(int number); /* 0: it did not run, or is whole; -1: no such number */
 const struct loop_record *loop_at(int number); /* NULL after the last */
