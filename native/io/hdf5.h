@@ -94,7 +94,26 @@ struct hdf5 {
 enum { LAYOUT_COMPACT, LAYOUT_CONTIGUOUS, LAYOUT_CHUNKED };
 #define DEFAULT ((id)0) /* H5P_DEFAULT, H5S_ALL */
 
-struct hdf5 *hdf5_for(const void *caller); /* NULL: the program has no HDF5 library that it could have meant */
+/* The code of one library of the program, and the HDF5 library that it was linked with. The first is the program itself as
+ * a rule, and is looked at without a call of a function. */
+struct caller {
+    const char *first, *last;
+    struct hdf5 *hdf5;
+};
+enum { CALLERS = 64 };
+extern struct caller callers[CALLERS];
+extern int caller_count;
+
+struct hdf5 *find_hdf5_for(const void *caller); /* NULL: the program has no HDF5 library that it could have meant */
+
+static inline struct hdf5 *hdf5_for(const void *caller)
+{
+    const char *code = caller;
+    if (__atomic_load_n(&caller_count, __ATOMIC_ACQUIRE) > 0 && code >= callers[0].first && code < callers[0].last)
+        return callers[0].hdf5;
+    return find_hdf5_for(caller);
+}
+
 id id_of(const struct hdf5 *hdf5, id number);
 size_t size_of_type(struct hdf5 *hdf5, id type);
 id copy_list(const struct hdf5 *hdf5, id list, enum default_list otherwise);

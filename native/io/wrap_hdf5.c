@@ -317,8 +317,8 @@ struct transfer {
     uint64_t start_ns;
 };
 
-/* Bytes in the program's memory. Identifiers up to 2 are constants that stand for a space (H5S_ALL, H5S_BLOCK). */
-static ssize_t bytes_of(const struct transfer *transfer)
+/* Elements that a call moved. Identifiers up to 2 are constants that stand for a space (H5S_ALL, H5S_BLOCK). */
+static uint64_t elements_of(const struct transfer *transfer)
 {
     struct hdf5 *hdf5 = transfer->hdf5;
     long long elements = 0;
@@ -333,20 +333,24 @@ static ssize_t bytes_of(const struct transfer *transfer)
             hdf5->H5Sclose(space);
         }
     }
-    return elements > 0 ? (ssize_t)((uint64_t)elements * size_of_type(hdf5, transfer->type)) : 0;
+    return elements > 0 ? (uint64_t)elements : 0;
 }
 
-/* The dataset, and which part of it: the corners of what is selected in the file. */
-static void note_selection(const struct transfer *transfer, struct file *file)
+/* The dataset, and which part of it: the corners of what is selected in the file. HDF5 sets one number for each dimension,
+ * of which it allows DIMENSIONS; the others keep NOT_SET, which costs less than to ask for their number. */
+static void note_selection(const struct transfer *transfer, struct file *file, uint64_t elements)
 {
+    static const hsize NOT_SET = (hsize)-1;
     struct hdf5 *hdf5 = transfer->hdf5;
     id space = id_of(hdf5, transfer->selection);
-    hsize low[DIMENSIONS] = {0}, high[DIMENSIONS] = {0};
+    hsize low[DIMENSIONS], high[DIMENSIONS + 1];
     note(file, DETAIL, count_in(id_of(hdf5, transfer->dataset)), 0);
-    if (space <= 2 || hdf5->H5Sget_select_bounds == NULL || hdf5->H5Sget_select_npoints(space) <= 0
-        || hdf5->H5Sget_simple_extent_ndims(space) > DIMENSIONS || hdf5->H5Sget_select_bounds(space, low, high) < 0)
+    if (elements == 0 || space <= 2 || hdf5->H5Sget_select_bounds == NULL)
         return;
-    for (int i = 0; i < hdf5->H5Sget_simple_extent_ndims(space); i++)
+    memset(high, 0xff, sizeof high);
+    if (hdf5->H5Sget_select_bounds(space, low, high) < 0)
+        return;
+    for (int i = 0; high[i] != NOT_SET; i++)
         note(file, DETAIL, (int64_t)low[i], high[i]);
 }
 
@@ -365,8 +369,10 @@ static int end(const struct transfer *transfer, int result, bool is_write)
     struct hdf5 *hdf5 = transfer->hdf5;
     if (counting && result >= 0) {
         struct file *file = file_with(hdf5, id_of(hdf5, transfer->dataset));
-        note_selection(transfer, file);
-        (is_write ? count_write : count_read)(file, -1, bytes_of(transfer), transfer->start_ns);
+        uint64_t elements = elements_of(transfer);
+        ssize_t bytes = elements == 0 ? 0 : (ssize_t)(elements * size_of_type(hdf5, transfer->type));
+        note_selection(transfer, file, elements);
+        (is_write ? count_write : count_read)(file, -1, bytes, transfer->start_ns);
         if (is_collective(hdf5, transfer->list, file))
             add(is_write ? &file->tally.collective_writes : &file->tally.collective_reads, 1);
     }
@@ -374,14 +380,27 @@ static int end(const struct transfer *transfer, int result, bool is_write)
     return result;
 }
 
+/* Not inlined, so that a call that is just passed on saves no registers. */
+__attribute__((noinline)) static int watched_read(struct transfer transfer, void *data)
+{
+    begin(&transfer);
+    return end(&transfer, transfer.hdf5->H5Dread(transfer.dataset, transfer.type, transfer.memory, transfer.selection,
+                                                 transfer.list, data), false);
+}
+
 EXPORT int H5Dread(id dataset, id type, id memory, id selection, id list, void *data)
 {
     struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
     if (hdf5 == NULL || transfers_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dread(dataset, type, memory, selection, list, data);
-    struct transfer transfer = {hdf5, dataset, type, memory, selection, list, list, 0};
+    return watched_read((struct transfer){hdf5, dataset, type, memory, selection, list, list, 0}, data);
+}
+
+__attribute__((noinline)) static int watched_write(struct transfer transfer, const void *data)
+{
     begin(&transfer);
-    return end(&transfer, hdf5->H5Dread(dataset, type, memory, selection, transfer.list, data), false);
+    return end(&transfer, transfer.hdf5->H5Dwrite(transfer.dataset, transfer.type, transfer.memory, transfer.selection,
+                                                  transfer.list, data), true);
 }
 
 EXPORT int H5Dwrite(id dataset, id type, id memory, id selection, id list, const void *data)
@@ -389,9 +408,7 @@ EXPORT int H5Dwrite(id dataset, id type, id memory, id selection, id list, const
     struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
     if (hdf5 == NULL || transfers_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dwrite(dataset, type, memory, selection, list, data);
-    struct transfer transfer = {hdf5, dataset, type, memory, selection, list, list, 0};
-    begin(&transfer);
-    return end(&transfer, hdf5->H5Dwrite(dataset, type, memory, selection, transfer.list, data), true);
+    return watched_write((struct transfer){hdf5, dataset, type, memory, selection, list, list, 0}, data);
 }
 
 /* ---- end ---- */
