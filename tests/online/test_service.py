@@ -1,6 +1,8 @@
 """The on-line service on real sockets: sessions, clients that come and go, and clients that misbehave."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -300,6 +302,20 @@ def test_an_ended_service_leaves_everything_in_the_store(folder: Path, url: str)
                 view[key] for key in ("steps", "total", "points")
             ]
             assert wire.run(200)["config"] == BEST
+
+
+def test_the_first_session_need_not_wait_for_imports(tmp_path: Path) -> None:
+    code = (
+        "import sys, threading\n"
+        "from pathlib import Path\n"
+        "from luthier.online.service.service import OnlineService\n"
+        "from luthier.store import open_server_store\n"
+        "folder, ended = Path(sys.argv[1]), threading.Event()\n"
+        "service = OnlineService(open_server_store(str(folder / 'd.db')), [f'unix:{folder}/s'], str, folder=folder)\n"
+        "service.run(ended, lambda _: (print(*sys.modules), ended.set()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "luthier.online.strategies.auto" in done.stdout.split()
 
 
 def test_a_clock_that_is_set_makes_no_iteration_long(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:

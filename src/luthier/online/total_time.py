@@ -1,6 +1,7 @@
 """The total time of a program: the sum over steps of the slowest client's value (Tabatabaee et al. 2005, eq. 2)."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -11,6 +12,8 @@ MOST_POINTS = 400
 
 _MOST_OPEN = 1000
 _MOST_DEFAULTS = 100
+_MOST_GROUPS = 32
+_LEAST_SHARE = 0.75
 
 Ran: TypeAlias = Literal["default", "best", "other"]
 
@@ -35,12 +38,24 @@ class ClosedStep:
 
 
 @dataclass(slots=True)
+class _Group:
+    """The steps of the present search in which the same number of clients took part."""
+
+    steps: int = 0
+    total: float = 0.0
+    default: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class TotalTime:
     """Aligns the iterations of the clients to steps: the first report of each, the second, and so on.
 
     A client that joins later starts at the newest step. A client that is far behind the others no longer counts in the
-    steps that they have finished. The steps of a search are compared with the median of those in which all clients ran
-    the default; a search without such a step is not compared.
+    steps that they have finished.
+
+    The steps of a search are compared with the median of those in which all clients ran the default. The slowest of
+    more clients is slower, so a step is compared with default steps of as many clients, or of at most a quarter fewer,
+    which makes the default look better; other steps are not compared.
     """
 
     steps: int = 0
@@ -48,11 +63,10 @@ class TotalTime:
     compared_steps: int = 0  # of earlier searches that know their default
     compared_total: float = 0.0
     default_total: float = 0.0  # the same steps with the default
-    default_step: float | None = None  # one step with the default in the present search
+    defaults: Mapping[int, float] = field(default_factory=dict)  # known already: one default step by number of clients
     history: list[tuple[int, float]] = field(default_factory=list)  # steps and their slowest values, thinned out
-    _search_steps: int = 0
-    _search_total: float = 0.0
-    _default: list[float] = field(default_factory=list)  # of the present search
+    _groups: dict[int, _Group] = field(default_factory=dict)  # by number of clients
+    _last_clients: int = 0  # of the last step
     _open: dict[int, _OpenStep] = field(default_factory=dict)
     _at: dict[str, int] = field(default_factory=dict)  # the steps that a client has finished
     _clients_at: Counter[int] = field(default_factory=Counter)
@@ -63,6 +77,9 @@ class TotalTime:
         self._newest = self.steps
         if len(self.history) > 1:
             self._stride = max(1, self.history[-1][0] - self.history[-2][0])
+        for clients, value in self.defaults.items():
+            self._groups[clients] = _Group(default=[value])
+            self._last_clients = clients
 
     def join(self, client: str) -> None:
         """Wait for a client from the newest step on."""
@@ -106,20 +123,41 @@ class TotalTime:
 
     def begin_search(self) -> None:
         """Compare later steps with a default that is measured anew."""
-        compared = self.compared
-        self.compared_steps, self.compared_total, self.default_total = compared
-        self._search_steps, self._search_total, self._default, self.default_step = 0, 0.0, [], None
+        self.compared_steps, self.compared_total, self.default_total = self.compared
+        self._groups.clear()
 
     @property
     def compared(self) -> tuple[int, float, float]:
         """The number of steps that can be compared with the default, their total, and that of the default."""
-        if self.default_step is None:
-            return self.compared_steps, self.compared_total, self.default_total
-        return (
-            self.compared_steps + self._search_steps,
-            self.compared_total + self._search_total,
-            self.default_total + self.default_step * self._search_steps,
-        )
+        steps, total, default_total = self.compared_steps, self.compared_total, self.default_total
+        for clients, group in self._groups.items():
+            default = self._default_of(clients)
+            if default is not None:
+                steps += group.steps
+                total += group.total
+                default_total += default * group.steps
+        return steps, total, default_total
+
+    @property
+    def default_step(self) -> float | None:
+        """One step with the default and the present number of clients; None if it is not known."""
+        return self._default_of(self._last_clients)
+
+    @property
+    def default_steps(self) -> dict[int, float]:
+        """One step with the default by number of clients, that of the last step at the end."""
+        known = {clients: median_of(one.default) for clients, one in self._groups.items() if one.default}
+        if self._last_clients in known:
+            known[self._last_clients] = known.pop(self._last_clients)
+        return known
+
+    def _default_of(self, clients: int) -> float | None:
+        known = [
+            number
+            for number, group in self._groups.items()
+            if group.default and _LEAST_SHARE * clients <= number <= clients
+        ]
+        return median_of(self._groups[max(known)].default) if known else None
 
     def forget_clients(self) -> None:
         """Let all clients leave."""
@@ -150,11 +188,15 @@ class TotalTime:
     def _count(self, number: int, step: _OpenStep) -> None:
         self.steps += 1
         self.total += step.worst
-        self._search_steps += 1
-        self._search_total += step.worst
-        if step.ran == "default" and len(self._default) < _MOST_DEFAULTS:
-            self._default.append(step.worst)
-            self.default_step = median_of(self._default)
+        self._last_clients = step.clients
+        group = self._groups.get(step.clients)
+        if group is None and len(self._groups) < _MOST_GROUPS:
+            group = self._groups[step.clients] = _Group()
+        if group is not None:
+            group.steps += 1
+            group.total += step.worst
+            if step.ran == "default" and len(group.default) < _MOST_DEFAULTS:
+                group.default.append(step.worst)
         if number % self._stride == 0:
             self.history.append((number, step.worst))
             if len(self.history) > MOST_POINTS:
