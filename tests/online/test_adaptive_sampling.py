@@ -48,7 +48,9 @@ def test_a_configuration_has_five_samples_at_most() -> None:
 def test_clients_without_other_work_take_further_samples_in_the_same_step() -> None:
     sampling = AdaptiveSampling()
     assert sampling.wanted({}, [A, B, C], None, clients=6) == {A: 2, B: 2, C: 2}
-    assert sampling.wanted({}, [A, B, C], None, clients=5) == {A: 1, B: 1, C: 1}
+    assert sampling.wanted({}, [A, B, C], None, clients=5) == {A: 2, B: 2, C: 1}
+    assert sampling.wanted({}, [A, B, C], None, clients=2) == {A: 2, B: 1, C: 1}
+    assert sampling.wanted({}, [A, B, C], None, clients=3) == {A: 1, B: 1, C: 1}
     assert sampling.wanted({}, [A], None, clients=64) == {A: 5}
     assert sampling.wanted({A: [1.1], B: [1.0, 1.1], C: [3.0]}, [A, B, C], None, clients=16) == {A: 4, B: 3}
 

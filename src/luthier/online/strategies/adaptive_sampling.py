@@ -34,13 +34,17 @@ class AdaptiveSampling:
     ) -> Mapping[Config, int]:
         """One sample of each configuration without any; else one more of each that may turn out to be the best.
 
-        If there are more clients than that, they take further samples of the same: that takes no longer.
+        Clients that would have no work in the last step of it take further samples of the same: that takes no longer.
         """
         fewest = self._fewest(samples, needed, best)
-        spare = clients // max(1, len(fewest))
-        return {
-            config: max(count, min(spare, _MOST - len(samples.get(config, ())))) for config, count in fewest.items()
-        }
+        if not fewest:
+            return {}
+        spare, more = divmod(-sum(fewest.values()) % clients, len(fewest))
+        wanted = {}
+        for place, (config, count) in enumerate(fewest.items()):
+            room = max(0, _MOST - count - len(samples.get(config, ())))
+            wanted[config] = count + min(room, spare + (place < more))
+        return wanted
 
     def _fewest(
         self, samples: Mapping[Config, Sequence[float]], needed: Sequence[Config], best: Config | None
