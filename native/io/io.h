@@ -192,6 +192,8 @@ struct tally scaled(int number, const struct tally *counted);
 double factor_of_loop(int number); /* 0: it did not run, or is whole; -1: no such number */
 const struct loop_record *loop_at(int number); /* NULL after the last */
 const struct loop_run *loop_run_at(int number);
+void put_factors(void); /* loops_report.c: into the report */
+void put_loops(void);
 void each_stream(void (*visit)(struct file *file, size_t output, size_t room)); /* wrap_stdio.c: with output in its buffer */
 void stream_before_loop(struct file *file, size_t output, size_t room);
 void stream_in_loop(struct file *file, size_t output, size_t room);
