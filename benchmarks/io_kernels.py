@@ -107,7 +107,7 @@ def reduce(pairs: int) -> None:
     """Print a table of what reduced kernels predict."""
     print(
         "\napplication  executions  operations off  bytes off  "
-        "bandwidth: reduced / whole kernel (range)  whole s  reduced s"
+        "bandwidth: reduced / whole kernel (range)  whole varies by  whole s  reduced s"
     )
     for name, files, compiler, _ in APPLICATIONS:
         sources = sources_from([FOLDER / file for file in files], compiler)
@@ -118,30 +118,36 @@ def reduce(pairs: int) -> None:
         if not reduced.reduction.loops:
             print(f"{name:<12} {reduced.text}", flush=True)
             continue
-        ratios = bandwidths(found, reduced, program, pairs)
+        ratios, varies = bandwidths(found, reduced, program, pairs)
         done = "+".join(f"{one.kept_executions}/{one.executions}" for one in reduced.reduction.loops)
         top = [one for one in reduced.predictions if one.layer == reduced.predictions[0].layer]
         operations = max(abs(one.error) for one in top if one.name == "operations")
         size = max(abs(one.error) for one in reduced.predictions if one.name != "operations")
         spread = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
         times = f"{reduced.kernel_s or 0:<8.2f} {reduced.reduced_s or 0:.2f}"
-        print(f"{name:<12} {done:<11} {operations:<15.3%} {size:<10.3%} {spread:<42} {times}", flush=True)
+        print(
+            f"{name:<12} {done:<11} {operations:<15.3%} {size:<10.3%} {spread:<42} {varies:<16.1f} {times}", flush=True
+        )
 
 
-def bandwidths(whole: Discovery, reduced: Reduced, program: Program, pairs: int) -> list[float]:
-    """The bandwidth that the reduced kernel predicts, divided by that of the whole kernel, for runs in turns."""
+def bandwidths(whole: Discovery, reduced: Reduced, program: Program, pairs: int) -> tuple[list[float], float]:
+    """The bandwidth that the reduced kernel predicts, divided by that of the whole kernel, for runs in turns.
+
+    Then the largest bandwidth of the whole kernel divided by its smallest.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
         programs = []
         for name, discovery in (("whole", whole), ("reduced", reduced.discovery)):
             written = write_kernel(discovery, place / name / "sources")
             programs.append(built(written, program.build, place / name / "program").program)
-        ratios = []
+        ratios, seen = [], []
         for _ in range(pairs):
             actual, predicted = (perf(counted_run(one, program, None, place).processes) for one in programs)
             if actual and predicted:
                 ratios.append(predicted / actual)
-        return ratios
+                seen.append(actual)
+        return ratios, max(seen) / min(seen)
 
 
 def analyse(lines: int) -> None:

@@ -46,6 +46,7 @@ struct file {
     bool parallel; /* opened through MPI-IO by HDF5 */
     uint64_t loop_bytes, buffered; /* written in a reduced loop; in the buffer of its stream when the loop began */
     double loop_factor;            /* of that loop */
+    enum operation last;           /* the last one */
     uint64_t loop_reads;           /* in that loop, and before the first one */
     int loop_writer;               /* the loop that wrote; -1 if several did, or another one read */
     uint64_t hash;
@@ -133,7 +134,13 @@ void read_settings(void);
 void take_setting(const char *name, const char *text, const char *file);
 void read_xml(const char *path);
 const char *setting_name(enum setting setting);
-const struct value *wanted(enum setting setting, const char *path); /* NULL: not asked for */
+extern uint32_t asked; /* a bit for each setting that has a value: calls ask for many that have none */
+_Static_assert(SETTINGS <= 32, "a bit for each setting");
+const struct value *find_wanted(enum setting setting, const char *path);
+static inline const struct value *wanted(enum setting setting, const char *path) /* NULL: not asked for */
+{
+    return (asked >> setting & 1) != 0 ? find_wanted(setting, path) : NULL;
+}
 bool any_wanted(enum setting first, enum setting last);
 bool by_file(void); /* some setting holds for certain files only */
 void mark_applied(const struct value *value);
@@ -180,10 +187,13 @@ void start_loops(void);
 void clear_loops(void);
 bool deferred_begins(const struct file *file); /* a call of HDF5 that may write what a loop left; then: */
 void deferred_ends(struct file *file);
+void late_time(struct file *file, uint64_t elapsed_ns); /* the system writes when it closes or flushes what a loop left */
 struct tally scaled(int number, const struct tally *counted);
 double factor_of_loop(int number); /* 0: it did not run, or is whole; -1: no such number */
 const struct loop_record *loop_at(int number); /* NULL after the last */
 const struct loop_run *loop_run_at(int number);
+void put_factors(void); /* loops_report.c: into the report */
+void put_loops(void);
 void each_stream(void (*visit)(struct file *file, size_t output, size_t room)); /* wrap_stdio.c: with output in its buffer */
 void stream_before_loop(struct file *file, size_t output, size_t room);
 void stream_in_loop(struct file *file, size_t output, size_t room);

@@ -167,6 +167,18 @@ void deferred_ends(struct file *file)
     below->loop_bytes += written;
 }
 
+void late_time(struct file *file, uint64_t elapsed_ns)
+{
+    int place = 0;
+    while (place < files_listed() && file_at(place) != file)
+        place++;
+    if (loop_factor > 0 || additional == NULL || place == files_listed() || file->tally.write_bytes == 0)
+        return;
+    double share = (double)file->loop_bytes / (double)file->tally.write_bytes;
+    additional[place][offsetof(struct tally, other_ns) / sizeof(uint64_t)] +=
+        (file->loop_factor - 1) * (share < 1 ? share : 1) * (double)elapsed_ns;
+}
+
 /* The counters of a file, or with -1 and less of the rest of a layer, as they would be if all loops were whole. */
 struct tally scaled(int number, const struct tally *counted)
 {

@@ -20,6 +20,11 @@ void note_removed(int base, const char *path); /* it was removed, or renamed, in
 void prepare_to_move(int base, const char *path);
 int move_across(const char *from, const char *to);
 
+/* memory_files.c */
+bool is_below(const char *path, const char *start);
+void tidy(char *path);
+bool copy_file(const char *from, const char *to, bool with_data, bool may_replace);
+
 /* `path` becomes the path to pass on. */
 #define SWITCHED(base, path, use) \
     char room_for_##path[files_switched ? PATH_MAX : 1]; \

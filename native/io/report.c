@@ -1,7 +1,6 @@
-/* The counters as JSON, one file for each process. It is written without the C library's stdio and without memory of its
- * own, so that it can be done in _exit(), before exec() and in a signal handler. */
+/* The counters as JSON, one file for each process; also in _exit(), before exec() and in a signal handler. */
 #define _GNU_SOURCE
-#include "io.h"
+#include "json.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,137 +46,6 @@ const char *count_folder(void)
 bool is_own_process(void)
 {
     return getpid() == owner;
-}
-
-/* ---- text ---- */
-
-static struct {
-    int fd;
-    size_t length;
-    bool failed;
-    char bytes[32768];
-} out;
-
-static void flush(void)
-{
-    size_t done = 0;
-    while (done < out.length && !out.failed) {
-        ssize_t written = syscall(SYS_write, out.fd, out.bytes + done, out.length - done);
-        if (written > 0)
-            done += (size_t)written;
-        else if (written == 0 || errno != EINTR)
-            out.failed = true;
-    }
-    out.length = 0;
-}
-
-static void put_byte(char byte)
-{
-    if (out.length == sizeof out.bytes)
-        flush();
-    out.bytes[out.length++] = byte;
-}
-
-static void put(const char *text)
-{
-    while (*text != '\0')
-        put_byte(*text++);
-}
-
-static void put_number(uint64_t number)
-{
-    char digits[24];
-    int count = 0;
-    do
-        digits[count++] = (char)('0' + number % 10);
-    while ((number /= 10) > 0);
-    while (count > 0)
-        put_byte(digits[--count]);
-}
-
-static void put_seconds(uint64_t ns)
-{
-    put_number(ns / 1000000000u);
-    put_byte('.');
-    for (uint64_t unit = 100000000u, rest = ns % 1000000000u; unit > 0; unit /= 10)
-        put_byte((char)('0' + rest / unit % 10));
-}
-
-/* Bytes of the UTF-8 character at `text`, 0 if it is invalid. */
-static int utf8_length(const unsigned char *text)
-{
-    int length = *text < 0x80 ? 1 : *text >= 0xC2 && *text < 0xE0 ? 2 : (*text & 0xF0) == 0xE0 ? 3
-                 : *text >= 0xF0 && *text < 0xF5 ? 4 : 0;
-    for (int i = 1; i < length; i++)
-        if ((text[i] & 0xC0) != 0x80)
-            return 0;
-    if ((*text == 0xE0 && text[1] < 0xA0) || (*text == 0xED && text[1] > 0x9F) || (*text == 0xF0 && text[1] < 0x90)
-        || (*text == 0xF4 && text[1] > 0x8F))
-        return 0;
-    return length;
-}
-
-/* A JSON string; bytes that are no UTF-8 become U+FFFD. */
-static void put_string(const char *string)
-{
-    static const char HEX[] = "0123456789abcdef";
-    const unsigned char *text = (const unsigned char *)string;
-    put_byte('"');
-    while (*text != '\0') {
-        int length = utf8_length(text);
-        if (length == 0) {
-            put("\\ufffd");
-            text++;
-        } else if (*text < ' ' || *text == '"' || *text == '\\' || *text == 0x7F) {
-            put("\\u00");
-            put_byte(HEX[*text >> 4]);
-            put_byte(HEX[*text & 15]);
-            text++;
-        } else {
-            while (length-- > 0)
-                put_byte((char)*text++);
-        }
-    }
-    put_byte('"');
-}
-
-static void put_field(const char *name, uint64_t number)
-{
-    put(", \"");
-    put(name);
-    put("\": ");
-    put_number(number);
-}
-
-static void put_time(const char *name, uint64_t ns)
-{
-    put(", \"");
-    put(name);
-    put("\": ");
-    put_seconds(ns);
-}
-
-static void put_hexadecimal(const char *name, uint64_t number)
-{
-    put(", \"");
-    put(name);
-    put("\": \"");
-    for (int shift = 60; shift >= 0; shift -= 4)
-        put_byte("0123456789abcdef"[number >> shift & 15]);
-    put("\"");
-}
-
-static void put_sizes(const char *name, const uint64_t *sizes)
-{
-    put(", \"");
-    put(name);
-    put("\": [");
-    for (int i = 0; i < SIZE_BUCKETS; i++) {
-        if (i > 0)
-            put(", ");
-        put_number(sizes[i]);
-    }
-    put("]");
 }
 
 /* ---- content ---- */
@@ -317,69 +185,6 @@ static void put_settings(void)
     put("]");
 }
 
-/* The factors of the loops of a reduced kernel that were run, by their numbers. */
-static void put_factors(void)
-{
-    bool first = true;
-    for (int number = 0; factor_of_loop(number) >= 0; number++) {
-        if (factor_of_loop(number) <= 0)
-            continue;
-        put(first ? ", \"scaled\": {\"" : ", \"");
-        put_number((uint64_t)number);
-        put("\": ");
-        put_seconds((uint64_t)(factor_of_loop(number) * 1e9 + 0.5)); /* a number with nine decimals */
-        first = false;
-    }
-    put(first ? "" : "}");
-}
-
-static void put_loop(int number, const struct loop_record *loop)
-{
-    put("{\"number\": ");
-    put_number((uint64_t)number);
-    put_field("entries", loop->entries);
-    put_field("iterations", loop->iterations);
-    put_field("outer", (uint64_t)loop->outer);
-    put(loop->is_same && !loop->overflown ? ", \"regular\": true, \"runs\": [" : ", \"runs\": [");
-    bool first = true;
-    for (int i = 0; loop_run_at(i) != NULL; i++) {
-        const struct loop_run *run = loop_run_at(i);
-        if (run->loop != number)
-            continue;
-        put(first ? "[" : ", [");
-        const uint64_t numbers[] = {run->first, run->stride, run->count};
-        for (int k = 0; k < 3; k++) {
-            put(k > 0 ? ", " : "");
-            put_number(numbers[k]);
-        }
-        for (int k = 0; k < LAYERS * 3; k++) {
-            put(", ");
-            put_number(run->done.layer[k / 3][k % 3]);
-        }
-        int highest = LAYERS - 1;
-        while (highest > 0 && !run->done.marks[highest])
-            highest--;
-        put(", ");
-        put_number((uint64_t)highest);
-        put("]");
-        first = false;
-    }
-    put("]}");
-}
-
-static void put_loops(void)
-{
-    bool first = true;
-    for (int number = 0; loop_at(number) != NULL; number++) {
-        if (loop_at(number)->entries == 0)
-            continue;
-        put(first ? ", \"loops\": [" : ", ");
-        put_loop(number, loop_at(number));
-        first = false;
-    }
-    put(first ? "" : "]");
-}
-
 static void put_report(void)
 {
     put("{\"version\": 1, \"program\": ");
@@ -399,7 +204,6 @@ static void put_report(void)
     put_factors();
     put_loops();
     put("}\n");
-    flush();
 }
 
 /* ---- files ---- */
@@ -467,14 +271,14 @@ static void write_file(void)
     append(path, ".tmp");
     mkdir(folder, 0777);
     unlink(path);
-    out.fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
-    if (out.fd < 0)
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+    if (fd < 0)
         return;
-    out.length = 0;
-    out.failed = false;
+    start_json(fd);
     put_report();
-    syscall(SYS_close, out.fd);
-    if (out.failed || !publish(path))
+    bool is_whole = end_json();
+    syscall(SYS_close, fd);
+    if (!is_whole || !publish(path))
         unlink(path);
 }
 

@@ -13,6 +13,7 @@ from luthier.iokernel.slicing import Slice
 
 MOST = 200
 """The number of loops that are looked at; the library that counts has room for 255."""
+_LINES_ABOVE = 5000  # characters in which a directive above a statement is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,9 @@ def loops_with_io(program: Program, linked: Linked, kept: Slice, options: Option
         function = program.functions[key]
         for statement in function.statements:
             if statement.kind in LOOPS and statement.index in kept.why and finder.does_io(statement.walk()):
-                why = finder.why_whole(function, statement)
                 number = len(found) + 1
-                why = why or ("" if number <= MOST else f"it is not among the first {MOST} loops with I/O")
+                why = f"it is not among the first {MOST} loops with I/O"
+                why = why if number > MOST else finder.why_whole(function, statement)
                 found[statement.index] = Loop(number, function.file, statement.line, why)
     return found
 
@@ -48,7 +49,8 @@ def _around(statement: Statement) -> Iterator[Statement]:
 
 def _has_directive(text: str, statement: Statement) -> bool:
     """Whether the line above a statement is a directive, or continues one."""
-    lines = text[: statement.start].rstrip(" \t").removesuffix("\n").split("\n")
+    before = text[max(0, statement.start - _LINES_ABOVE) : statement.start]
+    lines = before.rstrip(" \t").removesuffix("\n").split("\n")
     first = len(lines) - 1
     while first > 0 and lines[first - 1].endswith("\\"):
         first -= 1
@@ -60,6 +62,7 @@ class _Finder:
     def __init__(self, program: Program, linked: Linked, kept: Slice, options: Options) -> None:
         self._program, self._linked, self._kept, self._options = program, linked, kept, options
         self._reaching: dict[str, Reaching] = {}
+        self._users: dict[str, dict[str, list[tuple[Statement, Effects]]]] = {}
         self._doing = self._functions_with_io()
 
     def _functions_with_io(self) -> set[str]:
@@ -128,18 +131,28 @@ class _Finder:
 
     def _used_after(self, function: Function, loop: Statement) -> str:
         """Whether a variable that decides when the loop ends is used after it."""
-        program, inside = self._program, {inner.index for inner in loop.walk()}
+        inside = {inner.index for inner in loop.walk()}
         parts = [loop.parts[name] for name in ("cond", "any") if name in loop.parts]
-        local = {key for key, variable in program.variables.items() if variable.function == function.key}
-        counters = {place.var for part in parts for place in part.reads} & local
-        for statement in function.statements:
-            if statement.index in inside or statement.index not in self._kept.why or statement.kind == "return":
-                continue
-            for part in statement.parts.values():
-                for name in sorted(part.names & counters):
-                    if self._comes_from(function, loop, statement, part, name):
-                        return f"{program.variables[name].name}, which it changes, is used in line {statement.line}"
+        users = self._users_in(function)
+        for name in sorted({place.var for part in parts for place in part.reads} & users.keys()):
+            for statement, part in users[name]:
+                if statement.index not in inside and self._comes_from(function, loop, statement, part, name):
+                    variable = self._program.variables[name]
+                    return f"{variable.name}, which it changes, is used in line {statement.line}"
         return ""
+
+    def _users_in(self, function: Function) -> dict[str, list[tuple[Statement, Effects]]]:
+        """The statements that are kept, without return, by the local variables that they name."""
+        if function.key not in self._users:
+            local = {key for key, variable in self._program.variables.items() if variable.function == function.key}
+            found: dict[str, list[tuple[Statement, Effects]]] = {}
+            self._users[function.key] = found
+            for statement in function.statements:
+                if statement.index in self._kept.why and statement.kind != "return":
+                    for part in statement.parts.values():
+                        for name in part.names & local:
+                            found.setdefault(name, []).append((statement, part))
+        return self._users[function.key]
 
     def _comes_from(self, function: Function, loop: Statement, user: Statement, part: Effects, name: str) -> bool:
         """Whether a part of a statement may use a value that a variable got in the loop."""
