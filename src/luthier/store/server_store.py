@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.store.base import Owner, Record, Status, StopRequest, Store
+from luthier.store.tuned_jobs import JobRecords
 from luthier.trial import BatchJob, Json, Sample
 
 Role: TypeAlias = Literal["viewer", "user", "admin"]
@@ -339,4 +340,5 @@ class ServerStore:
     components: Components
     online: OnlineSessions
     explanations: Explanations
+    job_records: JobRecords
     where: str
