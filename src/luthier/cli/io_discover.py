@@ -11,7 +11,6 @@ from luthier.cli.options import AsJson
 from luthier.cli.terminal import print_json, say, warn
 from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
-from luthier.iokernel.report import UNVERIFIED, all_notes
 
 if TYPE_CHECKING:
     from luthier.iokernel import Discovery
@@ -93,6 +92,7 @@ def discover_command(
     """
     from luthier.iokernel import Options
     from luthier.iokernel.options import FAMILIES, share_from
+    from luthier.iokernel.report import UNVERIFIED
     from luthier.launch.io_kernel import discover_apart, sources_from, sources_of_database, write_kernel
     from luthier.launch.io_memory import checked_patterns
     from luthier.launch.io_reduction import with_reduced_loops
@@ -139,6 +139,8 @@ def _show(
     *,
     as_json: bool,
 ) -> None:
+    from luthier.iokernel.report import UNVERIFIED, all_notes
+
     if as_json:
         names = [str(path) for path in written]
         plain = {"files": names, "kept": found.kept, "statements": found.total, "notes": list(found.notes)}
