@@ -132,7 +132,7 @@ def test_parameters_left_out_keep_the_values_of_the_best_and_come_back() -> None
 
 @pytest.mark.parametrize("names", [(), ("z",)])
 def test_a_picker_that_chooses_nothing_or_something_unknown_is_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(InvalidInputError, match="impact_first: the subset picker chose"):
+    with pytest.raises(InvalidInputError, match="impact_first: the picker chose"):
         parts_after(lambda _: Subset(names, "wrong"), 12, six())
 
 

@@ -113,7 +113,7 @@ def _checked(subset: Subset, space: Space) -> Subset:
     """The subset, if it has parameters of the space."""
     if not subset.names or not set(subset.names) <= set(space.names):
         raise InvalidInputError(
-            f"impact_first: the subset picker chose {shown(list(subset.names))}, which are not parameters; ask its author"
+            f"impact_first: the picker chose {shown(list(subset.names))}, which are not parameters; ask its author"
         )
     return subset
 
