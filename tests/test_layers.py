@@ -12,6 +12,7 @@ LEVELS = {
     "arrays": 0,
     "errors": 0,
     "plugins": 0,
+    "submission": 0,
     "texts": 0,
     "trial": 0,
     "space": 1,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.store.base import Owner, Record, Status, StopRequest, Store
+from luthier.store.tuned_jobs import JobRecords
 from luthier.trial import BatchJob, Json, Sample
 
 Role: TypeAlias = Literal["viewer", "user", "admin"]
@@ -348,4 +349,5 @@ class ServerStore:
     online: OnlineSessions
     explanations: Explanations
     learnt: Learnt
+    job_records: JobRecords
     where: str
