@@ -69,7 +69,7 @@ def search_of(name: str, space: Space, seed: int, way: str) -> Optimizer:
         return make_optimizer(name, space, seed=seed, budget=BUDGETS[name], picker=picker)
     if picker is None:
         return GenerationalSearch(space, seed=seed)
-    return ImpactFirst(space, lambda part: GenerationalSearch(part, seed=seed), picker, seed=seed)
+    return ImpactFirst(space, lambda part: GenerationalSearch(part, seed=seed), picker, seed=seed, budget=BUDGETS[name])
 
 
 def curve_of(table: tables.Table, name: str, seed: int, way: str) -> list[float]:

@@ -91,9 +91,21 @@ def test_after_steps_without_improvement_more_parameters_are_tuned_until_all_are
     assert min(sizes) <= 3
 
 
-@pytest.mark.parametrize("text", ["statistical:enough=0", "statistical:most=200%", "statistical:room=0"])
+def test_the_second_half_of_the_budget_is_for_all_parameters() -> None:
+    space = six()
+    parts = TunedParts(space, StatisticalPicker(), seed=1, budget=60)
+    for config in space.sample(45, np.random.default_rng(5)):
+        parts.tell(measured(config, only_b_and_e(config)))
+    assert min(len(step.names) for step in parts.steps if step.begin < 30) < 6
+    assert [(step.begin, len(step.names)) for step in parts.steps if step.begin >= 30] == [(30, 6)]
+    assert parts.part is None
+
+
+@pytest.mark.parametrize(
+    "text", ["statistical:enough=0", "statistical:most=200%", "statistical:room=0", "learned:networks=3"]
+)
 def test_wrong_constants_are_refused(text: str) -> None:
-    with pytest.raises(LuthierError, match="statistical"):
+    with pytest.raises(LuthierError, match=text.partition(":")[0]):
         lt.tune(lambda _: 1.0, six(), budget=5, impact_first=text)
 
 
@@ -118,6 +130,12 @@ def test_parameters_left_out_keep_the_values_of_the_best_and_come_back() -> None
             changed.append(differs)
     assert set.union(*changed[:5]) != set(space.names)
     assert set.union(*changed) == set(space.names), "a parameter never came back"
+
+
+@pytest.mark.parametrize("names", [(), ("z",)])
+def test_a_picker_that_chooses_nothing_or_something_unknown_is_refused(names: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidInputError, match="impact_first: the picker chose"):
+        parts_after(lambda _: Subset(names, "wrong"), 12, six())
 
 
 def test_constraints_hold_between_tuned_and_held_parameters() -> None:
@@ -152,7 +170,7 @@ def test_learned_is_better_than_random_subsets_on_systems_it_was_not_trained_on(
         curves = [search(system, picker, seed=7, runs=60) for system in systems]  # type: ignore[arg-type]  # a picker
         return mean(math.log(curve[-1] / system.best) for curve, system in zip(curves, systems, strict=True))
 
-    assert distance(LearnedPicker()) < distance(Unfounded())
+    assert distance(LearnedPicker(shipped())) < distance(Unfounded())
 
 
 def test_the_same_training_gives_the_same_weights() -> None:

@@ -1,10 +1,13 @@
 """Impact first: a search in which only some parameters are tuned at a time, while the others keep the best values."""
 
+import sys
 from collections.abc import Callable, Collection, Sequence
 
+from luthier.errors import InvalidInputError
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import SearchSoFar, Subset, SubsetPicker, TunedStep
 from luthier.space import Space
+from luthier.texts import shown
 from luthier.trial import Config, Trial
 
 STEP = 5
@@ -14,6 +17,7 @@ START = 10
 """How many are tried before the first decision; fewer if the budget is small."""
 
 _OF_BUDGET = 4
+_FIRST_PART = 0.5  # of the budget; the rest is for all parameters, so that what was left out costs little in the end
 
 
 class TunedParts:
@@ -25,6 +29,7 @@ class TunedParts:
 
     def __init__(self, space: Space, picker: SubsetPicker, *, seed: int, budget: int | None = None) -> None:
         self._space, self._picker, self._seed = space, picker, seed
+        self._last = None if budget is None else max(_FIRST_PART * budget, 1.0)
         self._next = START if budget is None else max(1, min(START, budget // _OF_BUDGET))
         self.trials: dict[Config, Trial] = {}
         self.subset = Subset(space.names, "nothing is known yet")
@@ -42,7 +47,12 @@ class TunedParts:
         trials = list(self.trials.values())
         best = _best(trials)
         value = None if best is None or best.estimate is None else best.estimate.value
-        self.subset = self._picker(SearchSoFar(self._space, trials, self.steps, len(trials), value, self._seed))
+        if self._last is not None and len(trials) >= self._last:
+            self.subset = Subset(self._space.names, "the second half of the budget is for all of them")
+            self._next = sys.maxsize
+        else:
+            so_far = SearchSoFar(self._space, trials, self.steps, len(trials), value, self._seed)
+            self.subset = _checked(self._picker(so_far), self._space)
         self.steps.append(TunedStep(self.subset.names, len(trials), value, self.subset.reason))
         self.part = None
         if not set(self._space.names) <= set(self.subset.names):
@@ -97,6 +107,15 @@ class ImpactFirst:
         optimizer.tell(self._log[self._told :])
         self._told = len(self._log)
         return optimizer
+
+
+def _checked(subset: Subset, space: Space) -> Subset:
+    """The subset, if it has parameters of the space."""
+    if not subset.names or not set(subset.names) <= set(space.names):
+        raise InvalidInputError(
+            f"impact_first: the picker chose {shown(list(subset.names))}, which are not parameters; ask its author"
+        )
+    return subset
 
 
 def _best(trials: Sequence[Trial]) -> Trial | None:

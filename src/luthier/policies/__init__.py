@@ -35,7 +35,7 @@ RESAMPLES: Registry[Callable[..., Resample]] = Registry(
 SUBSET_PICKERS: Registry[Callable[..., SubsetPicker]] = Registry(
     "subset_picker",
     {
-        "learned": "luthier.policies.learned_subset:LearnedPicker",
+        "learned": "luthier.policies.learned_subset:shipped_picker",
         "statistical": "luthier.policies.statistical_subset:StatisticalPicker",
     },
 )

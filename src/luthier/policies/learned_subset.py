@@ -28,28 +28,21 @@ def shipped() -> Networks:
 
 @dataclass(frozen=True, slots=True)
 class LearnedPicker:
-    """Tunes the parameters that a trained network expects to gain most, as many as another one finds best.
+    """Tunes the parameters that a trained network expects to gain most, as many as another one finds best."""
 
-    `networks` are those that come with the package if none are given.
-    """
-
-    networks: Networks | None = None
+    networks: Networks
 
     def __call__(self, search: SearchSoFar) -> Subset:
         """Return the parameters to tune now, the most promising first."""
         view = View.of(search)
-        expected, state = self.observed(view)
-        action = int(np.argmax(self._networks.values(state[None, :])[0]))
+        expected, _, action = self.observed(view)
         return chosen(view, expected, action)
 
-    @property
-    def _networks(self) -> Networks:
-        return shipped() if self.networks is None else self.networks
-
-    def observed(self, view: "View") -> tuple[FloatArray, FloatArray]:
-        """What the observer expects of each parameter, and the state that the second network sees."""
-        expected = self._networks.observer(view.parameters)[:, 0]
-        return expected, view.state(expected)
+    def observed(self, view: "View") -> tuple[FloatArray, FloatArray, int]:
+        """What the observer expects of each parameter, the state that the second network sees, and its choice."""
+        expected = self.networks.observer(view.parameters)[:, 0]
+        state = view.state(expected)
+        return expected, state, int(np.argmax(self.networks.values(state[None, :])[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +146,7 @@ class Recorder:
     def __call__(self, search: SearchSoFar) -> Subset:
         """Decide as a learned picker does, and keep the decision."""
         view = View.of(search)
-        expected, state = self._picker.observed(view)
-        networks = self._picker.networks or shipped()
-        action = int(np.argmax(networks.values(state[None, :])[0]))
+        expected, state, action = self._picker.observed(view)
         if self._rng is not None and self._rng.random() < self._explore:
             action = int(self._rng.integers(len(SIZES)))
             expected = expected + self._rng.standard_normal(len(expected)) * float(np.std(expected) + 0.02)
@@ -205,6 +196,11 @@ def learnt_from(networks: Networks, decisions: Sequence[Decision], *, seed: int)
     return better
 
 
-def picker_with(weights: Mapping[str, Json] | None) -> LearnedPicker:
-    """The learned picker with these weights, or with those of the package."""
-    return LearnedPicker(None if weights is None else Networks.from_json(weights))
+def picker_with(weights: Mapping[str, Json]) -> LearnedPicker:
+    """The learned picker with these weights."""
+    return LearnedPicker(Networks.from_json(weights))
+
+
+def shipped_picker() -> LearnedPicker:
+    """The learned picker with the weights of the package."""
+    return LearnedPicker(shipped())

@@ -55,8 +55,8 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
         SqlComponents(database),
         SqlOnlineSessions(database),
         SqlExplanations(database),
-        SqlJobRecords(database),
         SqlLearnt(database),
+        SqlJobRecords(database),
         backend.where if "://" in backend.where else str(Path(backend.where).resolve()),
     )
 

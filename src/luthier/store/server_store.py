@@ -352,6 +352,6 @@ class ServerStore:
     components: Components
     online: OnlineSessions
     explanations: Explanations
-    job_records: JobRecords
     learnt: Learnt
+    job_records: JobRecords
     where: str
