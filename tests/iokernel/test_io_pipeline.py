@@ -216,6 +216,10 @@ def test_more_runs_for_the_search_count_in_the_next_comparison(lines: Path) -> N
     again = json.loads(done(lines, "resume", "1", "--budget", "+1", "--json", "--quiet"))
     assert again["verification"]["number"] == 3  # the best is the same, and is not compared again
     assert len(open_store(str(lines / "store.db")).experiments()) == 3
+    refused = started(lines, "resume", "3", "--budget", "+5")
+    _, errors = refused.communicate(timeout=60)
+    assert refused.returncode == 2
+    assert "luthier resume 1 --budget +30" in errors
 
 
 def test_a_search_that_was_not_compared_is_compared_when_it_is_resumed(lines: Path) -> None:

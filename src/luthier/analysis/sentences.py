@@ -33,7 +33,9 @@ def noise_text(result: Result) -> str:
 
 
 def search_lines(result: Result) -> list[str]:
-    """How the search used its slots, and how much sooner it was than a random search."""
+    """How the search used its slots, and how much sooner it was than a random search; none if nothing was searched."""
+    if result.experiment.is_comparison:
+        return []
     compared = None if result.over_random is None else result.over_random.sentence()
     return [line for line in (activity_of(result).sentence(), compared) if line]
 

@@ -79,7 +79,7 @@ def tuning_return(result: Result) -> TuningReturn | None:
     pipeline, production = result.experiment.pipeline, None
     if result.experiment.objective.is_time:
         production = _production(result, tuning_s, default.value, _saved_s(result.comparison, default.value))
-    elif pipeline is not None and pipeline.searched is not None:
+    elif result.experiment.is_comparison:
         production = _of_whole_runs(result, tuning_s)
     searched = None if pipeline is None else pipeline.searched
     return TuningReturn(

@@ -31,16 +31,13 @@ def result_view(record: Record, result: Result) -> RenderableType:
     if result.method:
         parts.append(cell(result.method))
     parts.append(cell(f"{runs_text(result)}, {duration_text(result.cost_s)} of run time"))
-    pipeline = result.experiment.pipeline
-    is_comparison = pipeline is not None and pipeline.searched is not None
-    if not is_comparison and (ending := ending_of(record)) is not None:
+    if not result.experiment.is_comparison and (ending := ending_of(record)) is not None:
         parts.append(cell(f"the search ended: {ending}"))
     if result.experiment.earlier is not None:
         parts += [cell(f"learnt from {note}") for note in result.experiment.earlier.notes]
     if tuned := tuned_parameters(record, result.experiment, result.runs):
         parts.append(cell(tuned.sentence))
-    parts += [cell(line) for line in (*story_lines(result), *return_lines(result))]
-    parts += [] if is_comparison else [cell(line) for line in search_lines(result)]
+    parts += [cell(line) for line in (*story_lines(result), *return_lines(result), *search_lines(result))]
     if noise := noise_text(result):
         parts.append(cell(noise))
     parts += [cell(line) for line in trouble_lines(result)]

@@ -20,6 +20,12 @@ def refined(store: Store, record: Record, budget: str | int) -> Experiment:
     Otherwise more runs are added to the old budget.
     """
     experiment = Experiment.from_json(record.settings)
+    if experiment.pipeline is not None and experiment.pipeline.searched is not None:
+        search = experiment.pipeline.searched.number
+        raise InvalidInputError(
+            f"experiment {record.id} compares two configurations; add runs to their search with: "
+            f"luthier resume {search} --budget +30"
+        )
     runs = store.runs(record.id)
     used = sum(not isinstance(run.outcome, Lost) for run in runs)
     has_ended = record.status in ENDED or any(run.purpose == "verify" for run in _of_last_round(experiment, runs))

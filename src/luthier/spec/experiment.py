@@ -152,6 +152,11 @@ class Experiment(Settings):
         return len(self.objectives) > 1
 
     @property
+    def is_comparison(self) -> bool:
+        """Whether it compares what another experiment has found, on another program."""
+        return self.pipeline is not None and self.pipeline.searched is not None
+
+    @property
     def spent_before_s(self) -> float:
         """The time that the earlier steps of the same tuning took."""
         return 0.0 if self.pipeline is None else self.pipeline.seconds
