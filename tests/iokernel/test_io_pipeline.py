@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.native.io_runs import MPI_ENVIRONMENT
 
 from luthier.analysis.pipeline import search_step
 from luthier.analysis.result import conclude
@@ -246,6 +247,20 @@ def test_a_refused_kernel_leaves_the_rest_of_the_pipeline(project: Path) -> None
     told = done(project, *tune_words("-n", "4", "--verify", "1", "--quiet", source="other.c"))
     assert "the search runs the application" in told
     assert not stored(project, 1)[2].experiment.pipeline.kernel["is_used"]
+
+
+@pytest.mark.skipif(shutil.which("h5pcc") is None, reason="h5pcc is missing: apt-get install libhdf5-openmpi-dev")
+def test_a_program_with_two_ranks(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in MPI_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    component = SOURCE.parents[2] / "examples" / "components" / "hdf5-parallel.yaml"
+    words = ["--component", str(component), "--build", "h5pcc -shlib -O2 -lm", "-n", "3", "--verify", "1"]
+    command = ["mpirun", "-n", "2", "{program}", "64", "20", "10"]
+    told = done(project, "io", "tune", str(SOURCE.with_name("stencil.c")), *words, "--timeout", "60", "--", *command)
+    pipeline = stored(project, 1)[2].experiment.pipeline
+    assert "2 ranks" in pipeline.kernel["sentence"]
+    assert pipeline.kernel["is_used"]
+    assert "experiment" in told
 
 
 @needs_hdf5
