@@ -15,6 +15,7 @@ BENCHMARKS = (
     "noise",
     "search_traces",
     "learned_stop",
+    "tunio",
     "false_claims",
     "sro",
     "io_overhead",
