@@ -13,6 +13,8 @@ BENCHMARKS = (
     "transfer",
     "impact_first",
     "noise",
+    "search_traces",
+    "learned_stop",
     "false_claims",
     "sro",
     "io_overhead",

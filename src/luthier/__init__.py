@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from luthier.online.service.remote import RemoteTuner
     from luthier.online.tuner import OnlineTuner
     from luthier.optimizers.friendly import AskTell, optimizer
+    from luthier.policies.attached import stop
     from luthier.policies.foreign import subset_picker
     from luthier.space import Choice, Integer, Real, Space
     from luthier.trial import Config, Estimate, Run, Trial
@@ -44,6 +45,7 @@ _MODULES = {
     "Trial": "luthier.trial",
     "optimizer": "luthier.optimizers.friendly",
     "resume": "luthier.launch.function",
+    "stop": "luthier.policies.attached",
     "subset_picker": "luthier.policies.foreign",
     "tune": "luthier.launch.function",
 }
@@ -65,6 +67,7 @@ __all__ = [
     "Trial",
     "optimizer",
     "resume",
+    "stop",
     "subset_picker",
     "tune",
 ]

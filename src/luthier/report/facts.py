@@ -13,6 +13,7 @@ from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
 from luthier.analysis.tuned_parameters import tuned_parameters
+from luthier.analysis.tuning_return import return_lines
 from luthier.analysis.working_time import machine_rows, working_time
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
@@ -144,8 +145,8 @@ def remarks(record: Record, result: Result) -> list[str]:
     """Remarks about the search, noise, outliers and drift of the machine."""
     tuned = tuned_parameters(record, result.experiment, result.runs)
     first = "" if tuned is None else f"impact first: {tuned.sentence}"
-    lines = (result.method, first, *search_lines(result), noise_text(result), *trouble_lines(result))
-    return [text for text in lines if text]
+    lines = (result.method, first, *return_lines(result), *search_lines(result), noise_text(result))
+    return [text for text in (*lines, *trouble_lines(result)) if text]
 
 
 def space(experiment: Experiment) -> Table:
@@ -192,4 +193,6 @@ def commands(record: Record, experiment: Experiment) -> Mapping[str, str]:
     }
     if record.status not in ENDED and experiment.command is not None:
         known["Resume"] = f"luthier resume {number}"
+    elif experiment.command is not None:
+        known["Continue with more runs"] = f"luthier resume {number} --budget +30"
     return known | ({} if again is None else {"Repeat the experiment": again})
