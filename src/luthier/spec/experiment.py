@@ -60,8 +60,8 @@ class Experiment(Settings):
     configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, and
     `picker_weights` are those of a learned subset picker; both are fixed when the experiment is created.
     `refinements` are the times when the budget was raised after the search had ended (`luthier resume N --budget +30`),
-    oldest first. `spent_before_s` is the run time of another experiment that belongs to the same tuning: for a verification on the
-    application, that of the search on its kernel.
+    oldest first. `spent_before_s` is the run time of another experiment that belongs to the same tuning: for a
+    verification on the application, that of the search on its kernel.
     """
 
     space: Space
