@@ -141,8 +141,10 @@ def test_a_subset_picker_on_the_command_line(user: User) -> None:
     words = ("-m", "luthier", "tune", "-p", "a=1..9", "-p", "b=1..9", "-p", "c=1..9", "-m", "lines", "-n", "30")
     user(*words, "--impact-first", "in-turns:size=2", "--", "seq", "{a}{b}{c}")
     tuned = json.loads(user("-m", "luthier", "show", "1", "--json"))["impact_first"]
-    assert {tuple(step["parameters"]) for step in tuned["steps"][1:]} == {("a", "b"), ("b", "c"), ("c", "a")}
-    assert "it is their turn" in tuned["sentence"]
+    first, second, *_, last = tuned["steps"][1:]
+    assert [first["parameters"], second["parameters"]] == [["c", "a"], ["b", "c"]]
+    assert first["reason"] == "it is their turn"
+    assert last["parameters"] == ["a", "b", "c"], "the second half of the budget"
 
 
 def test_a_strategy_of_a_running_program(user: User) -> None:
