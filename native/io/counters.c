@@ -157,7 +157,7 @@ void note(struct file *file, enum operation operation, int64_t offset, uint64_t 
     uint64_t word = mixed(mixed((uint64_t)offset + 0x9e3779b97f4a7c15u) + (size << 3) + (uint64_t)operation);
     uint64_t thread = (uint64_t)(uintptr_t)&thread_mark, nobody = 0;
     extend(&file->digest, word);
-    file->last = operation;
+    set(&file->last, operation);
     if (file->number < 0)
         return;
     extend(&whole, mixed(word + (uint64_t)file->number));
@@ -180,7 +180,7 @@ void count_other(struct file *file, uint64_t start_ns)
 {
     uint64_t elapsed = now_ns() - start_ns;
     add(&file->tally.other_ns, elapsed);
-    if (file->loop_bytes > 0 && file->layer != HDF5 && (file->last == CLOSED || file->last == SYNCED))
+    if (file->loop_bytes > 0 && file->layer != HDF5 && (get(&file->last) == CLOSED || get(&file->last) == SYNCED))
         late_time(file, elapsed);
 }
 

@@ -46,7 +46,7 @@ struct file {
     bool parallel; /* opened through MPI-IO by HDF5 */
     uint64_t loop_bytes, buffered; /* written in a reduced loop; in the buffer of its stream when the loop began */
     double loop_factor;            /* of that loop */
-    enum operation last;           /* the last one */
+    uint64_t last;                 /* the last operation */
     uint64_t loop_reads;           /* in that loop, and before the first one */
     int loop_writer;               /* the loop that wrote; -1 if several did, or another one read */
     uint64_t hash;

@@ -13,6 +13,7 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/time.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <utime.h>
 
@@ -92,6 +93,26 @@ SWITCHES(mkdir, (const char *path, mode_t mode), AT, CREATE, path, mode)
 SWITCHES(mkdirat, (int base, const char *path, mode_t mode), base, CREATE, base, path, mode)
 SWITCHES(mknod, (const char *path, mode_t mode, dev_t device), AT, CREATE, path, mode, device)
 SWITCHES(mkfifo, (const char *path, mode_t mode), AT, CREATE, path, mode)
+
+/* Many programs ask for extended attributes of all files that they list or copy. */
+#define SWITCHES_ATTRIBUTES(type, name, parameters, use, ...) \
+    EXPORT type name parameters \
+    { \
+        SWITCHED(AT, path, use); \
+        return PASS(name, __VA_ARGS__); \
+    }
+SWITCHES_ATTRIBUTES(ssize_t, listxattr, (const char *path, char *list, size_t size), LOOK, path, list, size)
+SWITCHES_ATTRIBUTES(ssize_t, llistxattr, (const char *path, char *list, size_t size), LOOK, path, list, size)
+SWITCHES_ATTRIBUTES(ssize_t, getxattr, (const char *path, const char *name, void *value, size_t size), LOOK,
+                    path, name, value, size)
+SWITCHES_ATTRIBUTES(ssize_t, lgetxattr, (const char *path, const char *name, void *value, size_t size), LOOK,
+                    path, name, value, size)
+SWITCHES_ATTRIBUTES(int, setxattr, (const char *path, const char *name, const void *value, size_t size, int flags), USE,
+                    path, name, value, size, flags)
+SWITCHES_ATTRIBUTES(int, lsetxattr, (const char *path, const char *name, const void *value, size_t size, int flags), USE,
+                    path, name, value, size, flags)
+SWITCHES_ATTRIBUTES(int, removexattr, (const char *path, const char *name), USE, path, name)
+SWITCHES_ATTRIBUTES(int, lremovexattr, (const char *path, const char *name), USE, path, name)
 
 EXPORT int access(const char *path, int mode)
 {

@@ -3,6 +3,7 @@
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,24 @@ int main(void)
     }
     return 0;
 }
+"""
+
+SCRIPT = """\
+import os, pathlib, shutil, sqlite3, tarfile
+os.makedirs("out/a/b"); pathlib.Path("out/a/b/x").write_text("hi")
+shutil.copytree("out/a", "out/copy"); print(sorted(p.name for p in pathlib.Path("out").rglob("*")))
+print(sorted((e.name, e.is_dir(), e.is_dir() or e.stat().st_size) for e in os.scandir("out")))
+shutil.rmtree("out/copy"); os.replace("out/in.txt", "out/moved"); print(os.path.exists("out/copy"))
+table = sqlite3.connect("out/table"); table.execute("create table t(a)"); table.execute("insert into t values (7)")
+table.commit(); print(table.execute("select a from t").fetchall()); table.close()
+with tarfile.open("out/t.tar", "w") as archive: archive.add("out/a")
+os.chdir("out/a"); print(os.path.basename(os.getcwd()), os.listdir(".")); os.chdir("../..")
+os.symlink("old.txt", "out/link"); print(open("out/link").read(), os.readlink("out/link"))
+os.utime("out/moved", (1, 1)); print(os.stat("out/moved").st_mtime)
+"""
+SHELL = """\
+"$1" ../script.py && cp out/moved out/m && mv out/m out/n && cat out/n && rm -r out/a && ls out && find out -name 'o*'
+tar tf out/t.tar && du -a out | wc -l && touch out/new && test -f out/new && grep -c zed out/sub/deep/z
 """
 
 
@@ -73,6 +92,18 @@ def test_all_calls_with_paths_agree(io: Libraries, paths: Path, tmp_path: Path, 
     assert content(kept) == before
     assert content(memory / str(kept / "out").lstrip("/")) == content(plain / "out")
     assert ended.posix(kept / "out" / "in.txt")["opens"] == expected.posix(plain / "out" / "in.txt")["opens"]
+
+
+def test_other_programs_see_the_same(io: Libraries, tmp_path: Path, memory: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    plain, kept = inputs(tmp_path / "plain"), inputs(tmp_path / "kept")
+    before = content(kept)
+    expected = io.run(["sh", "-c", SHELL, "sh", sys.executable], plain, preload=False)
+    assert expected.stdout.endswith("\n1\n"), expected.stderr
+    ended = run(io, memory, kept, "out", "sh", "-c", SHELL, "sh", sys.executable)
+    assert (ended.stdout, ended.stderr) == (expected.stdout, expected.stderr)
+    shutil.rmtree(kept / "reports")
+    assert content(kept) == before
 
 
 @pytest.mark.parametrize("pattern", ["*.txt", "out", "out/*", "{place}/out", "{place}/*"])
