@@ -1,6 +1,6 @@
 """The parts of TunIO (Rajesh et al. 2024, figures 8 to 12), each with and without the others, on one machine.
 
-    python -m benchmarks.tunio [--budget 50] [--applications columns,stencil] [--tables 0]
+    python -m benchmarks.tunio [--budget 50] [--applications columns,stencil] [--ways WAY;...] [--tables 0]
     python -m benchmarks.tunio --applications= --tables 12
 
 Applications of `testbeds/io_apps` really run; measured tables are replayed in virtual time, as programs whose whole
@@ -19,7 +19,17 @@ from statistics import fmean, median
 
 from benchmarks.learned_stop import Search, from_trace, judged
 from benchmarks.search_traces import Trace, played
-from benchmarks.tunio_applications import APPLICATIONS, PAIRS, Application, Measured, Whole, measured, searched
+from benchmarks.tunio_applications import (
+    APPLICATIONS,
+    PAIRS,
+    WAYS,
+    Application,
+    Measured,
+    Way,
+    Whole,
+    measured,
+    searched,
+)
 from luthier.errors import LuthierError
 from luthier.trial import Config
 
@@ -80,10 +90,10 @@ def rows_of(wholes: Sequence[Whole], ends: dict[Config, Measured], default: Conf
     return sorted(found, key=lambda row: RULES.index(row.rule))
 
 
-def tuned(application: Application, budget: int, seed: int) -> list[Row]:
-    """Tune one application in every way."""
+def tuned(application: Application, ways: Sequence[Way], budget: int, seed: int) -> list[Row]:
+    """Tune one application in each of these ways."""
     with tempfile.TemporaryDirectory(prefix="luthier-tunio-") as temporary:
-        wholes, tuning = searched(application, Path(temporary), budget, seed)
+        wholes, tuning = searched(application, ways, Path(temporary), budget, seed)
         ended = [whole.chosen[count - 1] for whole in wholes for count in whole.stops(PRODUCTION_RUNS).values()]
         default = wholes[0].chosen[0]
         ends = measured(tuning, [config for config in dict.fromkeys(ended) if config != default])
@@ -160,17 +170,19 @@ def main() -> int:
     """Tune the applications and the tables, and print the figures beside the published ones."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--applications", default=",".join(one.name for one in APPLICATIONS))
+    parser.add_argument("--ways", default="", help="Only these, separated by semicolons, beside the first.")
     parser.add_argument("--budget", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tables", type=int, default=len(TABLES), help="How many tables; 0 for none.")
     parser.add_argument("--seeds", type=int, default=2, help="Searches of each table.")
     given = parser.parse_args()
+    ways = [way for way in WAYS if not given.ways or way.name in (BASE[0], *given.ways.split(";"))]
     print("published:")
     for figure, what, text in PUBLISHED:
         print(f"  figure {figure:<3} {what}: {text}")
     for application in APPLICATIONS:
         if application.name in given.applications.split(","):
-            show_rows(application, tuned(application, given.budget, given.seed))
+            show_rows(application, tuned(application, ways, given.budget, given.seed))
     if given.tables:
         show_tables(replayed(TABLES[: given.tables], given.seeds))
     return 0

@@ -51,7 +51,7 @@ class Application:
 
 APPLICATIONS = (
     Application("columns", "columns.c", "h5cc -shlib -O2 -lm", "{program} 700 256", "hdf5-serial"),
-    Application("stencil", "stencil.c", "h5pcc -shlib -O2 -lm", "mpirun -n 2 {program} 512 150 10", "hdf5-parallel"),
+    Application("stencil", "stencil.c", "h5pcc -shlib -O2 -lm", "mpirun -n 2 {program} 512 400 10", "hdf5-parallel"),
 )
 
 
@@ -130,7 +130,9 @@ class Turns:
             self._launch.store.request_stop(self._launch.record.id)
 
 
-def searched(application: Application, folder: Path, budget: int, seed: int) -> tuple[list[Whole], Tuning]:
+def searched(
+    application: Application, ways: Sequence[Way], folder: Path, budget: int, seed: int
+) -> tuple[list[Whole], Tuning]:
     """All searches of one application; the last value runs the application itself."""
     os.environ.update(MPI)
     words = run_words(application.command)
@@ -139,22 +141,22 @@ def searched(application: Application, folder: Path, budget: int, seed: int) -> 
     options = {"kernel": Options(buffer_content="cut"), "reduced kernel": Options(buffer_content="cut", reduce=0.1)}
     component = component_named(str(ROOT / "examples" / "components" / f"{application.component}.yaml"), None)
     url, tunings, cpu_s = str(folder / "store.db"), dict[str, Tuning](), dict[str, float]()
-    for name in ("application", "kernel", "reduced kernel"):
+    for name in dict.fromkeys(("application", *(way.program for way in ways))):
         began_s = _used_cpu_s()
         ready = prepare(sources, program, folder / name.replace(" ", "-"), options.get(name))
         cpu_s[name] = _used_cpu_s() - began_s
         print(f"{application.name}: {ready.sentence} ({ready.seconds:.1f} s)", flush=True)
         tunings[name] = Tuning(ready, words, component, url)
     launches = {}
-    for way in WAYS:
+    for way in ways:
         if way.program != "application" and tunings[way.program].prepared.kernel is None:
             continue
         settings = {"budget": budget, "seed": seed, "impact_first": way.impact_first, "optimizer": way.optimizer}
         launches[way.name] = tunings[way.program].search(settings, PAIRS)
     _in_turns(launches)
-    ways = {way.name: way for way in WAYS}
+    named = {way.name: way for way in ways}
     wholes = [
-        _whole(ways[name], tunings[ways[name].program].prepared, cpu_s[ways[name].program], one)
+        _whole(named[name], tunings[named[name].program].prepared, cpu_s[named[name].program], one)
         for name, one in launches.items()
     ]
     return wholes, tunings["application"]
