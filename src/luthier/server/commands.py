@@ -172,7 +172,7 @@ def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
 @user.command("add")
 def add_user(
     name: Name,
-    role: Annotated[str, typer.Option(help="viewer, user or admin.", metavar="ROLE")] = "user",
+    role: Annotated[str, typer.Option(help="submitter, viewer, user or admin.", metavar="ROLE")] = "user",
     from_stdin: Annotated[
         bool, typer.Option("--password-stdin", help="Read the password from standard input.")
     ] = False,
@@ -185,8 +185,8 @@ def add_user(
 
     Example: luthier user add ada --role admin
     """
-    if role not in ("viewer", "user", "admin"):
-        raise InvalidInputError(f"--role {role}: unknown role; choose viewer, user or admin")
+    if role not in ("submitter", "viewer", "user", "admin"):
+        raise InvalidInputError(f"--role {role}: unknown role; choose submitter, viewer, user or admin")
     authenticator = _authenticator(_server_store(store))
     added = authenticator.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
     print(f"{added.name}: {added.role}")

@@ -26,6 +26,7 @@ class LuthierServer(uvicorn.Server):
         context.experiment_events.close()
         context.list_events.close()
         context.online_events.close()
+        context.submissions.close()
         await super().shutdown(sockets)
 
 

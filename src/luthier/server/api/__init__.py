@@ -19,6 +19,7 @@ from luthier.server.api import (
     options,
     runs,
     session,
+    submissions,
     users,
 )
 
@@ -39,6 +40,7 @@ _GROUPS = (
     figures,
     events,
     online,
+    submissions,
 )
 
 
