@@ -99,13 +99,11 @@ def removal(folder: Path) -> list[Change]:
     config = folder / "slurm.conf"
     before = _contents(config) or b""
     changes = [Change(config, before, _without_lua(before))]
-    own = [folder / f"{name}.lua" for name in _SCRIPTS]
-    changes += [
-        Change(path, text, None) for path in own if (text := _contents(path) or b"").startswith(_OWN_SCRIPT.encode())
-    ]
-    for path in own:
-        text = _contents(path) or b""
-        if not text.startswith(_OWN_SCRIPT.encode()) and f"luthier_{path.name}".encode() in text:
+    for path in (folder / f"{name}.lua" for name in _SCRIPTS):
+        text = _contents(path)
+        if text is not None and text.startswith(_OWN_SCRIPT.encode()):
+            changes.append(Change(path, text, None))
+        elif text is not None and f"luthier_{path.name}".encode() in text:
             raise InvalidInputError(f"{path}: still uses luthier_{path.name}; remove that line first")
     others = [folder / name for name in (*(f"luthier_{name}.lua" for name in _SCRIPTS), CONFIG, PROGRAM)]
     changes += [Change(path, text, None) for path in others if (text := _contents(path)) is not None]
@@ -122,10 +120,10 @@ def carry_out(changes: Sequence[Change]) -> None:
 
 
 def _carry_out(change: Change) -> None:
-    path = change.path.resolve()  # slurm.conf may be a link
     if change.after is None:
-        path.unlink()
+        change.path.unlink()
         return
+    path = change.path.resolve()  # slurm.conf may be a link
     known = path.stat() if change.before is not None else None
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".luthier-", delete=False) as draft:
         try:
@@ -135,9 +133,9 @@ def _carry_out(change: Change) -> None:
             if known is not None and os.geteuid() == 0:
                 os.fchown(draft.fileno(), known.st_uid, known.st_gid)
             os.fsync(draft.fileno())
-            os.replace(draft.name, path)
+            Path(draft.name).replace(path)
         except BaseException:
-            os.unlink(draft.name)
+            Path(draft.name).unlink()
             raise
 
 
@@ -158,7 +156,7 @@ def _is_combined(script: Path, module: Path, advice: str) -> bool:
     if module.name.encode() in text:
         return True
     raise InvalidInputError(
-        f"{script}: exists and is not from luthier; to keep both, add {advice.format(path=str(module))} and install again"
+        f"{script}: exists and is not from luthier; to keep both, add to it {advice.format(path=str(module))}"
     )
 
 

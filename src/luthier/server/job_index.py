@@ -8,7 +8,8 @@ from luthier.errors import LuthierError
 from luthier.matching import Index, Job, Match, learn_weights
 from luthier.spec.experiment import Experiment
 from luthier.spec.submitted_job import Offer, offer_of
-from luthier.store.server_store import JobRecord, ServerStore
+from luthier.store.server_store import ServerStore
+from luthier.store.tuned_jobs import JobRecord
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,9 @@ from luthier.errors import UnavailableError
 from luthier.matching import Job, Match
 from luthier.server.job_index import JobIndex
 from luthier.spec.submitted_job import Script, objection
-from luthier.store.server_store import JobRecord, ServerStore
+from luthier.store.server_store import ServerStore
 from luthier.store.submitted import Decision, NewSubmission
+from luthier.store.tuned_jobs import JobRecord
 from luthier.texts import visible
 
 logger = logging.getLogger(__name__)

@@ -26,6 +26,7 @@ from luthier.store.base import ENDED, Owner, Record, Status
 from luthier.store.batch_jobs import jobs_from
 from luthier.store.database import Database
 from luthier.store.explanations import DELETE_EXPLANATION
+from luthier.store.job_records import forget_experiment
 from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.server_store import Changes
 from luthier.store.stop_requests import StopColumns, stop_request_from
@@ -149,6 +150,7 @@ class SqlQueue:
                 return False
             connection.execute(_DELETE_RUNS, key)
             connection.execute(DELETE_EXPLANATION, key)
+            forget_experiment(connection, experiment_id)
             connection.execute(_DELETE, key)
             return True
 

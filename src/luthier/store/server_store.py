@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.store.base import Owner, Record, Status, StopRequest, Store
+from luthier.store.tuned_jobs import JobRecords
 from luthier.store.submitted import Submissions
 from luthier.trial import BatchJob, Json, Sample
 
@@ -337,5 +338,6 @@ class ServerStore:
     components: Components
     online: OnlineSessions
     explanations: Explanations
+    job_records: JobRecords
     submissions: Submissions
     where: str
