@@ -12,7 +12,7 @@ local function submit(job)
   -- Without this, srun in the job would set the variables again, also those that the script has changed meanwhile.
   local export = environment["SLURM_EXPORT_ENV"]
   if export ~= nil and export:sub(1, 21 + #number) == "ALL,LUTHIER_DECISION=" .. number then
-    environment["SLURM_EXPORT_ENV"] = nil
+    environment["SLURM_EXPORT_ENV"] = "ALL"
   end
 end
 

@@ -47,6 +47,8 @@ def submit(words: Sequence[str]) -> None:
             print(f"luthier: {line}", file=sys.stderr)  # noqa: T201 - the one line for the user
         environment |= answer.environment
         options = [*answer.options, *options]
+    elif not asks:
+        environment["LUTHIER"] = "off"  # for the plug-in of Slurm
     try:
         os.execvpe("sbatch", ["sbatch", *options, script, *arguments], environment)  # noqa: S606 - the user's own job
     except OSError as error:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from luthier.cli.terminal import say
+from luthier.cli.terminal import say, say_lines
 from luthier.errors import InvalidInputError, UnavailableError
 
 slurm = typer.Typer(
@@ -47,7 +47,7 @@ def install(
     if not dry_run:
         carry_out(changes)
     for change in changes:
-        say(change.text)
+        say_lines(change.text)
     say(_NEXT if changes and not dry_run else "nothing was changed" if changes else "installed already")
 
 
@@ -63,7 +63,7 @@ def uninstall(config: Config = Path("/etc/slurm"), dry_run: DryRun = False) -> N
     if not dry_run:
         carry_out(changes)
     for change in changes:
-        say(change.text)
+        say_lines(change.text)
     say(_NEXT if changes and not dry_run else "nothing was changed" if changes else "not installed")
 
 

@@ -20,6 +20,12 @@ searching them stops all requests for about 0.1 s, several times per second."""
 class LuthierServer(uvicorn.Server):
     """A server that can stop while event streams are open: it closes them first, and browsers reconnect later."""
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start what answers submitted jobs, then accept connections."""
+        context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is set below
+        context.submissions.start()
+        await super().startup(sockets)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close all event streams, then stop."""
         context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is set below

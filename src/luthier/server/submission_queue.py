@@ -71,6 +71,13 @@ class SubmissionQueue:
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
+    def start(self) -> None:
+        """Start the thread, which reads the records first: the first job does not wait for that."""
+        with self._changed:
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._work, name="submissions", daemon=True)
+                self._thread.start()
+
     async def decide(self, asked: Asked) -> Answer:
         """The decision about a job, when it is recorded."""
         loop = asyncio.get_running_loop()
@@ -79,9 +86,6 @@ class SubmissionQueue:
             if self._is_closed or len(self._waiting) >= MOST_WAITING:
                 raise UnavailableError("too many jobs are being submitted; submit this one without a configuration")
             self._waiting.append(waiting)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="submissions", daemon=True)
-                self._thread.start()
             self._changed.notify()
         return await waiting.answer
 
@@ -94,6 +98,8 @@ class SubmissionQueue:
             self._thread.join()
 
     def _work(self) -> None:
+        with suppress(Exception):  # a store that is busy now will be asked again
+            self._index.refresh()
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._is_closed)

@@ -65,8 +65,8 @@ def offer_of(experiment: Experiment, config: Mapping[str, Value]) -> Offer:
     if elsewhere := [each for each in experiment.space.names if not component.parameters[each].env_var]:
         problem = f"parameter {elsewhere[0]} is not an environment variable; to use it: luthier apply"
         return Offer(name, {}, problem=problem)
-    problems = [problem for each, text in environment.items() if (problem := problem_of_variable(each, text))]
-    if problems or not environment or len(environment) > MOST_VARIABLES:
+    problems = list(filter(None, (problem_of_variable(each, text) for each, text in environment.items())))
+    if problems or not 0 < len(environment) <= MOST_VARIABLES:
         return Offer(name, {}, problem=problems[0] if problems else f"it sets {len(environment)} variables")
     return offer
 
