@@ -1,13 +1,17 @@
 """The commands for the plug-in of Slurm."""
 
 import os
+import shutil
+import signal
+import threading
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from luthier.cli.options import StoreUrl
 from luthier.cli.terminal import say, say_lines
-from luthier.errors import InvalidInputError, UnavailableError
+from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 
 slurm = typer.Typer(
     help="Install the plug-in of Slurm that gives jobs the configuration found for jobs like them.",
@@ -65,6 +69,30 @@ def uninstall(config: Config = Path("/etc/slurm"), dry_run: DryRun = False) -> N
     for change in changes:
         say_lines(change.text)
     say(_NEXT if changes and not dry_run else "nothing was changed" if changes else "not installed")
+
+
+@slurm.command()
+def collect(
+    once: Annotated[bool, typer.Option("--once", help="Ask Slurm once, and end.")] = False, store: StoreUrl = None
+) -> None:
+    """Write down how submitted jobs ended, until Ctrl-C; only where luthier serve runs on a host without squeue.
+
+    Example: luthier slurm collect --store postgresql://luthier@db/luthier
+    """
+    from luthier.launch.job_times import JobTimes
+    from luthier.store import open_server_store
+
+    if shutil.which("squeue") is None:
+        raise NotFoundError("squeue is not installed here; run this on a host with the commands of Slurm")
+    times = JobTimes(open_server_store(store))
+    if once:
+        new = times.look()
+        say(f"{new} job{'' if new == 1 else 's'} ended")
+        return
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    times.run(stopped)
 
 
 def _token(file: Path | None) -> str:

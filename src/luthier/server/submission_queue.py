@@ -10,9 +10,10 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from luthier.errors import UnavailableError
-from luthier.matching import Job, Match
+from luthier.matching import Job, Match, job_of_script
 from luthier.server.job_index import JobIndex
 from luthier.spec.submitted_job import Script, objection
 from luthier.store.server_store import ServerStore
@@ -100,6 +101,7 @@ class SubmissionQueue:
     def _work(self) -> None:
         with suppress(Exception):  # a store that is busy now will be asked again
             self._index.refresh()
+            self._index.match(job_of_script("srun true", "luthier", datetime.now(UTC)))  # imports what it needs
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._is_closed)

@@ -5,12 +5,24 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import cast
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Update, bindparam, case, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Update,
+    bindparam,
+    case,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from luthier.errors import NotFoundError
 from luthier.store import rows
 from luthier.store.database import Database
-from luthier.store.submitted import Benefit, Decision, NewSubmission, Program, RunLength, Submission
+from luthier.store.submitted import Decision, EndedJob, NewSubmission, Program, Submission, Usage
 from luthier.store.tables import submissions
 from luthier.submission import Job
 
@@ -35,7 +47,10 @@ _REVIEWS = (
     .order_by(submissions.c.id.desc())
     .limit(_MOST_RUNS)
 )
-_OF_RECORD = select(submissions.c.record_id).where(submissions.c.record_id.is_not(None)).distinct()
+_ENDED = select(submissions).where(submissions.c.state.is_not(None))
+_SAME = (submissions.c.user_name, submissions.c.program, submissions.c.command, submissions.c.nodes)
+_MOST_KINDS = 50
+"""For how many kinds of equal jobs earlier ones are looked up."""
 
 
 class SqlSubmissions:
@@ -95,41 +110,39 @@ class SqlSubmissions:
         found = self._database.read(lambda connection: connection.execute(_REVIEWS).all())
         return [(json.loads(by_field), bool(confirmed)) for by_field, confirmed in found]
 
-    def records(self) -> Sequence[int]:
-        """The numbers of the records that jobs were matched with."""
-        return sorted(self._database.read(lambda connection: connection.execute(_OF_RECORD).scalars().all()))
+    def ended(self, record_id: int) -> Sequence[EndedJob]:
+        """The newest ended jobs that matched this record, and equal jobs that matched nothing."""
+        newest = _ENDED.order_by(submissions.c.id.desc()).limit(_MOST_RUNS)
+        is_compared = submissions.c.decision.in_(("set", "default"))
+        matched = newest.where(submissions.c.record_id == rows.bounded(record_id), is_compared)
 
-    def runs_of(self, record_id: int) -> Sequence[RunLength]:
-        """The newest ended jobs that were matched with this record, with its configuration or with the default.
+        def work(connection: Connection) -> list[RowMapping]:
+            found = list(connection.execute(matched).mappings())
+            equal = list({tuple(row[column.name] for column in _SAME): None for row in found})[:_MOST_KINDS]
+            if not equal:
+                return []
+            others = newest.where(submissions.c.decision == "none", tuple_(*_SAME).in_(equal))
+            return [*found, *connection.execute(others).mappings()]
 
-        The oldest comes first.
-        """
-        wanted = (
-            select(submissions)
-            .where(submissions.c.record_id == rows.bounded(record_id), submissions.c.state.is_not(None))
-            .order_by(submissions.c.id.desc())
-            .limit(_MOST_RUNS)
-        )
-        found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        return [_run_length(row) for row in reversed(found)]
+        found = self._database.read(work)
+        return [_ended_job(row) for row in sorted(found, key=lambda row: int(row["id"]))]
 
-    def benefits(self, *, author: str | None = None) -> Sequence[Benefit]:
-        """For each author and record: the jobs with its configuration, and the time that those which ended took."""
-        is_set = submissions.c.decision == "set"
+    def usage(self, *, author: str | None = None) -> Sequence[Usage]:
+        """For each author and record: the jobs that got its configuration, and the time they took."""
         took = case((submissions.c.state == "COMPLETED", submissions.c.elapsed_s), else_=None)
         wanted = (
             select(
                 submissions.c.author,
                 submissions.c.record_id,
                 func.count().label("jobs"),
-                func.count(took).label("ended"),
+                func.count(took).label("completed"),
                 func.coalesce(func.sum(took), 0.0).label("elapsed_s"),
             )
-            .where(is_set, *_by(author))
+            .where(submissions.c.decision == "set", *_by(author))
             .group_by(submissions.c.author, submissions.c.record_id)
         )
         found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        return [Benefit(**row) for row in found]
+        return [Usage(**row) for row in found]
 
     def unmatched(self, *, author: str | None = None, since: float = 0.0, limit: int = 50) -> Sequence[Program]:
         """The programs whose jobs matched no record, those that took most time first."""
@@ -218,8 +231,8 @@ def _job(row: RowMapping) -> Job:
     return Job(row["user_name"], row["name"], row["program"], row["command"], at, row["nodes"])
 
 
-def _run_length(row: RowMapping) -> RunLength:
-    return RunLength(row["id"], _job(row), row["decision"] == "set", row["state"], row["elapsed_s"])
+def _ended_job(row: RowMapping) -> EndedJob:
+    return EndedJob(row["id"], _job(row), cast("Decision", row["decision"]), row["state"], row["elapsed_s"])
 
 
 def _key(submission_id: int) -> dict[str, object]:

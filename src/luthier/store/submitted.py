@@ -46,24 +46,26 @@ class Submission(NewSubmission):
 
 
 @dataclass(frozen=True, slots=True)
-class RunLength:
-    """How a job that matched a record ended, with the record's configuration (`is_set`) or with the default."""
+class EndedJob:
+    """How a job ended: with a record's configuration (`set`), with the default for comparison (`default`), or with the
+    default because it matched nothing (`none`).
+    """
 
     id: int
     job: Job
-    is_set: bool
+    decision: Decision
     state: str
     elapsed_s: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Benefit:
-    """The jobs of one author that got the configuration of one record; `elapsed_s` is the time of those that ended."""
+class Usage:
+    """The jobs of one author that got the configuration of one record; `elapsed_s` is that of the completed ones."""
 
     author: str
     record_id: int
     jobs: int
-    ended: int
+    completed: int
     elapsed_s: float
 
 
@@ -118,15 +120,15 @@ class Submissions(Protocol):
         """The scores per field of the newest reviewed matches, and whether each is right."""
         ...
 
-    def records(self) -> Sequence[int]:
-        """The numbers of the records that jobs were matched with."""
+    def ended(self, record_id: int) -> Sequence[EndedJob]:
+        """The newest ended jobs that matched this record, and equal jobs that matched nothing; oldest first.
+
+        Equal jobs have the same user, program, command and number of nodes. Those that could not get a configuration
+        are left out.
+        """
         ...
 
-    def runs_of(self, record_id: int) -> Sequence[RunLength]:
-        """The newest ended jobs that matched this record, oldest first."""
-        ...
-
-    def benefits(self, *, author: str | None = None) -> Sequence[Benefit]:
+    def usage(self, *, author: str | None = None) -> Sequence[Usage]:
         """For each author and record: the jobs that got its configuration, and the time they took."""
         ...
 
