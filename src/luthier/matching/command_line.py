@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Literal
 
 LONGEST_COMMAND = 8192
@@ -48,7 +47,7 @@ class Invocation:
     @property
     def program(self) -> str:
         """The name of the program, without its folders."""
-        return PurePosixPath(self.path).name
+        return self.path.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def invocation_of(words: Sequence[str]) -> Invocation:
         if _ASSIGNMENT.match(left[0]):
             left = left[1:]
             continue
-        name = PurePosixPath(left[0]).name
+        name = left[0].rpartition("/")[2]
         launcher = _LAUNCHERS.get(name)
         rest = [] if launcher is None else _behind(launcher, left[1:])
         if not rest:

@@ -35,7 +35,12 @@ class Fields:
     @property
     def night(self) -> bool:
         """Whether the job was submitted at night, from 22:00 to 06:00."""
-        return self.hour >= _NIGHT_BEGINS or self.hour < _NIGHT_ENDS
+        return is_night(self.hour)
+
+
+def is_night(hour: int) -> bool:
+    """Whether an hour of the day is at night."""
+    return hour >= _NIGHT_BEGINS or hour < _NIGHT_ENDS
 
 
 def fields_of(job: Job) -> Fields:

@@ -1,14 +1,22 @@
-"""The records that a job is compared with."""
+"""An index over records: finds those that a job is most like without comparing it with each of them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from luthier.matching.fields import fields_of
-from luthier.matching.score import Corpus, Weights, similarity
+import numpy as np
+
+from luthier.arrays import FloatArray, IntArray
+from luthier.matching.columns import Columns
+from luthier.matching.fields import Fields, fields_of
+from luthier.matching.score import Corpus, Weights, similarities, total
 from luthier.submission import Job
 
 THRESHOLD = 0.75
 """The lowest score of a match, by default."""
+
+_ROUNDING = 1e-9  # sums in another order differ by less than this
+_CUTOFF_ROUNDING = 1e-5  # rapidfuzz may drop a similarity that is just the one needed
+_FIRST_COMPARED = 4  # records that are compared in full first, to know a score that is reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +29,11 @@ class Match:
 
 
 class Index:
-    """The records that a new job is compared with. It is not safe for several threads: lock around it."""
+    """The records that a new job is compared with. It is not safe for several threads: lock around it.
+
+    The result is the one of comparing the job with every record. Fields that are cheap to compare give every record an
+    upper bound of its score; the others are only compared for records that can still be among the best.
+    """
 
     def __init__(
         self,
@@ -34,30 +46,89 @@ class Index:
         """`most_nodes` is the number of nodes of the cluster; by default that of the largest job so far."""
         self.weights = Weights() if weights is None else weights
         self.threshold = threshold
-        self._most_nodes = most_nodes
-        self._jobs: dict[int, Job] = dict(records)
+        self._columns = Columns(most_nodes)
+        for record, job in records:
+            self.add(record, job)
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self._columns)
 
     def __contains__(self, record: int) -> bool:
-        return record in self._jobs
+        return record in self._columns
+
+    @property
+    def corpus(self) -> Corpus:
+        """What is known of all records."""
+        return self._columns.corpus
 
     def add(self, record: int, job: Job) -> None:
         """Add a record, or replace the one with this number."""
-        self._jobs[record] = job
+        self.remove(record)
+        self._columns.append(record, fields_of(job))
 
     def remove(self, record: int) -> None:
         """Remove a record; an unknown number is ignored."""
-        self._jobs.pop(record, None)
+        self._columns.remove(record)
 
     def match(self, job: Job, count: int = 1) -> list[Match]:
         """The records most like the job, best first; only those with a score of at least the threshold.
 
         Of equal scores, the newest record (the highest number) comes first.
         """
-        corpus = Corpus.of(self._jobs.values())
-        fields = fields_of(job)
-        scores = ((record, similarity(fields, other, self.weights, corpus)) for record, other in self._jobs.items())
-        found = [Match(record, one.total, one.by_field) for record, one in scores if one.total >= self.threshold]
-        return sorted(found, key=lambda match: (-match.score, -match.record))[:count]
+        if count < 1 or not len(self):
+            return []
+        fields, found = fields_of(job), list[Match]()
+        rows, bounds = self._candidates(fields, count)
+        records = self._columns.records(rows)
+        least = self.threshold
+        for place in np.lexsort((-records, -bounds)).tolist():
+            if bounds[place] < least - _ROUNDING:
+                break
+            one = self._compared(fields, int(rows[place]), int(records[place]))
+            if one.score >= least:
+                found = sorted([*found, one], key=_best_first)[:count]
+                least = found[-1].score if len(found) == count else least
+        return found
+
+    def _compared(self, fields: Fields, row: int, record: int) -> Match:
+        by_field = similarities(fields, self._columns.fields(row), self._columns.corpus)
+        return Match(record, total(by_field, self.weights), by_field)
+
+    def _candidates(self, fields: Fields, count: int) -> tuple[IntArray, FloatArray]:
+        """Rows among which the best ones are, with a bound that no score is above.
+
+        Stages from cheap to expensive turn the bounds into scores. Between them the rows are dropped that cannot reach
+        a score which `count` rows have for certain.
+        """
+        columns, shares = self._columns, self.weights.shares()
+        bounds = columns.bounds(fields, shares)
+        rows = np.arange(len(bounds))
+        least = self._least(fields, rows, bounds, count)
+        for name in ("program", "name", "options", "path"):
+            keep = np.flatnonzero(bounds >= least - _ROUNDING)
+            rows, bounds = rows[keep], bounds[keep]
+            if rows.size <= count:
+                break
+            if name == "path":
+                losses = columns.path_losses(fields.path, rows)
+            elif name == "options":
+                losses = columns.option_losses(fields.options, rows)
+            else:
+                slack = float(bounds.max()) - least
+                needed = 1.0 - slack / shares[name] - _CUTOFF_ROUNDING if shares[name] else 0.0
+                losses = columns.text_losses(name, getattr(fields, name), rows, needed)
+            bounds = bounds - shares[name] * losses
+        return rows, bounds
+
+    def _least(self, fields: Fields, rows: IntArray, bounds: FloatArray, count: int) -> float:
+        """A score that at least `count` rows have: the lowest of those with the highest bounds; or the threshold."""
+        size = max(_FIRST_COMPARED, count)
+        if size >= rows.size:
+            return self.threshold
+        first = np.argpartition(bounds, rows.size - size)[rows.size - size :]
+        scores = sorted(self._compared(fields, int(rows[place]), 0).score for place in first)
+        return max(self.threshold, scores[-count])
+
+
+def _best_first(match: Match) -> tuple[float, int]:
+    return -match.score, -match.record

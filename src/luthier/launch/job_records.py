@@ -1,0 +1,75 @@
+"""Job records: every experiment that ends with a proven improvement of a batch job makes one."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from luthier.analysis.job_description import batch_script, job_description
+from luthier.analysis.result import conclude
+from luthier.errors import InvalidInputError
+from luthier.matching import Index, Job, Match, Weights
+from luthier.matching.index import THRESHOLD
+from luthier.spec.experiment import Experiment
+from luthier.store.base import Record
+from luthier.store.server_store import LOCAL_USER, ServerStore
+
+log = logging.getLogger(__name__)
+
+
+def examine(store: ServerStore, now: float, own_user: str, *, limit: int = 100) -> int:
+    """Add the job records of experiments that have finished; returns how many experiments were looked at.
+
+    Each experiment is looked at once, whichever process does so; those that ended before an upgrade are among them.
+    `own_user` is the user of experiments that belong to no account, which were started on the command line.
+    """
+    found = store.job_records.unexamined(limit=limit)
+    for record in found:
+        try:
+            _examine(store, record, now, own_user)
+        except InvalidInputError as error:  # written by a newer luthier, or deleted meanwhile
+            log.warning("experiment %d makes no job record: %s", record.id, error)
+        store.job_records.set_examined(record.id)
+    return len(found)
+
+
+def _examine(store: ServerStore, record: Record, now: float, own_user: str) -> None:
+    experiment = Experiment.from_json(record.settings)
+    if batch_script(experiment) is None:
+        return
+    user = own_user if record.author in ("", LOCAL_USER) else record.author
+    described = job_description(record, conclude(experiment, store.history.runs(record.id)), user)
+    if described is not None:
+        store.job_records.put(record.id, *described, now)
+
+
+@dataclass(slots=True)
+class Matcher:
+    """The index over the job records of a store, which follows their changes. Not safe for several threads."""
+
+    store: ServerStore
+    own_user: str
+    clock: Callable[[], float]
+    weights: Weights = field(default_factory=Weights)
+    threshold: float = THRESHOLD
+    most_nodes: int | None = None
+    _index: Index | None = field(default=None, init=False)
+    _mark: int = field(default=0, init=False)
+
+    def refresh(self) -> Index:
+        """Look at experiments that have finished, and bring the index up to date."""
+        while examine(self.store, self.clock(), self.own_user):
+            pass
+        changes = self.store.job_records.changed_since(self._mark)
+        if self._index is None:
+            self._index = Index(changes.used, self.weights, self.threshold, most_nodes=self.most_nodes)
+        else:
+            for number in changes.unused:
+                self._index.remove(number)
+            for number, job in changes.used:
+                self._index.add(number, job)
+        self._mark = changes.mark
+        return self._index
+
+    def match(self, job: Job, count: int = 1) -> list[Match]:
+        """The records most like the job as of the last `refresh`, best first."""
+        return (self._index or self.refresh()).match(job, count)
