@@ -1,10 +1,11 @@
-"""The jobs that were tuned, in memory, kept as the store has them."""
+"""The jobs that were tuned, in memory, and what each offers to other jobs."""
 
 import logging
 import time
 from collections.abc import Callable
 
 from luthier.errors import LuthierError
+from luthier.launch.job_records import Matcher
 from luthier.matching import Index, Job, Match, learn_weights
 from luthier.spec.experiment import Experiment
 from luthier.spec.submitted_job import Offer, offer_of
@@ -13,43 +14,30 @@ from luthier.store.tuned_jobs import JobRecord
 
 logger = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 2.0
-"""How often the store is asked for changes: of other processes too."""
-
-LEARN_EVERY_S = 60.0
-"""How often the weights are learned again from the reviewed matches."""
+LOOK_EVERY_S = 5.0
+"""How often the store is asked for new records, also those of other processes."""
 
 
 class JobIndex:
-    """The records to compare jobs with, and what each offers. It belongs to one thread."""
+    """The records to compare jobs with. It belongs to one thread."""
 
-    def __init__(self, store: ServerStore, stopwatch: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: ServerStore, own_user: str, stopwatch: Callable[[], float] = time.monotonic) -> None:
         self._store = store
+        self._matcher = Matcher(store, own_user, time.time)
         self._stopwatch = stopwatch
-        self._index = Index()
-        self._mark = 0
-        self._looked_at = self._learned_at = -float("inf")
-        self._reviews = 0
+        self._looked_at = -float("inf")
+        self._reviews: object = None
         self._offers: dict[int, tuple[JobRecord, Offer]] = {}
 
     def refresh(self) -> None:
         """Read what changed in the store, if it is time to."""
-        now = self._stopwatch()
-        if now - self._looked_at >= LOOK_EVERY_S:
-            changes = self._store.job_records.changed_since(self._mark)
-            for record, job in changes.used:
-                self._index.add(record, job)
-                self._offers.pop(record, None)
-            for record in changes.unused:
-                self._index.remove(record)
-            self._mark, self._looked_at = changes.mark, now
-        if now - self._learned_at >= LEARN_EVERY_S:
-            self._learn()
-            self._learned_at = now
+        if self._stopwatch() - self._looked_at >= LOOK_EVERY_S:
+            self._learn(self._matcher.refresh())
+            self._looked_at = self._stopwatch()
 
     def match(self, job: Job) -> Match | None:
         """The record most like the job, if it is similar enough."""
-        found = self._index.match(job, 1)
+        found = self._matcher.match(job)
         return found[0] if found else None
 
     def offer(self, record: int) -> tuple[JobRecord, Offer]:
@@ -68,9 +56,10 @@ class JobIndex:
         except LuthierError as error:
             return Offer(record.tuned.component, {}, problem=str(error))
 
-    def _learn(self) -> None:
+    def _learn(self, index: Index) -> None:
+        """Weight the fields as reviewed matches say."""
         reviews = self._store.submissions.reviews()
-        if len(reviews) != self._reviews:
-            self._reviews = len(reviews)
-            self._index.weights = learn_weights(reviews)
+        if reviews != self._reviews:
+            self._reviews = reviews
+            index.weights = learn_weights(reviews)
             logger.info("fields are weighted as learned from %d reviewed matches", len(reviews))

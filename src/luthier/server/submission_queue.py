@@ -5,6 +5,8 @@ Everything that waits when the thread is free is answered together, with one com
 
 import asyncio
 import logging
+import os
+import pwd
 import random
 import threading
 from collections.abc import Callable, Mapping
@@ -14,7 +16,7 @@ from datetime import UTC, datetime
 
 from luthier.errors import UnavailableError
 from luthier.matching import Job, Match, job_of_script
-from luthier.server.job_index import JobIndex
+from luthier.server.job_index import LOOK_EVERY_S, JobIndex
 from luthier.spec.submitted_job import Script, objection
 from luthier.store.server_store import ServerStore
 from luthier.store.submitted import Decision, NewSubmission
@@ -66,11 +68,12 @@ class SubmissionQueue:
         self._store = store
         self._keep_default = keep_default
         self._chance = chance or random.SystemRandom().random
-        self._index = JobIndex(store)
+        self._index = JobIndex(store, own_user())
         self._waiting: list[_Waiting] = []
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._is_closed = False
+        self._complaint = ""
 
     def start(self) -> None:
         """Start the thread, which reads the records first: the first job does not wait for that."""
@@ -104,9 +107,9 @@ class SubmissionQueue:
             self._index.match(job_of_script("srun true", "luthier", datetime.now(UTC)))  # imports what it needs
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._is_closed)
+                has_work = self._changed.wait_for(lambda: self._waiting or self._is_closed, LOOK_EVERY_S)
                 batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
-            if not batch:
+            if has_work and not batch:
                 return
             try:
                 self._index.refresh()
@@ -115,11 +118,14 @@ class SubmissionQueue:
             except Exception as error:  # noqa: BLE001 - the thread must go on, and each client gets the reason
                 self._fail(batch, error)
             else:
+                self._complaint = ""
                 for one, number, new in zip(batch, numbers, decided, strict=True):
                     _tell(one, Answer(number, new))
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
-        logger.warning("jobs are submitted without a configuration: %s", visible(str(error)))
+        if str(error) != self._complaint:  # not the same line again and again
+            self._complaint = str(error)
+            logger.warning("jobs are submitted without a configuration: %s", visible(self._complaint))
         for one in batch:
             _tell(one, error)
 
@@ -135,6 +141,14 @@ class SubmissionQueue:
             why = "it keeps the default this time, to compare its time with that of others"
             return _matched(asked, match, record, "default", why)
         return _matched(asked, match, record, "set", "", offer.environment)
+
+
+def own_user() -> str:
+    """The user of this process: that of experiments which belong to no account."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _matched(

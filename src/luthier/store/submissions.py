@@ -134,7 +134,7 @@ class SqlSubmissions:
             select(
                 submissions.c.author,
                 submissions.c.record_id,
-                func.count().label("jobs"),
+                func.count(submissions.c.state).label("jobs"),
                 func.count(took).label("completed"),
                 func.coalesce(func.sum(took), 0.0).label("elapsed_s"),
             )

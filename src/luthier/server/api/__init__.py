@@ -19,6 +19,7 @@ from luthier.server.api import (
     options,
     runs,
     session,
+    submission_gains,
     submissions,
     users,
 )
@@ -41,6 +42,7 @@ _GROUPS = (
     events,
     online,
     submissions,
+    submission_gains,
 )
 
 
