@@ -156,7 +156,12 @@ async def submitter(request: Request, _: Annotated[object, Depends(_BEARER)]) ->
     return who
 
 
-@router.post("/submissions", summary="Decide which configuration a submitted job gets", status_code=201)
+_LINES: dict[int | str, dict[str, object]] = {201: {"content": {"text/plain": {"example": "luthier 1\nend\n"}}}}
+
+
+@router.post(
+    "/submissions", summary="Decide which configuration a submitted job gets", status_code=201, responses=_LINES
+)
 async def submit_job(
     server: Server,
     who: Annotated[Principal, Depends(submitter)],

@@ -1,0 +1,107 @@
+"""An ordinary user who submits jobs, and a server with a tuned job for them."""
+
+import os
+import pwd
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import luthier
+from luthier.matching import job_of_script
+from luthier.store.server_store import ServerStore
+from luthier.store.tuned_jobs import Tuned
+
+SOURCES = Path(luthier.__file__).parents[1]
+NOBODY = "nobody"
+EXPERIMENT = """
+experiment: {name: stencil, budget: 40, script: "./stencil", runner: slurm}
+definitions:
+  knob:
+    parameters:
+      KNOB_LEVEL: {env_var: true, type: int, default: 1}
+      KNOB_MODE: {env_var: true, type: str, default: slow}
+components:
+  knob: {KNOB_LEVEL: {min: 1, max: 99}, KNOB_MODE: {values: [slow, fast]}}
+"""
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=stencil
+#SBATCH --output=seen.%j
+srun sh -c 'echo "level=$KNOB_LEVEL mode=$KNOB_MODE"; :' stencil
+"""
+SEEN = "level=42 mode=fast"
+UNTOUCHED = "level= mode="
+
+
+def with_tuned_job(store: ServerStore, experiment: int, user: str, script: str = SCRIPT) -> int:
+    """Record that an experiment found a configuration for a job; returns the number of the record."""
+    tuned = Tuned(
+        component="knob",
+        config={"KNOB_LEVEL": 42, "KNOB_MODE": "fast"},
+        environment={"KNOB_LEVEL": "42", "KNOB_MODE": "fast"},
+        options=(),
+        measure="wall",
+        default_value=10.0,
+        best_value=5.0,
+        speedup=2.0,
+    )
+    job = job_of_script(script, user, datetime.now(UTC).astimezone())
+    return store.job_records.put(experiment, job, tuned, time.time())
+
+
+@dataclass(frozen=True)
+class Submitter:
+    """A user of the cluster: not root, where these tests may choose."""
+
+    name: str
+    folder: Path
+    environment: Mapping[str, str]
+
+    def run(self, *argv: str, given: str | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command as this user, in their folder."""
+        other = {"user": self.name, "group": pwd.getpwnam(self.name).pw_gid, "extra_groups": []}
+        return subprocess.run(
+            argv,
+            cwd=self.folder,
+            env={**self.environment, **variables},
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+            **(other if os.geteuid() == 0 else {}),  # type: ignore[arg-type]  # types of keywords in one mapping
+        )
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of this user."""
+        path = self.folder / name
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        if os.geteuid() == 0:
+            os.chown(path, pwd.getpwnam(self.name).pw_uid, -1)
+
+
+def submitter(folder: Path, environment: Mapping[str, str]) -> Submitter:
+    """A user with a folder of their own."""
+    name = NOBODY if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
+    folder.mkdir()
+    if os.geteuid() == 0:
+        os.chown(folder, pwd.getpwnam(name).pw_uid, -1)
+        for parent in folder.parents:
+            if parent.stat().st_uid == 0 and parent != Path("/tmp"):
+                parent.chmod(parent.stat().st_mode | 0o011)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("LUTHIER", "SLURM", "SBATCH"))}
+    return Submitter(name, folder, {**kept, **environment, "HOME": str(folder)})
+
+
+def wrapper(user: Submitter) -> tuple[list[str], dict[str, str]]:
+    """How this user calls `luthier submit`: with a Python that they may run, which needs no installed package."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        try:
+            found = user.run(python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))")
+        except PermissionError:
+            continue
+        if found.returncode == 0:
+            return [python, "-m", "luthier", "submit"], {"PYTHONPATH": str(SOURCES)}
+    return [], {}
