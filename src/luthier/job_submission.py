@@ -10,13 +10,15 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from luthier.environment_rules import MOST_VARIABLES, problem_of_variable
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 
-TIME_LIMIT_S = 0.2
-"""How long the server may take, from looking up its address to the last byte of the answer."""
+TIME_LIMIT_MS = 200
+"""How long the server may take by default, from looking up its address to the last byte of the answer."""
+
+LONGEST_LIMIT_MS = 2000
 
 LONGEST_SCRIPT = 256 * 1024
 CONFIG = "luthier-submit.conf"
@@ -42,7 +44,7 @@ def submit(words: Sequence[str]) -> None:
     asks = "--no-tuning" not in words[: len(words) - len(arguments)]
     environment = dict(os.environ)
     if asks and not is_off(environment, options):
-        answer = asked(script, options, environment, TIME_LIMIT_S)
+        answer = asked(script, options, environment)
         for line in answer.said:
             print(f"luthier: {line}", file=sys.stderr)  # noqa: T201 - the one line for the user
         environment |= answer.environment
@@ -81,41 +83,52 @@ class Answer:
         self.said: list[str] = []
 
 
-def asked(script: str, options: Sequence[str], environment: Mapping[str, str], limit_s: float) -> Answer:
+class Server(NamedTuple):
+    """Where to ask, and how long to wait for the answer."""
+
+    host: str
+    port: int
+    token: str
+    limit_s: float
+
+
+def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -> Answer:
     """The decision of the server; an empty answer if there is none in time."""
-    give_up_at = time.monotonic() + limit_s
+    try:
+        server = server_of(environment)
+    except (OSError, ValueError):
+        return Answer()
     found: list[Answer] = []
     # A thread, because looking up an address or reading a file on a dead file system has no time limit of its own.
-    asking = threading.Thread(
-        target=lambda: found.append(_asked(script, options, environment, give_up_at)), daemon=True
-    )
+    asking = threading.Thread(target=lambda: found.append(_asked(script, options, environment, server)), daemon=True)
     threading.excepthook = lambda _: None
     asking.start()
-    asking.join(limit_s)
+    asking.join(server.limit_s)
     return found[0] if found else Answer()
 
 
-def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], give_up_at: float) -> Answer:
+def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], server: Server) -> Answer:
     import json
     import pwd
     import socket
 
-    host, port, token = server_of(environment)
+    give_up_at = time.monotonic() + server.limit_s
     text = script_text(script)
     job = {
         "user": pwd.getpwuid(os.getuid()).pw_name,
         "script": text,
-        "options": [*_from_environment(environment), *options],
-        "file": script,
+        "options": [_sendable(option) for option in (*_from_environment(environment), *options)],
+        "file": _sendable(script),
         "variables": sorted(name for name in environment if name.isascii())[:5_000],
         "utc_offset_s": time.localtime().tm_gmtoff,
     }
     body = json.dumps(job).encode()
     head = (
-        f"POST /api/v1/submissions?form=lines HTTP/1.0\r\nHost: {host}:{port}\r\nAuthorization: Bearer {token}\r\n"
+        f"POST /api/v1/submissions?form=lines HTTP/1.0\r\nHost: {server.host}\r\n"
+        f"Authorization: Bearer {server.token}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with socket.create_connection((host, port), timeout=_left(give_up_at)) as connection:
+    with socket.create_connection((server.host, server.port), timeout=_left(give_up_at)) as connection:
         connection.sendall(head.encode() + body)
         received = b""
         while len(received) < _LONGEST_ANSWER:
@@ -125,6 +138,11 @@ def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], 
                 break
             received += part
     return read_answer(received.decode("utf-8"), options, text)
+
+
+def _sendable(text: str) -> str:
+    """The text without bytes that are not UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _left(give_up_at: float) -> float:
@@ -151,8 +169,8 @@ def script_text(path: str) -> str:
     return contents.decode("utf-8", "replace")
 
 
-def server_of(environment: Mapping[str, str]) -> tuple[str, int, str]:
-    """Host, port and token of the server: from LUTHIER_URL and LUTHIER_TOKEN, else from the file beside slurm.conf."""
+def server_of(environment: Mapping[str, str]) -> Server:
+    """The server to ask: from LUTHIER_URL and LUTHIER_TOKEN, else from the file beside slurm.conf."""
     values = {"url": environment.get("LUTHIER_URL", ""), "token": environment.get("LUTHIER_TOKEN", "")}
     if not values["url"]:
         folder = environment.get("SLURM_CONF", "").rpartition("/")[0] or "/etc/slurm"
@@ -162,7 +180,9 @@ def server_of(environment: Mapping[str, str]) -> tuple[str, int, str]:
     token = values["token"]
     if found is None or not re.fullmatch(r"[\w.~+/=-]{1,512}", token, re.ASCII):
         raise ValueError("no server")
-    return found[1].strip("[]"), int(found[2]), token
+    limit = values.get("limit_ms", "")
+    limit_ms = min(int(limit), LONGEST_LIMIT_MS) if re.fullmatch("[1-9][0-9]{0,5}", limit) else TIME_LIMIT_MS
+    return Server(found[1].strip("[]"), int(found[2]), token, limit_ms / 1000)
 
 
 def read_answer(received: str, options: Sequence[str], script: str) -> Answer:
@@ -177,8 +197,8 @@ def read_answer(received: str, options: Sequence[str], script: str) -> Answer:
         if key == "decision" and re.fullmatch(r"[0-9]{1,10}", value, re.ASCII):
             decision = value
         elif key == "set":
-            name, _, text = value.partition("=")
-            if problem_of_variable(name, text) is not None or name in os.environ:
+            name, equals, text = value.partition("=")
+            if not equals or problem_of_variable(name, text) is not None or name in os.environ:
                 raise ValueError("not a variable to set")
             answer.environment[name] = text
         elif key == "say" and value.isprintable():

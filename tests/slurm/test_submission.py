@@ -24,10 +24,11 @@ from tests.slurm.submitting import (
     wrapper,
 )
 
-from luthier.job_submission import CONFIG, TIME_LIMIT_S
+from luthier.job_submission import CONFIG, TIME_LIMIT_MS
 from luthier.launch.job_times import JobTimes
 from luthier.launch.slurm_plugins import carry_out, installation, removal
 
+PATIENT_MS = 2000  # this machine may be busy; the default limit is measured in benchmarks/submission_delay.py
 HOSTILE = "x\"'`touch pwned`$(touch pwned);touch pwned|touch pwned\n$(touch pwned)\n%s%n\\"
 
 
@@ -45,7 +46,7 @@ def cluster(served: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with new_cluster(nodes=1) as slurm:
         folder = config_of(slurm)
         folder.chmod(0o755)
-        carry_out(installation(folder, served.url, served.token))
+        carry_out(installation(folder, served.url, served.token, PATIENT_MS))
         for order in ("stop slurmctld", "start slurmctld"):  # job_submit plug-ins are loaded when it starts
             slurm.order(order)
         yield slurm
@@ -97,8 +98,7 @@ def test_a_job_gets_the_configuration_through_the_wrapper(cluster: Cluster, user
     command, variables = wrapper(user)
     if not command:
         pytest.skip("no Python 3.11 that an ordinary user may run")
-    server = {"LUTHIER_URL": served.url, "LUTHIER_TOKEN": served.token}
-    seen, told = submitted(cluster, user, *command, "job.sh", "--nodes=1", **variables, **server)
+    seen, told = submitted(cluster, user, *command, "job.sh", "--nodes=1", **variables)
     assert seen.strip() == SEEN
     assert told.count("luthier:") == 1  # the plug-in does not ask again
 
@@ -168,8 +168,8 @@ def test_a_script_from_a_pipe_runs_as_it_is(cluster: Cluster, user: Submitter) -
 
 
 def test_wrapped_commands_are_asked_about(cluster: Cluster, user: Submitter, served: Running) -> None:
-    submitted(cluster, user, "sbatch", "--output=seen.%j", "--wrap", "srun hostname --fqdn")
-    assert served.store.submissions.all(limit=1)[0].job.program == "hostname"
+    submitted(cluster, user, "sbatch", "--output=seen.%j", "--wrap", "srun date --utc")
+    assert served.store.submissions.all(limit=1)[0].job.program == "date"
 
 
 ANSWERS = {
@@ -248,7 +248,7 @@ def test_whatever_the_server_does_the_job_runs_as_it_is(
             assert (wrapped.returncode, wrapped.stderr) == (0, "")
     assert (done.returncode, done.stderr) == (0, "")
     assert output_of(cluster, user, done.stdout.split()[-1]).strip() == UNTOUCHED
-    assert took < asked_for + TIME_LIMIT_S + GENEROUS_S
+    assert took < asked_for + TIME_LIMIT_MS / 1000 + GENEROUS_S
     assert not list(user.folder.glob("pwned*"))
 
 

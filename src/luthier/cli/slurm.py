@@ -36,6 +36,7 @@ def install(
         Path | None,
         typer.Option(help="A file with a token of a submitter; by default LUTHIER_TOKEN.", metavar="FILE"),
     ] = None,
+    limit_ms: Annotated[int, typer.Option(help="How long a job waits for the server, in milliseconds.")] = 200,
     config: Config = Path("/etc/slurm"),
     dry_run: DryRun = False,
 ) -> None:
@@ -47,7 +48,7 @@ def install(
     """
     from luthier.launch.slurm_plugins import carry_out, installation
 
-    changes = installation(config, url, _token(token_file))
+    changes = installation(config, url, _token(token_file), limit_ms)
     if not dry_run:
         carry_out(changes)
     for change in changes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
-from luthier.job_submission import CONFIG, server_of
+from luthier.job_submission import CONFIG, LONGEST_LIMIT_MS, TIME_LIMIT_MS, server_of
 from luthier.launch.native import part
 from luthier.texts import shown
 
@@ -63,7 +63,7 @@ class Change:
         return "\n".join([f"change {self.path}:", *(f"  {line}" for line in lines)])
 
 
-def installation(folder: Path, url: str, token: str) -> list[Change]:
+def installation(folder: Path, url: str, token: str, limit_ms: int = TIME_LIMIT_MS) -> list[Change]:
     """What has to change to install the plug-in in the folder of slurm.conf; nothing if that was done before."""
     folder = _checked(folder)
     try:
@@ -73,9 +73,11 @@ def installation(folder: Path, url: str, token: str) -> list[Change]:
             f"url {shown(url)} or its token is not valid; the address is http://HOST:PORT, without HTTPS: "
             "where the network is not trusted, use a tunnel such as ssh -L"
         ) from None
+    if not 0 < limit_ms <= LONGEST_LIMIT_MS:
+        raise InvalidInputError(f"limit: {limit_ms} ms is not possible; give 1 to {LONGEST_LIMIT_MS}")
     wanted = {
         folder / PROGRAM: (part("slurm-ask").build().read_bytes(), 0o755),
-        folder / CONFIG: (f"url {url.rstrip('/')}\ntoken {token}\n".encode(), 0o644),
+        folder / CONFIG: (f"url {url.rstrip('/')}\ntoken {token}\nlimit_ms {limit_ms}\n".encode(), 0o644),
     }
     for name, (_, functions, advice) in _SCRIPTS.items():
         module, script = folder / f"luthier_{name}.lua", folder / f"{name}.lua"
