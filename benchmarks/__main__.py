@@ -17,6 +17,7 @@ BENCHMARKS = (
     "io_overhead",
     "io_kernels",
     "sbb",
+    "matching",
     "allreduce",
     "slurm_survival",
     "slurm_throughput",

@@ -10,8 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+import hypothesis
 import pytest
 from tests.slurm.cluster import Cluster, cluster, missing_program
+
+hypothesis.settings.register_profile("tests", deadline=None)  # other work on the machine must not make a test fail
+hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")

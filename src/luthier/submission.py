@@ -5,6 +5,9 @@ from datetime import datetime
 
 from luthier.errors import InvalidInputError
 
+MOST_NODES = 2**31 - 1
+"""The largest number of nodes of a job; databases keep it in 32 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -24,5 +27,5 @@ class Job:
     def __post_init__(self) -> None:
         if self.submitted_at.utcoffset() is None:
             raise InvalidInputError("submitted_at: has no time zone; add one, for example with .astimezone()")
-        if self.nodes < 1:
-            raise InvalidInputError(f"nodes: {self.nodes} is below 1; a job has at least 1 node")
+        if not 1 <= self.nodes <= MOST_NODES:
+            raise InvalidInputError(f"nodes: {self.nodes} is not between 1 and {MOST_NODES}; give the nodes of the job")

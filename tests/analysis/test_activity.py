@@ -111,6 +111,7 @@ def test_only_a_random_search_of_the_same_experiment_is_compared() -> None:
         Experiment(space=space, command=Template(("sleep", "1{x}"), {}), optimizer="random"),
         Experiment(space=space, command=command, optimizer="genetic"),
         Experiment(space=space, command=command),
+        Experiment(space=space, command=command, slots=2),
     ]
     records = [store.create("sleep", kind.to_json(), 0.0) for kind in kinds]
     for record in records:
@@ -125,5 +126,6 @@ def test_only_a_random_search_of_the_same_experiment_is_compared() -> None:
         return speedup_over_random(store, record, conclude(kinds[number], store.runs(record.id)))
 
     assert found(4) == SearchSpeedup(records[0].id, 1, 1, 1.0, 1.0)
+    assert found(5) == SearchSpeedup(records[0].id, 1, 1, 1.0, None)  # other slots: times cannot be compared
     assert found(0) is None
     assert found(1) is None

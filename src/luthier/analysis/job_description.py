@@ -9,7 +9,7 @@ from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store.base import Record
-from luthier.store.tuned_jobs import Tuned
+from luthier.store.tuned_jobs import Tuned, keeping_default
 from luthier.submission import Job
 
 
@@ -24,26 +24,40 @@ def batch_script(experiment: Experiment) -> JobScript | None:
 def job_description(
     record: Record, result: Result, user: str, local: Callable[[datetime], datetime] = datetime.astimezone
 ) -> tuple[Job, Tuned] | None:
-    """The job that an experiment ran, and the best configuration; None unless it is proven to be better.
+    """The job that an experiment ran, and what to use for jobs like it; None without a batch script or a result.
 
-    `user` is the name of who submits the job; `local` puts a time into the time zone of the cluster.
+    That is the best configuration if it is proven to be better than the default, else the default: jobs that are most
+    like this one then do not get the configuration of another. `user` is the name of who submits the job; `local` puts
+    a time into the time zone of the cluster.
     """
     script = batch_script(result.experiment)
-    if script is None or not result.improved or result.default is None or result.winner is None:
-        return None
-    before, after = result.default.estimate, result.winner.estimate
-    if before is None or after is None or result.speedup is None:
+    found = None if script is None else _found(result, script)
+    if script is None or found is None:
         return None
     at = local(datetime.fromtimestamp(record.created_at, UTC))
-    batch = script.batch(result.experiment.space, result.winner.config)
-    job = job_of_script(script.application, user, at, options=script.component.options, script=script.name)
-    return job, Tuned(
-        component=script.component_name,
-        config=dict(result.winner.config),
-        environment=dict(batch.environment),
-        options=tuple(batch.options),
-        measure=result.experiment.objective.measure,
-        default_value=before.value,
-        best_value=after.value,
-        speedup=result.speedup,
-    )
+    return job_of_script(script.application, user, at, options=script.component.options, script=script.name), found
+
+
+def _found(result: Result, script: JobScript) -> Tuned | None:
+    """What is known about the component; None if nothing is."""
+    if result.default is None or result.winner is None:
+        return None
+    before, after = result.default.estimate, result.winner.estimate
+    if before is None or after is None:
+        return None
+    measure = result.experiment.objective.measure
+    if result.improved and result.speedup is not None:
+        batch = script.batch(result.experiment.space, result.winner.config)
+        return Tuned(
+            component=script.component_name,
+            config=dict(result.winner.config),
+            environment=dict(batch.environment),
+            options=tuple(batch.options),
+            measure=measure,
+            default_value=before.value,
+            best_value=after.value,
+            speedup=result.speedup,
+        )
+    if result.comparison is None and result.winner.config != result.default.config:
+        return None  # it was not compared with the default
+    return keeping_default(script.component_name, measure, before.value)

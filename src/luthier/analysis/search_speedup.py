@@ -19,7 +19,8 @@ class SearchSpeedup:
 
     `runs` is after how many runs the search had a value at least as good as the best one of the random search,
     `by_runs` how many times fewer these are, and `by_time` how many times less time it took (Dorier et al. 2022,
-    section IV-A). They are None if it has no value as good; `by_time` also if the clock was set.
+    section IV-A). They are None if it has no value as good; `by_time` also if the clock was set, or if the two
+    experiments had different numbers of slots.
     """
 
     baseline: int
@@ -73,7 +74,9 @@ def speedup_over_random(store: Store, record: Record, result: Result) -> SearchS
         baseline = Search(store.runs(longest.id), pauses_of(longest))
     except LuthierError:
         return None  # it was deleted meanwhile
-    return compared(Search(result.runs, result.pauses), baseline, longest.id, experiment.objective.sign)
+    found = compared(Search(result.runs, result.pauses), baseline, longest.id, experiment.objective.sign)
+    same_slots = longest.settings.get("slots") == record.settings.get("slots")
+    return found if found is None or same_slots else replace(found, by_time=None)
 
 
 def beside_random(store: Store, record: Record, result: Result) -> Result:

@@ -87,15 +87,16 @@ def _folder(given: Path | None) -> Iterator[Path]:
 
 
 def _run(command: Sequence[str], environment: dict[str, str], stdout: TextIO | None) -> int:
+    former = signal.getsignal(signal.SIGINT)
+    if former != signal.SIG_IGN:  # which the command inherits, as from a shell; a handler it does not
+        signal.signal(signal.SIGINT, lambda *_: None)
     try:
         process = subprocess.Popen(command, env=environment, stdout=stdout)
+        code = process.wait()
     except FileNotFoundError:
         raise InvalidInputError(f"{command[0]}: no such program; check its name or give its full path") from None
     except OSError as error:
         raise InvalidInputError(f"{command[0]}: cannot be started: {error.strerror}") from None
-    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        code = process.wait()
     finally:
         signal.signal(signal.SIGINT, former)
     return 128 - code if code < 0 else code

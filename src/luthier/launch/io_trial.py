@@ -24,7 +24,7 @@ from luthier.runners.supervisor import COUNT_VARIABLE, inherited
 from luthier.texts import shown
 
 WORD = "{program}"
-"""What stands for the path of the program in a run command."""
+"""This text in a run command is replaced by the path of the program."""
 _GRACE_S = 3.0  # mpirun ends its ranks at SIGTERM
 _PAUSE_S = 0.02
 _KILLS = 50

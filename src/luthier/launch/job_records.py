@@ -1,4 +1,4 @@
-"""Job records: every experiment that ends with a proven improvement of a batch job makes one."""
+"""Job records: every experiment that tunes a component for a batch script makes one when it has finished."""
 
 import logging
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from luthier.analysis.job_description import batch_script, job_description
 from luthier.analysis.result import conclude
-from luthier.errors import InvalidInputError
+from luthier.errors import LuthierError, StoreAwayError
 from luthier.matching import Index, Job, Match, Weights
 from luthier.matching.index import THRESHOLD
 from luthier.spec.experiment import Experiment
@@ -26,7 +26,9 @@ def examine(store: ServerStore, now: float, own_user: str, *, limit: int = 100) 
     for record in found:
         try:
             _examine(store, record, now, own_user)
-        except InvalidInputError as error:  # written by a newer luthier, or deleted meanwhile
+        except StoreAwayError:
+            raise
+        except LuthierError as error:  # written by a newer luthier, damaged, or deleted meanwhile
             log.warning("experiment %d makes no job record: %s", record.id, error)
         store.job_records.set_examined(record.id)
     return len(found)
@@ -72,4 +74,5 @@ class Matcher:
 
     def match(self, job: Job, count: int = 1) -> list[Match]:
         """The records most like the job as of the last `refresh`, best first."""
-        return (self._index or self.refresh()).match(job, count)
+        index = self.refresh() if self._index is None else self._index
+        return index.match(job, count)

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from luthier.matching.command_line import LONGEST_COMMAND, Invocation, invocation_of, simple_commands
-from luthier.submission import Job
+from luthier.submission import MOST_NODES, Job
 
 LONGEST_SCRIPT = 64 * 1024
 """Most characters of a script that are read."""
@@ -90,5 +90,5 @@ def _node_count(words: Sequence[str]) -> int | None:
             continue
         match = _NODES.fullmatch(text)
         if match is not None and int(match[1]) > 0:
-            found = int(match[1]) * _FACTORS[match[2].lower()]
+            found = min(MOST_NODES, int(match[1]) * _FACTORS[match[2].lower()])
     return found

@@ -54,9 +54,6 @@ class Columns:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __contains__(self, record: int) -> bool:
-        return record in self._rows
-
     @property
     def corpus(self) -> Corpus:
         """What is known of all records, until the next change."""

@@ -8,7 +8,7 @@ import numpy as np
 from luthier.arrays import FloatArray, IntArray
 from luthier.matching.columns import Columns
 from luthier.matching.fields import Fields, fields_of
-from luthier.matching.score import Corpus, Weights, similarities, total
+from luthier.matching.score import Weights, similarities, total
 from luthier.submission import Job
 
 THRESHOLD = 0.75
@@ -53,17 +53,9 @@ class Index:
     def __len__(self) -> int:
         return len(self._columns)
 
-    def __contains__(self, record: int) -> bool:
-        return record in self._columns
-
-    @property
-    def corpus(self) -> Corpus:
-        """What is known of all records."""
-        return self._columns.corpus
-
     def add(self, record: int, job: Job) -> None:
         """Add a record, or replace the one with this number."""
-        self.remove(record)
+        self._columns.remove(record)
         self._columns.append(record, fields_of(job))
 
     def remove(self, record: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from luthier.arrays import FloatArray
 from luthier.matching.score import EXTRACTED, Weights
 
-_PRIOR = 1.0  # strength of the assumption that all fields weigh the same, in reviewed matches
+_PRIOR = 0.1  # strength of the assumption that all fields weigh the same; docs/research/2026-11-18-matching.md
 
 
 def learn_weights(pairs: Iterable[tuple[Mapping[str, float], bool]]) -> Weights:

@@ -24,6 +24,7 @@ from luthier.runners.checks import (
     verbatim,
 )
 from luthier.runners.job_folder import JobFolder, Process, identity_of
+from luthier.runners.polling import poll_watched
 from luthier.runners.supervisor import JobFile
 from luthier.trial import Config, Execution, Job, Lost
 
@@ -126,19 +127,13 @@ class CommandRunner:
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
         """Return those of the named jobs that have ended; names that were not submitted here are ignored."""
-        give_up_at = time.monotonic() + wait_s
-        while True:
-            watched = {key: self._watched[key] for key in many if key in self._watched}
-            try:
-                ended = [execution for job in watched.values() if (execution := _look(job))]
-            except OSError as error:
-                raise UnavailableError(f"{self._folder}: cannot read how runs ended: {error.strerror}") from error
-            for execution in ended:
-                del self._watched[execution.key]
-            left_s = give_up_at - time.monotonic()
-            if ended or not watched or left_s <= 0:
-                return ended
-            _wait(watched.values(), left_s)
+        return poll_watched(self._watched, many, wait_s, self._endings, _wait)
+
+    def _endings(self, jobs: Collection[_Watched]) -> Sequence[Execution]:
+        try:
+            return [execution for job in jobs if (execution := _look(job))]
+        except OSError as error:
+            raise UnavailableError(f"{self._folder}: cannot read how runs ended: {error.strerror}") from error
 
     def cancel(self, many: Sequence[str]) -> None:
         """Ask the supervisors of the named jobs to end them, also of adopted ones."""

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,6 +18,7 @@ from luthier.runners.dask_call import packed
 from luthier.runners.dask_cluster import Connection, Place, connect, place_of, require_dask
 from luthier.runners.dask_folder import CALL, DaskFolder
 from luthier.runners.function import Returned
+from luthier.runners.polling import poll_watched
 from luthier.trial import Config, Execution, Job
 
 if TYPE_CHECKING:
@@ -120,20 +121,17 @@ class DaskRunner:
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
         """Return those of the named jobs that have ended; names that were not submitted here are ignored."""
-        give_up_at = time.monotonic() + wait_s
-        while True:
-            self._changed.clear()
-            named = {key: self._watched[key] for key in many if key in self._watched}
-            try:
-                ended = [execution for run in named.values() if (execution := self._look(run))]
-            except OSError as error:
-                raise UnavailableError(f"{self._folder}: cannot keep results: {error.strerror or error}") from error
-            for execution in ended:
-                del self._watched[execution.key]
-            left_s = give_up_at - time.monotonic()
-            if ended or not named or left_s <= 0:
-                return ended
-            self._changed.wait(min(left_s, _LOOK_AGAIN_S))
+        return poll_watched(self._watched, many, wait_s, self._endings, self._wait)
+
+    def _endings(self, runs: Collection[_Watched]) -> Sequence[Execution]:
+        self._changed.clear()
+        try:
+            return [execution for run in runs if (execution := self._look(run))]
+        except OSError as error:
+            raise UnavailableError(f"{self._folder}: cannot keep results: {error.strerror or error}") from error
+
+    def _wait(self, _runs: Collection[_Watched], left_s: float) -> None:
+        self._changed.wait(min(left_s, _LOOK_AGAIN_S))
 
     def cancel(self, many: Sequence[str]) -> None:
         """Stop the named jobs; one that waits for a worker will not begin."""

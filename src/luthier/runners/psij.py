@@ -6,7 +6,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -24,6 +24,7 @@ from luthier.runners.checks import (
 )
 from luthier.runners.command import Command, job_file
 from luthier.runners.pace import Pace
+from luthier.runners.polling import poll_watched
 from luthier.runners.psij_folder import PsijFolder
 from luthier.trial import BatchJob, Config, Execution, Job
 
@@ -154,24 +155,23 @@ class PsijRunner:
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
         """Return those of the named jobs that have ended; names that were not submitted here are ignored."""
-        give_up_at = time.monotonic() + wait_s
-        while True:
-            named = {key: self._watched[key] for key in many if key in self._watched}
-            ended: list[Execution] = []
-            now = time.monotonic()
-            if self._looking.left_s(now) <= 0:
-                self._looking.done(now)
-                try:
-                    ended = [execution for run in named.values() if (execution := self._look(run, now))]
-                except OSError as error:
-                    raise UnavailableError(f"{self._folder}: cannot read how runs ended: {error.strerror}") from error
-            for execution in ended:
-                del self._watched[execution.key]
-                self._looking.hurry()
-            left_s = give_up_at - time.monotonic()
-            if ended or not named or left_s <= 0:
-                return ended
-            time.sleep(min(left_s, max(0.0, self._looking.left_s(time.monotonic()))))
+        return poll_watched(self._watched, many, wait_s, self._endings, self._wait)
+
+    def _endings(self, runs: Collection[_Watched]) -> Sequence[Execution]:
+        now = time.monotonic()
+        if self._looking.left_s(now) > 0:
+            return []
+        self._looking.done(now)
+        try:
+            ended = [execution for run in runs if (execution := self._look(run, now))]
+        except OSError as error:
+            raise UnavailableError(f"{self._folder}: cannot read how runs ended: {error.strerror}") from error
+        if ended:
+            self._looking.hurry()
+        return ended
+
+    def _wait(self, _runs: Collection[_Watched], left_s: float) -> None:
+        time.sleep(min(left_s, max(0.0, self._looking.left_s(time.monotonic()))))
 
     def cancel(self, many: Sequence[str]) -> None:
         """Cancel the named jobs; `poll` asks PSI/J to do so until it has worked."""

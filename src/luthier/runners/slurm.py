@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from luthier.runners.checks import (
 )
 from luthier.runners.job_folder import identity_of
 from luthier.runners.pace import Pace
+from luthier.runners.polling import poll_watched
 from luthier.runners.sbatch_options import asked
 from luthier.runners.slurm_commands import Controller
 from luthier.runners.slurm_folder import SlurmFolder
@@ -147,22 +148,21 @@ class SlurmRunner:
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:
         """Return those of the named jobs that have ended; names that were not submitted here are ignored."""
-        give_up_at = time.monotonic() + wait_s
-        while True:
-            named = {key: self._watched[key] for key in many if key in self._watched}
-            try:
-                self._converse()
-                self._look()
-                ended = [execution for job in named.values() if (execution := self._ending(job))]
-            except OSError as error:
-                raise UnavailableError(f"{self._folder}: cannot read how runs ended: {error.strerror}") from error
-            for execution in ended:
-                del self._watched[execution.key]
-                self._hurry()
-            now = time.monotonic()
-            if ended or not named or now >= give_up_at:
-                return ended
-            self._controller.wait(min(give_up_at - now, max(0.0, self._looking.left_s(now))))
+        return poll_watched(self._watched, many, wait_s, self._endings, self._wait)
+
+    def _endings(self, jobs: Collection[_Watched]) -> Sequence[Execution]:
+        try:
+            self._converse()
+            self._look()
+            ended = [execution for job in jobs if (execution := self._ending(job))]
+        except OSError as error:
+            raise UnavailableError(f"{self._folder}: cannot read how runs ended: {error.strerror}") from error
+        if ended:
+            self._hurry()
+        return ended
+
+    def _wait(self, _jobs: Collection[_Watched], left_s: float) -> None:
+        self._controller.wait(min(left_s, max(0.0, self._looking.left_s(time.monotonic()))))
 
     def cancel(self, many: Sequence[str]) -> None:
         """Cancel the named jobs; `poll` ends those that run as soon as Slurm has listed them.

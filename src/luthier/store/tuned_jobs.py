@@ -11,10 +11,12 @@ from luthier.trial import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tuned:
-    """What tuning found for a job: the configuration of a component that is proven to be better than its default.
+    """What tuning found for a job: a configuration of a component that is proven to be better than its default.
 
-    `environment` and `options` are how the configuration is passed to a job: variables, and options of sbatch. The
-    values are in the unit of the `measure`; `speedup` is how many times better the best one is.
+    `environment` and `options` are how the configuration is passed to a job: variables, and options of sbatch. All
+    three are empty if nothing better than the default was found: jobs like this one keep the default. The values are in
+    the unit of the `measure`; `speedup` is how many times better the best one is, or a difference where values are not
+    positive.
     """
 
     component: str
@@ -25,6 +27,25 @@ class Tuned:
     default_value: float
     best_value: float
     speedup: float
+
+    @property
+    def keeps_default(self) -> bool:
+        """Whether nothing better than the default was found."""
+        return not self.config
+
+
+def keeping_default(component: str, measure: str, value: float) -> Tuned:
+    """What is known where tuning found nothing better than the default."""
+    return Tuned(
+        component=component,
+        config={},
+        environment={},
+        options=(),
+        measure=measure,
+        default_value=value,
+        best_value=value,
+        speedup=1.0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
