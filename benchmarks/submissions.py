@@ -12,6 +12,7 @@ import asyncio
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -148,17 +149,30 @@ def main() -> None:
         token = Authenticator(store.accounts).issue_token("root", "benchmark", None)[0]
         with serving(Path(path), url) as address:
             before = os.getloadavg()[0]
+            used = own_cpu_s()
             waits, outcomes = asyncio.run(load(address, token, options.users, options.seconds))
+            used = own_cpu_s() - used
+        server_s = resource.getrusage(resource.RUSAGE_CHILDREN)
         stored = sum(1 for _ in all_of(store)) - 20
     asked = options.users * options.seconds
     waits.sort()
-    print(f"{asked} jobs of {options.users} users in {options.seconds} s, {options.records} tuned jobs, load {before:.1f}")
+    print(
+        f"{asked} jobs of {options.users} users in {options.seconds} s, {options.records} tuned jobs, load {before:.1f}"
+    )
     print(f"answered {len(waits)}, stored {stored}, lost {asked - len(waits)}; {dict(outcomes)}")
+    server_ms, load_ms = (1000.0 * spent / (asked + 20) for spent in (server_s.ru_utime + server_s.ru_stime, used))
+    print(f"CPU for each job: server {server_ms:.2f} ms (with its start), load generator {load_ms:.2f} ms")
     if waits:
         shares = ((share, waits[min(int(share * len(waits)), len(waits) - 1)]) for share in (0.5, 0.9, 0.99, 0.999))
         print(", ".join(f"p{100 * share:g} {wait:.1f} ms" for share, wait in shares) + f", longest {waits[-1]:.1f} ms")
         late = sum(wait > LIMIT_MS for wait in waits) / asked
         print(f"later than {LIMIT_MS:g} ms, so without a configuration: {100 * late:.2f} %")
+
+
+def own_cpu_s() -> float:
+    """The CPU time of this process."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return own.ru_utime + own.ru_stime
 
 
 def admin() -> User:

@@ -9,6 +9,7 @@ import os
 import pwd
 import random
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,8 +26,11 @@ from luthier.texts import visible
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING = 5_000
+MOST_WAITING = 500
 """Above this, jobs are submitted without a configuration: their clients do not wait that long."""
+
+LONGEST_WAIT_S = 2.0
+"""A job that waited longer is not decided about: its client has submitted it without a configuration."""
 
 _MOST_AT_ONCE = 200
 _LONGEST_LINE = 300
@@ -54,6 +58,7 @@ class _Waiting:
     asked: Asked
     loop: asyncio.AbstractEventLoop
     answer: "asyncio.Future[Answer]"
+    since: float
 
 
 class SubmissionQueue:
@@ -85,7 +90,7 @@ class SubmissionQueue:
     async def decide(self, asked: Asked) -> Answer:
         """The decision about a job, when it is recorded."""
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(asked, loop, loop.create_future())
+        waiting = _Waiting(asked, loop, loop.create_future(), time.monotonic())
         with self._changed:
             if self._is_closed or len(self._waiting) >= MOST_WAITING:
                 raise UnavailableError("too many jobs are being submitted; submit this one without a configuration")
@@ -111,6 +116,7 @@ class SubmissionQueue:
                 batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
             if has_work and not batch:
                 return
+            batch = self._without_late(batch)
             try:
                 self._index.refresh()
                 decided = [self._decide(one.asked) for one in batch]
@@ -121,6 +127,14 @@ class SubmissionQueue:
                 self._complaint = ""
                 for one, number, new in zip(batch, numbers, decided, strict=True):
                     _tell(one, Answer(number, new))
+
+    def _without_late(self, batch: list[_Waiting]) -> list[_Waiting]:
+        """Those whose clients may still wait; the others get an error."""
+        earliest = time.monotonic() - LONGEST_WAIT_S
+        for one in batch:
+            if one.since < earliest:
+                _tell(one, UnavailableError("the server is busy; submit this job without a configuration"))
+        return [one for one in batch if one.since >= earliest]
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
         if str(error) != self._complaint:  # not the same line again and again

@@ -28,6 +28,7 @@ BASE = "/api/v1"
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _GROUPS = (
+    submissions,  # first: routes are tried in turn, and nothing else is asked for so often
     health,
     session,
     users,
@@ -41,7 +42,6 @@ _GROUPS = (
     figures,
     events,
     online,
-    submissions,
     submission_gains,
 )
 
