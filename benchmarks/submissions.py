@@ -30,6 +30,7 @@ from luthier.server.authentication import Authenticator
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore, User
 from luthier.store.tuned_jobs import Tuned
+from luthier.trial import Json
 
 GIVE_UP_S = 20.0
 LIMIT_MS = 200.0
@@ -69,7 +70,8 @@ def fill(store: ServerStore, records: int) -> None:
         store.job_records.put(experiment, job, tuned, time.time())
 
 
-def experiment_settings() -> dict[str, object]:
+def experiment_settings() -> dict[str, Json]:
+    """The settings of an experiment on Slurm."""
     from luthier.launch.declared import declared_by
     from luthier.server.operations import parsed
 
@@ -78,7 +80,7 @@ def experiment_settings() -> dict[str, object]:
         "definitions: {mpi: {parameters: {LEVEL: {env_var: true, type: int, default: 1}}}}\n"
         "components: {mpi: {LEVEL: {min: 1, max: 99}}}\n"
     )
-    return declared_by(parsed(text, "x"), Path("/"), None, lambda _: None).experiment.to_json()  # type: ignore[arg-type,return-value]  # it names no library
+    return declared_by(parsed(text, "x"), Path("/"), None, lambda _: None).experiment.to_json()  # type: ignore[arg-type]  # it names no library
 
 
 @contextmanager

@@ -112,7 +112,8 @@ end
 local function pre_submit(options)
   if options["type"] ~= "sbatch" or is_off(os.getenv("LUTHIER")) then return end
   if os.getenv("LUTHIER_DECISION") ~= nil and os.getenv("SLURM_JOB_ID") == nil then return end -- luthier submit asked
-  local comment, export = options["comment"], options["export"]
+  local name, comment, export = options["job-name"], options["comment"], options["export"]
+  if type(name) == "string" and name:find("%-luthier%-%w+$") then return end -- a run of an experiment
   if type(comment) == "string" and comment:lower():find("luthier:off", 1, true) then return end
   if type(export) == "string" and export ~= "" and not (export:upper() .. ","):find("^ALL,") then return end
   local request = request_of(options)

@@ -20,6 +20,11 @@ TIME_LIMIT_MS = 200
 
 LONGEST_LIMIT_MS = 2000
 
+_FOR_THE_START_S = 0.06
+"""How much the start of this process may take in addition; what is above it is taken from the time for the server."""
+
+_SHORTEST_WAIT_S = 0.03
+
 LONGEST_SCRIPT = 256 * 1024
 CONFIG = "luthier-submit.conf"
 """The file beside slurm.conf that names the server and the token."""
@@ -47,7 +52,8 @@ def submit(words: Sequence[str]) -> None:
         answer = asked(script, options, environment)
         for line in answer.said:
             print(f"luthier: {line}", file=sys.stderr)  # noqa: T201 - the one line for the user
-        environment |= answer.environment
+        # The plug-in of Slurm does not ask again where this variable is set.
+        environment |= answer.environment or {"LUTHIER_DECISION": "none"}
         options = [*answer.options, *options]
     elif not asks:
         environment["LUTHIER"] = "off"  # for the plug-in of Slurm
@@ -103,7 +109,7 @@ def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -
     asking = threading.Thread(target=lambda: found.append(_asked(script, options, environment, server)), daemon=True)
     threading.excepthook = lambda _: None
     asking.start()
-    asking.join(server.limit_s)
+    asking.join(min(server.limit_s, max(_SHORTEST_WAIT_S, server.limit_s + _FOR_THE_START_S - _age_s())))
     return found[0] if found else Answer()
 
 
@@ -140,6 +146,16 @@ def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], 
     return read_answer(received.decode("utf-8"), options, text)
 
 
+def _age_s() -> float:
+    """How long this process has existed."""
+    try:
+        with open("/proc/self/stat", "rb") as stat:  # noqa: PTH123 - importing pathlib takes long
+            began = int(stat.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - began
+    except (OSError, ValueError, IndexError):
+        return 0.0
+
+
 def _sendable(text: str) -> str:
     """The text without bytes that are not UTF-8."""
     return text.encode("utf-8", "replace").decode()
@@ -174,7 +190,7 @@ def server_of(environment: Mapping[str, str]) -> Server:
     values = {"url": environment.get("LUTHIER_URL", ""), "token": environment.get("LUTHIER_TOKEN", "")}
     if not values["url"]:
         folder = environment.get("SLURM_CONF", "").rpartition("/")[0] or "/etc/slurm"
-        with open(f"{folder}/{CONFIG}", encoding="ascii") as file:  # noqa: PTH123 - pathlib takes long to import
+        with open(f"{folder}/{CONFIG}", encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes long
             values = dict(line.rstrip("\n").split(" ", 1) for line in file if " " in line)
     found = re.fullmatch(r"http://(\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})/?", values["url"])
     token = values["token"]

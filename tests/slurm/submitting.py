@@ -4,8 +4,10 @@ import os
 import pwd
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,7 +64,7 @@ class Submitter:
 
     def run(self, *argv: str, given: str | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
         """Run a command as this user, in their folder."""
-        other = {"user": self.name, "group": pwd.getpwnam(self.name).pw_gid, "extra_groups": []}
+        is_root = os.geteuid() == 0
         return subprocess.run(
             argv,
             cwd=self.folder,
@@ -71,7 +73,9 @@ class Submitter:
             capture_output=True,
             text=True,
             check=False,
-            **(other if os.geteuid() == 0 else {}),  # type: ignore[arg-type]  # types of keywords in one mapping
+            user=self.name if is_root else None,
+            group=pwd.getpwnam(self.name).pw_gid if is_root else None,
+            extra_groups=[] if is_root else None,
         )
 
     def write(self, name: str, text: str) -> None:
@@ -82,17 +86,15 @@ class Submitter:
             os.chown(path, pwd.getpwnam(self.name).pw_uid, -1)
 
 
-def submitter(folder: Path, environment: Mapping[str, str]) -> Submitter:
-    """A user with a folder of their own."""
+@contextmanager
+def submitter(environment: Mapping[str, str]) -> Iterator[Submitter]:
+    """A user with a folder of their own, which is not below folders that only this process may enter."""
     name = NOBODY if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
-    folder.mkdir()
-    if os.geteuid() == 0:
-        os.chown(folder, pwd.getpwnam(name).pw_uid, -1)
-        for parent in folder.parents:
-            if parent.stat().st_uid == 0 and parent != Path("/tmp"):
-                parent.chmod(parent.stat().st_mode | 0o011)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("LUTHIER", "SLURM", "SBATCH"))}
-    return Submitter(name, folder, {**kept, **environment, "HOME": str(folder)})
+    with tempfile.TemporaryDirectory(prefix="luthier-user-", ignore_cleanup_errors=True) as path:
+        if os.geteuid() == 0:
+            os.chown(path, pwd.getpwnam(name).pw_uid, -1)
+        yield Submitter(name, Path(path), {**kept, **environment, "HOME": path})
 
 
 def wrapper(user: Submitter) -> tuple[list[str], dict[str, str]]:

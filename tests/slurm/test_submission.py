@@ -27,6 +27,7 @@ from tests.slurm.submitting import (
 from luthier.job_submission import CONFIG, TIME_LIMIT_MS
 from luthier.launch.job_times import JobTimes
 from luthier.launch.slurm_plugins import carry_out, installation, removal
+from luthier.runners.slurm_text import job_name
 
 PATIENT_MS = 2000  # this machine may be busy; the default limit is measured in benchmarks/submission_delay.py
 HOSTILE = "x\"'`touch pwned`$(touch pwned);touch pwned|touch pwned\n$(touch pwned)\n%s%n\\"
@@ -53,12 +54,16 @@ def cluster(served: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def user(cluster: Cluster, served: Running, tmp_path_factory: pytest.TempPathFactory) -> Submitter:
-    somebody = submitter(tmp_path_factory.mktemp("home") / "user", cluster.environment)
-    somebody.write("job.sh", SCRIPT)
-    with_tuned_job(served.store, served.launch(EXPERIMENT), somebody.name)
-    wait_until(lambda: "luthier:" in submitted(cluster, somebody, "sbatch", "job.sh")[1], "the server knows the record")
-    return somebody
+def user(cluster: Cluster, served: Running) -> Iterator[Submitter]:
+    with submitter(cluster.environment) as somebody:
+        somebody.write("job.sh", SCRIPT)
+        with_tuned_job(served.store, served.launch(EXPERIMENT), somebody.name)
+        wait_until(lambda: is_known(cluster, somebody), "the server knows the record")
+        yield somebody
+
+
+def is_known(cluster: Cluster, user: Submitter) -> bool:
+    return "luthier:" in submitted(cluster, user, "sbatch", "job.sh")[1]
 
 
 def config_of(slurm: Cluster) -> Path:
@@ -133,6 +138,13 @@ def test_a_job_can_refuse(cluster: Cluster, user: Submitter, options: list[str],
     seen, told = submitted(cluster, user, "sbatch", *options, "plain.sh", **variables)
     assert seen.strip() == UNTOUCHED
     assert "as found" not in told
+
+
+def test_runs_of_experiments_keep_their_configuration(cluster: Cluster, user: Submitter, served: Running) -> None:
+    before = served.store.submissions.all(limit=1)[0].id
+    seen, told = submitted(cluster, user, "sbatch", f"--job-name={job_name('stencil 3', 'a1b2c3')}", "job.sh")
+    assert (seen.strip(), told) == (UNTOUCHED, "")
+    assert served.store.submissions.all(limit=1)[0].id == before
 
 
 def test_settings_of_the_script_win(cluster: Cluster, user: Submitter) -> None:

@@ -50,6 +50,8 @@ class JobIndex:
     def _offer(self, record: JobRecord) -> Offer:
         if record.experiment_id is None:
             return Offer(record.tuned.component, {}, problem="its experiment was deleted")
+        if record.tuned.keeps_default:
+            return Offer(record.tuned.component, {}, problem="tuning found nothing better than the default for it")
         try:
             stored = self._store.history.experiment(record.experiment_id)
             return offer_of(Experiment.from_json(stored.settings), record.tuned.config)
