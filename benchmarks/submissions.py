@@ -27,6 +27,7 @@ import aiohttp
 
 from luthier.matching import job_of_script
 from luthier.server.authentication import Authenticator
+from luthier.spec.library import Library
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore, User
 from luthier.store.tuned_jobs import Tuned
@@ -61,7 +62,7 @@ def fill(store: ServerStore, records: int) -> None:
         best_value=5.0,
         speedup=2.0,
     )
-    settings = experiment_settings()
+    settings = experiment_settings(store)
     now = datetime.now(UTC)
     for number in range(records):
         user, habit = number // 4, number % 4
@@ -70,7 +71,7 @@ def fill(store: ServerStore, records: int) -> None:
         store.job_records.put(experiment, job, tuned, time.time())
 
 
-def experiment_settings() -> dict[str, Json]:
+def experiment_settings(store: ServerStore) -> dict[str, Json]:
     """The settings of an experiment on Slurm."""
     from luthier.launch.declared import declared_by
     from luthier.server.operations import parsed
@@ -80,7 +81,8 @@ def experiment_settings() -> dict[str, Json]:
         "definitions: {mpi: {parameters: {LEVEL: {env_var: true, type: int, default: 1}}}}\n"
         "components: {mpi: {LEVEL: {min: 1, max: 99}}}\n"
     )
-    return declared_by(parsed(text, "x"), Path("/"), None, lambda _: None).experiment.to_json()  # type: ignore[arg-type]  # it names no library
+    get = Library(store.components).get
+    return declared_by(parsed(text, "x"), Path("/"), None, get).experiment.to_json()
 
 
 @contextmanager
