@@ -2,8 +2,8 @@
 
     python -m benchmarks.matching [--seeds 20] [--largest 200000]
 
-About five minutes. The seeds are other ones than those the testbed was written with. A site is drawn by
-`testbeds.job_scenarios`; all of its tuned jobs are records before its jobs are submitted.
+About six minutes. A site is drawn by `testbeds.job_scenarios`; all of its tuned jobs are records before its jobs are
+submitted. Which seeds were looked at before: `docs/research/2026-11-18-matching.md`.
 """
 
 import argparse

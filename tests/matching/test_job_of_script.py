@@ -55,6 +55,8 @@ srun ./second
         ("dd if=/dev/zero of=out bs=1M", "dd", {"if": ("/dev/zero",), "of": ("out",), "bs": ("1M",)}),
         ("if true; then ./solver; fi", "./solver", {}),
         ("for i in 1 2 3; do srun ./step $i; done", "./step", {"": ("$i",)}),
+        ('args=(--x 1 --y)\nwork() {\n  ./solver "${args[@]}"\n}\nwork', "./solver", {"": ("${args[@]}",)}),
+        ("(cd /tmp && ./solver)", "./solver", {}),
         ("exec ./solver -- -x", "./solver", {"": ("-x",)}),
     ],
 )
@@ -102,6 +104,8 @@ def test_any_text_is_read(text: str) -> None:
         "\\",
         "`",
         "$(",
+        "$((a)",
+        "$(a)(",
         "${",
         "((",
         "<<A\n",

@@ -16,7 +16,11 @@ _TOKEN = re.compile(
     |(?P<comment>\#[^\n]*+)
     |(?P<redirection>\d*+(?:<<<|<<-?|<>|<&|>>|>\||>&|<|>)|&>>?)
     |(?P<separator>\n|&&|\|\||\|&|;;|[;|&()])
-    |(?P<word>(?:\\.|'[^']*+'|"(?:\\.|[^"\\])*+"|\$\([^()\n]*+\)|\$\{[^{}\n]*+\}|`[^`\n]*+`|[^\s\\'"`&|;<>()])++|.)
+    |(?P<word>(?:
+        \\.|'[^']*+'|"(?:\\.|[^"\\])*+"
+        |\$\((?:[^()\n]++|\([^()\n]*+\))*+\)|\$\{[^{}\n]*+\}|`[^`\n]*+`
+        |[^\s\\'"`&|;<>()]
+    )++|.)
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -81,11 +85,15 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def simple_commands(text: str) -> Iterator[list[str]]:
-    """The words of each command of a script, without redirections."""
-    words, skips = list[str](), False
+    """The words of each command of a script, without redirections; lists of values and names of functions are none."""
+    words, skips, in_list = list[str](), False, False
     for token in tokens(text):
-        if token.kind == "separator":
-            if words:
+        if in_list:
+            in_list = token.text != ")"
+        elif token.kind == "separator":
+            if token.text == "(" and words:  # NAME=(values) or NAME()
+                in_list = words[-1].endswith("=")
+            elif words:
                 yield words
             words, skips = [], False
         elif token.kind == "redirection":
