@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from tests.launch.test_records_of_experiments import SCRIPT as TUNED_SCRIPT
+from tests.launch.test_records_of_experiments import faster_with, finished, slower_with
 from tests.server.conftest import Reply, Running, Starter, running_server
 from tests.slurm.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
 from luthier.client import Client
 from luthier.launch.job_times import JobTimes
 from luthier.server import job_index
+from luthier.server.submission_queue import own_user
 from luthier.store.server_store import ServerStore
 
 Answer = dict[str, object]
@@ -45,6 +48,22 @@ def test_a_job_like_a_tuned_one_gets_its_configuration(tuned: Running) -> None:
     assert cast("dict[str, float]", answer["by_field"])["program"] == 1.0
     stored = tuned.ask("GET", f"/api/v1/submissions/{answer['id']}").json
     assert {**answer, **cast("Answer", stored)} == stored
+
+
+def test_an_experiment_that_finished_is_used(server: Running) -> None:
+    number = finished(server.store, faster_with)
+    job = {"user": own_user(), "script": TUNED_SCRIPT, "options": ["--constraint=fast"]}
+    answer = submit(server, changes=job)
+    assert (answer["decision"], answer["experiment_id"]) == ("set", number)
+    assert answer["environment"] == {"level": "8", "fixed": "yes"}
+    assert submit(server, changes={**job, "options": []})["decision"] == "unused"  # it does not use the component
+
+
+def test_jobs_like_one_that_tuning_could_not_improve_keep_the_default(server: Running) -> None:
+    finished(server.store, slower_with)
+    answer = submit(server, changes={"user": own_user(), "script": TUNED_SCRIPT})
+    assert (answer["decision"], answer["environment"]) == ("unused", {})
+    assert "nothing better than the default" in str(answer["reason"])
 
 
 @pytest.mark.parametrize(

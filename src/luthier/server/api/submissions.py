@@ -17,7 +17,7 @@ from luthier.server.context import Context, Server, Viewer, context_of, require_
 from luthier.server.submission_queue import Answer, Asked
 from luthier.spec.submitted_job import Script, is_refused
 from luthier.store.server_store import shown_author
-from luthier.store.submitted import Decision, Submission
+from luthier.store.submitted import Decision, NewSubmission, Submission
 
 router = APIRouter(tags=["submitted jobs"], responses=ERRORS)
 
@@ -225,18 +225,12 @@ def _asked(given: SubmittedJob, script: Script, who: Principal) -> Asked:
 
 
 def _decided(answer: Answer) -> DecidedJob:
-    new = answer.decided
-    return DecidedJob(
-        id=answer.id,
-        decision=new.decision,
-        environment=dict(new.environment),
-        reason=new.reason,
-        component=new.component,
-        record_id=new.record_id,
-        experiment_id=new.experiment_id,
-        score=new.score,
-        by_field=None if new.by_field is None else dict(new.by_field),
-    )
+    return DecidedJob.model_validate({"id": answer.id, **_decision(answer.decided)})
+
+
+def _decision(new: NewSubmission) -> dict[str, object]:
+    fields = ("decision", "environment", "reason", "component", "record_id", "experiment_id", "score", "by_field")
+    return {name: getattr(new, name) for name in fields}
 
 
 def _lines(decided: DecidedJob) -> str:
@@ -257,26 +251,10 @@ def _visible(server: Context, who: Principal, number: int) -> Submission:
 
 def _summary(one: Submission, who: Principal) -> SubmissionSummary:
     job = one.job
-    return SubmissionSummary(
-        id=one.id,
-        decision=one.decision,
-        environment=dict(one.environment),
-        reason=one.reason,
-        component=one.component,
-        record_id=one.record_id,
-        experiment_id=one.experiment_id,
-        score=one.score,
-        by_field=None if one.by_field is None else dict(one.by_field),
-        author=shown_author(one.author),
-        submitted_at=job.submitted_at.timestamp(),
-        user=job.user,
-        name=job.name,
-        program=job.program,
-        command=job.command,
-        nodes=job.nodes,
-        job_id=one.job_id,
-        state=one.state,
-        elapsed_s=one.elapsed_s,
-        confirmed=one.confirmed,
-        mine=one.author == who.name,
+    described = {name: getattr(job, name) for name in ("user", "name", "program", "command", "nodes")}
+    ended = {name: getattr(one, name) for name in ("job_id", "state", "elapsed_s", "confirmed")}
+    about = {"author": shown_author(one.author), "mine": one.author == who.name}
+    at = job.submitted_at.timestamp()
+    return SubmissionSummary.model_validate(
+        {"id": one.id, **_decision(one), **about, "submitted_at": at, **described, **ended}
     )
