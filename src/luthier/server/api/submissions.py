@@ -145,13 +145,10 @@ class Review(RequestModel):
 
 async def submitter(request: Request, _: Annotated[object, Depends(_BEARER)]) -> Principal:
     """The user of a request; a token that was accepted is accepted for some seconds without asking the store again."""
-    known = context_of(request).submitters
     header = request.headers.get("authorization", "")
-    who = known.get(header)
-    if who is None:
-        who = await run_in_threadpool(require_user, request, None)
-        if who.csrf is None:
-            known.put(header, who)
+    if not header.lower().startswith("bearer "):
+        return await run_in_threadpool(require_user, request, None)
+    who = await context_of(request).submitters.user(header, lambda: run_in_threadpool(require_user, request, None))
     request.state.who = who
     return who
 
