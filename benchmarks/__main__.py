@@ -12,6 +12,8 @@ BENCHMARKS = (
     "hepnos",
     "transfer",
     "noise",
+    "search_traces",
+    "learned_stop",
     "false_claims",
     "sro",
     "io_overhead",

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import luthier
+from luthier.policies import attached
 
 ROOT = Path(__file__).parent.parent
 
@@ -15,6 +16,21 @@ def test_the_docstring_of_the_package() -> None:
     results = doctest.testmod(luthier)
     assert results.attempted > 0
     assert results.failed == 0
+
+
+def test_the_docstring_of_stop() -> None:
+    results = doctest.testmod(attached)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_a_genetic_algorithm_of_deap_is_told_when_to_stop() -> None:
+    command = [sys.executable, str(ROOT / "examples" / "deap_tuner.py"), "--generations", "12"]
+    for runs, stops in (("1", True), ("1000000000", False)):
+        ended = subprocess.run([*command, "--production-runs", runs], capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+        assert ("all generations were made" in ended.stdout) != stops
+        assert ("iterations are expected" in ended.stdout or "iteration is expected" in ended.stdout) == stops
 
 
 def test_the_python_of_the_readme() -> None:

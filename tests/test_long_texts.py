@@ -22,7 +22,7 @@ from luthier.spec.component import components_in
 from luthier.spec.config_files import FORMATS, Format, edited
 from luthier.spec.durations import parse_duration
 from luthier.spec.notation import parse_parameter
-from luthier.spec.rules import compares_times, prune_from, resample_from, stop_from
+from luthier.spec.rules import Tuned, compares_times, prune_from, resample_from, stop_from
 from luthier.spec.shaman import measure_of
 from luthier.spec.template import Template, fill, placeholders
 from luthier.spec.values import parse_value
@@ -61,8 +61,8 @@ PARSERS: dict[str, Parser] = {
     "resample constants": lambda text: resample_from(f"auto:least={text}"),
     "prune": prune_from,
     "prune constants": lambda text: prune_from(f"default:factor={text}"),
-    "stop": lambda text: stop_from([text], SPACE, maximize=False),
-    "stop at a target": lambda text: stop_from([f"target {text}"], SPACE, maximize=False),
+    "stop": lambda text: stop_from([text], Tuned(SPACE)),
+    "stop at a target": lambda text: stop_from([f"target {text}"], Tuned(SPACE)),
     "stop by time": compares_times,
     "optimizer": lambda text: make_optimizer(text, SPACE, seed=0, budget=9),
     "measure": measure_from,

@@ -7,16 +7,14 @@
 
 #include "next.h"
 
-enum { LIBRARIES = 8, CALLERS = 64 };
+enum { LIBRARIES = 8 };
 
 /* A program may hold several HDF5 libraries, each loaded with a module of its own (Python's h5py and netCDF4). So a call is
  * passed on to the library that the calling code was linked with. */
 static struct hdf5 libraries[LIBRARIES];
-static struct {
-    const char *first, *last; /* the code of one library of the program */
-    struct hdf5 *hdf5;
-} callers[CALLERS];
-static int caller_count, locked;
+struct caller callers[CALLERS];
+int caller_count;
+static int locked;
 static THREAD_LOCAL bool is_finding;
 static bool used;
 int hdf5_restarts;
@@ -177,7 +175,7 @@ EXPORT int dlclose(void *handle)
     return result;
 }
 
-struct hdf5 *hdf5_for(const void *caller)
+struct hdf5 *find_hdf5_for(const void *caller)
 {
     struct hdf5 *hdf5 = known_for(caller);
     if (hdf5 != NULL)

@@ -94,7 +94,31 @@ struct hdf5 {
 enum { LAYOUT_COMPACT, LAYOUT_CONTIGUOUS, LAYOUT_CHUNKED };
 #define DEFAULT ((id)0) /* H5P_DEFAULT, H5S_ALL */
 
-struct hdf5 *hdf5_for(const void *caller); /* NULL: the program has no HDF5 library that it could have meant */
+/* The code of one library of the program, and the HDF5 library that it was linked with. The first is the program itself as
+ * a rule, and is looked at without a call of a function. */
+struct caller {
+    const char *first, *last;
+    struct hdf5 *hdf5;
+};
+enum { CALLERS = 64 };
+extern struct caller callers[CALLERS];
+extern int caller_count;
+
+struct hdf5 *find_hdf5_for(const void *caller); /* NULL: the program has no HDF5 library that it could have meant */
+
+static inline struct hdf5 *first_hdf5(const void *caller) /* NULL: it is not the first caller */
+{
+    const char *code = caller;
+    bool is_first = __atomic_load_n(&caller_count, __ATOMIC_ACQUIRE) > 0 && code >= callers[0].first && code < callers[0].last;
+    return is_first ? callers[0].hdf5 : NULL;
+}
+
+static inline struct hdf5 *hdf5_for(const void *caller)
+{
+    struct hdf5 *hdf5 = first_hdf5(caller);
+    return hdf5 != NULL ? hdf5 : find_hdf5_for(caller);
+}
+
 id id_of(const struct hdf5 *hdf5, id number);
 size_t size_of_type(struct hdf5 *hdf5, id type);
 id copy_list(const struct hdf5 *hdf5, id list, enum default_list otherwise);
@@ -109,13 +133,18 @@ struct silence {
 struct silence silence_errors(struct hdf5 *hdf5);
 void end_silence(struct hdf5 *hdf5, const struct silence *silence);
 
+/* identifiers.c */
+void remember(const struct hdf5 *hdf5, id number, struct file *file);
+struct file *named(const char *name);
+struct file *file_with(struct hdf5 *hdf5, id number); /* the file that an identifier belongs to */
+
 /* inject.c: a list to pass on instead of the caller's; equal to it if nothing was amended. */
 id amended_access(struct hdf5 *hdf5, id list, const char *path, bool writable);
 id amended_creation(struct hdf5 *hdf5, id list, id space, const struct file *file);
 id amended_dataset_access(struct hdf5 *hdf5, id list, const struct file *file);
 id amended_transfer(struct hdf5 *hdf5, id list, const struct file *file);
 bool is_parallel(struct hdf5 *hdf5, id access_list);
-void look_at_dataset(struct hdf5 *hdf5, id dataset, const struct file *file);
+bool look_at_dataset(struct hdf5 *hdf5, id dataset, const struct file *file); /* true: no need to look again */
 void close_list(const struct hdf5 *hdf5, id list, id of_caller, bool failed);
 
 #endif

@@ -144,12 +144,11 @@ static bool fit_chunk(struct hdf5 *hdf5, const struct value *value, id space, hs
     }
     hdf5->H5Sget_simple_extent_dims(space, sizes, most);
     for (int i = 0; i < rank; i++) {
-        hsize limit = most[i] == (hsize)-1 ? value->shape[i] : most[i];
-        if (limit == 0) {
-            mark_inert(CHUNK, "a dataset is empty");
+        if (sizes[i] == 0 || most[i] != sizes[i]) { /* HDF5 refuses to create those that grow, as it does without chunks */
+            mark_inert(CHUNK, sizes[i] == 0 ? "a dataset is empty" : "a dataset without chunks cannot grow");
             return false;
         }
-        chunk[i] = value->shape[i] < limit ? value->shape[i] : limit;
+        chunk[i] = value->shape[i] < sizes[i] ? value->shape[i] : sizes[i];
     }
     return true;
 }
@@ -224,11 +223,13 @@ static void mark_layout(const struct value *value, bool fits, const char *other_
         mark_applied(value);
 }
 
-/* The layout decides whether the chunk cache or the sieve buffer is used. It is looked at until each was used once. */
-void look_at_dataset(struct hdf5 *hdf5, id dataset, const struct file *file)
+/* The layout decides whether the chunk cache or the sieve buffer is used. It is looked at until each was used once; true if
+ * there is nothing more to look for. */
+bool look_at_dataset(struct hdf5 *hdf5, id dataset, const struct file *file)
 {
     static const enum setting LOOKED_AT[] = {SIEVE_BUFFER, CHUNK_CACHE_BYTES, CHUNK_CACHE_SLOTS, CHUNK_CACHE_W0};
     int layout = -1;
+    bool all_used = !by_file();
     for (size_t i = 0; i < sizeof LOOKED_AT / sizeof *LOOKED_AT; i++) {
         const struct value *value = wanted(LOOKED_AT[i], file->path);
         if (value == NULL || !hdf5->injectable || is_applied(value))
@@ -242,7 +243,9 @@ void look_at_dataset(struct hdf5 *hdf5, id dataset, const struct file *file)
             mark_layout(value, layout == LAYOUT_CONTIGUOUS, "a dataset is not contiguous", file);
         else
             mark_layout(value, layout == LAYOUT_CHUNKED, "a dataset is not chunked", file);
+        all_used = all_used && is_applied(value);
     }
+    return all_used;
 }
 
 /* ---- transfers ---- */

@@ -127,7 +127,13 @@ void read_settings(void);
 void take_setting(const char *name, const char *text, const char *file);
 void read_xml(const char *path);
 const char *setting_name(enum setting setting);
-const struct value *wanted(enum setting setting, const char *path); /* NULL: not asked for */
+extern uint32_t asked; /* a bit for each setting that has a value: calls ask for many that have none */
+_Static_assert(SETTINGS <= 32, "a bit for each setting");
+const struct value *find_wanted(enum setting setting, const char *path);
+static inline const struct value *wanted(enum setting setting, const char *path) /* NULL: not asked for */
+{
+    return (asked >> setting & 1) != 0 ? find_wanted(setting, path) : NULL;
+}
 bool any_wanted(enum setting first, enum setting last);
 bool by_file(void); /* some setting holds for certain files only */
 void mark_applied(const struct value *value);

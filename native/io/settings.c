@@ -48,6 +48,7 @@ static const struct {
 
 static struct value values[VALUES];
 static int value_count;
+uint32_t asked;
 static bool some_by_file;
 static struct {
     const struct value *applied; /* to at least one file or dataset */
@@ -290,6 +291,8 @@ void read_settings(void)
     if (list != NULL)
         read_list(list);
     read_variables();
+    for (int i = 0; i < value_count; i++)
+        asked |= UINT32_C(1) << values[i].setting;
 }
 
 /* ---- use ---- */
@@ -300,11 +303,11 @@ static bool ends(const char *text, const char *end)
     return length >= wanted_length && strcmp(text + length - wanted_length, end) == 0;
 }
 
-const struct value *wanted(enum setting setting, const char *path)
+const struct value *find_wanted(enum setting setting, const char *path)
 {
     const struct value *found = NULL;
     for (int i = 0; i < value_count; i++)
-        if (values[i].setting == setting && ends(path, values[i].file)
+        if (values[i].setting == setting && (*values[i].file == '\0' || ends(path, values[i].file))
             && (found == NULL || strlen(values[i].file) > strlen(found->file)))
             found = &values[i];
     return found;
@@ -312,10 +315,7 @@ const struct value *wanted(enum setting setting, const char *path)
 
 bool any_wanted(enum setting first, enum setting last)
 {
-    for (int i = 0; i < value_count; i++)
-        if (values[i].setting >= first && values[i].setting <= last)
-            return true;
-    return false;
+    return (asked & (UINT32_MAX >> (31 - last)) & (UINT32_MAX << first)) != 0;
 }
 
 bool by_file(void)

@@ -5,59 +5,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REMEMBERED = 32, READ_WRITE = 1, TRUNCATE = 2, EXCLUSIVE = 4 };
-
-/* Files of the identifiers that this thread has used. HDF5 gives a number out again only after a restart, and what is not
- * found here is asked of HDF5. */
-static THREAD_LOCAL struct {
-    const struct hdf5 *hdf5;
-    id number;
-    struct file *file;
-    int restarts;
-} remembered[REMEMBERED];
-
-static void remember(const struct hdf5 *hdf5, id number, struct file *file)
-{
-    uint64_t place = (uint64_t)number % REMEMBERED;
-    remembered[place].hdf5 = hdf5;
-    remembered[place].number = number;
-    remembered[place].file = file;
-    remembered[place].restarts = __atomic_load_n(&hdf5_restarts, __ATOMIC_RELAXED);
-}
-
-static struct file *named(const char *name)
-{
-    char path[PATH_MAX];
-    absolute_path(name, path, sizeof path);
-    return file_named(HDF5, path);
-}
-
-/* The file that an identifier belongs to. */
-static struct file *file_with(struct hdf5 *hdf5, id number)
-{
-    uint64_t place = (uint64_t)number % REMEMBERED;
-    if (remembered[place].number == number && remembered[place].hdf5 == hdf5 && remembered[place].file != NULL
-        && remembered[place].restarts == __atomic_load_n(&hdf5_restarts, __ATOMIC_RELAXED))
-        return remembered[place].file;
-    char name[PATH_MAX] = "";
-    struct file *file = rest_of(HDF5);
-    struct silence silence = silence_errors(hdf5); /* the identifier may be invalid */
-    if (hdf5->H5Fget_name(number, name, sizeof name) > 0) {
-        file = named(name);
-        remember(hdf5, number, file);
-    }
-    end_silence(hdf5, &silence);
-    return file;
-}
+enum { READ_WRITE = 1, TRUNCATE = 2, EXCLUSIVE = 4 };
 
 /* What there is to do; set once, before main(). */
 static bool idle = true, transfers_idle = true, amends_transfers;
+static bool datasets_idle = true; /* also later, when all settings that depend on the layout have been used once */
+static bool watches_datasets;
 
 void find_hdf5_work(void)
 {
     amends_transfers = any_wanted(TRANSFER, TRANSFER);
     idle = !counting && !any_wanted(0, FIRST_HINT - 1);
     transfers_idle = !counting && !amends_transfers;
+    watches_datasets = counting || amends_transfers || any_wanted(CHUNK, CHUNK_CACHE_W0) || any_wanted(FILL_TIME, ALLOC_TIME);
+    datasets_idle = !watches_datasets && !any_wanted(SIEVE_BUFFER, SIEVE_BUFFER);
 }
 
 static uint64_t start(void)
@@ -187,7 +148,8 @@ static id dataset_opened(struct hdf5 *hdf5, id number, const char *name, struct 
     }
     if (number >= 0) {
         remember(hdf5, number, file);
-        look_at_dataset(hdf5, number, file);
+        if (look_at_dataset(hdf5, number, file) && !watches_datasets)
+            datasets_idle = true;
     }
     return number;
 }
@@ -244,7 +206,7 @@ static id create(struct hdf5 *hdf5, id (*call)(struct hdf5 *, const id *, const 
 EXPORT id H5Dcreate1(id location, const char *name, id type, id space, id creation)
 {
     struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
-    if (hdf5 == NULL || idle)
+    if (hdf5 == NULL || datasets_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dcreate1(location, name, type, space, creation);
     return create(hdf5, create1, (id[]){location, type, space, DEFAULT, creation, DEFAULT}, name);
 }
@@ -252,7 +214,7 @@ EXPORT id H5Dcreate1(id location, const char *name, id type, id space, id creati
 EXPORT id H5Dcreate2(id location, const char *name, id type, id space, id link, id creation, id access)
 {
     struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
-    if (hdf5 == NULL || idle)
+    if (hdf5 == NULL || datasets_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dcreate2(location, name, type, space, link, creation, access);
     return create(hdf5, create2, (id[]){location, type, space, link, creation, access}, name);
 }
@@ -260,7 +222,7 @@ EXPORT id H5Dcreate2(id location, const char *name, id type, id space, id link, 
 EXPORT id H5Dcreate_anon(id location, id type, id space, id creation, id access)
 {
     struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
-    if (hdf5 == NULL || idle)
+    if (hdf5 == NULL || datasets_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dcreate_anon(location, type, space, creation, access);
     return create(hdf5, create_anonymous, (id[]){location, type, space, DEFAULT, creation, access}, NULL);
 }
@@ -268,7 +230,7 @@ EXPORT id H5Dcreate_anon(id location, id type, id space, id creation, id access)
 EXPORT id H5Dopen1(id location, const char *name)
 {
     struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
-    if (hdf5 == NULL || idle)
+    if (hdf5 == NULL || datasets_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dopen1(location, name);
     struct file *file = file_with(hdf5, id_of(hdf5, location));
     uint64_t start_ns = start();
@@ -278,7 +240,7 @@ EXPORT id H5Dopen1(id location, const char *name)
 EXPORT id H5Dopen2(id location, const char *name, id access)
 {
     struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
-    if (hdf5 == NULL || idle)
+    if (hdf5 == NULL || datasets_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dopen2(location, name, access);
     access = id_of(hdf5, access);
     struct file *file = file_with(hdf5, id_of(hdf5, location));
@@ -317,8 +279,8 @@ struct transfer {
     uint64_t start_ns;
 };
 
-/* Bytes in the program's memory. Identifiers up to 2 are constants that stand for a space (H5S_ALL, H5S_BLOCK). */
-static ssize_t bytes_of(const struct transfer *transfer)
+/* Elements that a call moved. Identifiers up to 2 are constants that stand for a space (H5S_ALL, H5S_BLOCK). */
+static uint64_t elements_of(const struct transfer *transfer)
 {
     struct hdf5 *hdf5 = transfer->hdf5;
     long long elements = 0;
@@ -333,20 +295,24 @@ static ssize_t bytes_of(const struct transfer *transfer)
             hdf5->H5Sclose(space);
         }
     }
-    return elements > 0 ? (ssize_t)((uint64_t)elements * size_of_type(hdf5, transfer->type)) : 0;
+    return elements > 0 ? (uint64_t)elements : 0;
 }
 
-/* The dataset, and which part of it: the corners of what is selected in the file. */
-static void note_selection(const struct transfer *transfer, struct file *file)
+/* The dataset, and which part of it: the corners of what is selected in the file. HDF5 sets one number for each dimension,
+ * of which it allows DIMENSIONS; the others keep NOT_SET, which costs less than to ask for their number. */
+static void note_selection(const struct transfer *transfer, struct file *file, uint64_t elements)
 {
+    static const hsize NOT_SET = (hsize)-1;
     struct hdf5 *hdf5 = transfer->hdf5;
     id space = id_of(hdf5, transfer->selection);
-    hsize low[DIMENSIONS] = {0}, high[DIMENSIONS] = {0};
+    hsize low[DIMENSIONS], high[DIMENSIONS + 1];
     note(file, DETAIL, count_in(id_of(hdf5, transfer->dataset)), 0);
-    if (space <= 2 || hdf5->H5Sget_select_bounds == NULL || hdf5->H5Sget_select_npoints(space) <= 0
-        || hdf5->H5Sget_simple_extent_ndims(space) > DIMENSIONS || hdf5->H5Sget_select_bounds(space, low, high) < 0)
+    if (elements == 0 || space <= 2 || hdf5->H5Sget_select_bounds == NULL)
         return;
-    for (int i = 0; i < hdf5->H5Sget_simple_extent_ndims(space); i++)
+    memset(high, 0xff, sizeof high);
+    if (hdf5->H5Sget_select_bounds(space, low, high) < 0)
+        return;
+    for (int i = 0; high[i] != NOT_SET; i++)
         note(file, DETAIL, (int64_t)low[i], high[i]);
 }
 
@@ -365,8 +331,10 @@ static int end(const struct transfer *transfer, int result, bool is_write)
     struct hdf5 *hdf5 = transfer->hdf5;
     if (counting && result >= 0) {
         struct file *file = file_with(hdf5, id_of(hdf5, transfer->dataset));
-        note_selection(transfer, file);
-        (is_write ? count_write : count_read)(file, -1, bytes_of(transfer), transfer->start_ns);
+        uint64_t elements = elements_of(transfer);
+        ssize_t bytes = elements == 0 ? 0 : (ssize_t)(elements * size_of_type(hdf5, transfer->type));
+        note_selection(transfer, file, elements);
+        (is_write ? count_write : count_read)(file, -1, bytes, transfer->start_ns);
         if (is_collective(hdf5, transfer->list, file))
             add(is_write ? &file->tally.collective_writes : &file->tally.collective_reads, 1);
     }
@@ -374,9 +342,13 @@ static int end(const struct transfer *transfer, int result, bool is_write)
     return result;
 }
 
-EXPORT int H5Dread(id dataset, id type, id memory, id selection, id list, void *data)
+/* The exported calls do as little as can be where a call is just passed on: they save no registers. */
+#define CALLER __builtin_return_address(0)
+
+__attribute__((noinline)) static int any_read(const void *caller, id dataset, id type, id memory, id selection, id list,
+                                               void *data)
 {
-    struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
+    struct hdf5 *hdf5 = hdf5_for(caller);
     if (hdf5 == NULL || transfers_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dread(dataset, type, memory, selection, list, data);
     struct transfer transfer = {hdf5, dataset, type, memory, selection, list, list, 0};
@@ -384,14 +356,31 @@ EXPORT int H5Dread(id dataset, id type, id memory, id selection, id list, void *
     return end(&transfer, hdf5->H5Dread(dataset, type, memory, selection, transfer.list, data), false);
 }
 
-EXPORT int H5Dwrite(id dataset, id type, id memory, id selection, id list, const void *data)
+EXPORT int H5Dread(id dataset, id type, id memory, id selection, id list, void *data)
 {
-    struct hdf5 *hdf5 = hdf5_for(__builtin_return_address(0));
+    const struct hdf5 *hdf5 = first_hdf5(CALLER);
+    if (hdf5 != NULL && transfers_idle)
+        return hdf5->H5Dread(dataset, type, memory, selection, list, data);
+    return any_read(CALLER, dataset, type, memory, selection, list, data);
+}
+
+__attribute__((noinline)) static int any_write(const void *caller, id dataset, id type, id memory, id selection, id list,
+                                               const void *data)
+{
+    struct hdf5 *hdf5 = hdf5_for(caller);
     if (hdf5 == NULL || transfers_idle)
         return hdf5 == NULL ? -1 : hdf5->H5Dwrite(dataset, type, memory, selection, list, data);
     struct transfer transfer = {hdf5, dataset, type, memory, selection, list, list, 0};
     begin(&transfer);
     return end(&transfer, hdf5->H5Dwrite(dataset, type, memory, selection, transfer.list, data), true);
+}
+
+EXPORT int H5Dwrite(id dataset, id type, id memory, id selection, id list, const void *data)
+{
+    const struct hdf5 *hdf5 = first_hdf5(CALLER);
+    if (hdf5 != NULL && transfers_idle)
+        return hdf5->H5Dwrite(dataset, type, memory, selection, list, data);
+    return any_write(CALLER, dataset, type, memory, selection, list, data);
 }
 
 /* ---- end ---- */

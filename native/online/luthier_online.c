@@ -1465,6 +1465,23 @@ const char *luthier_phase(const luthier_online *tuning)
     return tuning == NULL ? "offline" : tuning->phase;
 }
 
+static const char *const PHASES[] = {"offline", "baseline", "searching", "converged", "stopped"};
+enum { PHASE_COUNT = sizeof PHASES / sizeof *PHASES };
+
+int luthier_phase_number(const luthier_online *tuning)
+{
+    int number = PHASE_COUNT - 1;
+    while (number > 0 && strcmp(luthier_phase(tuning), PHASES[number]) != 0)
+        number--;
+    return number;
+}
+
+void luthier_put_phase(luthier_online *tuning, int number)
+{
+    if (tuning != NULL && number >= 0 && number < PHASE_COUNT)
+        strcpy(tuning->phase, PHASES[number]);
+}
+
 const char *luthier_error(const luthier_online *tuning)
 {
     return tuning == NULL ? "out of memory" : tuning->error;

@@ -102,6 +102,9 @@ int luthier_count(const luthier_online *tuning);
 uint64_t luthier_fingerprint(luthier_online *tuning);
 /* Ends the tuning with this handle; message is what luthier_error() then tells. */
 void luthier_disable(luthier_online *tuning, const char *message);
+/* The phase as a number from 0, "offline", to 4; sets the phase that luthier_phase() tells. */
+int luthier_phase_number(const luthier_online *tuning);
+void luthier_put_phase(luthier_online *tuning, int number);
 /* Whether the setting goal is maximize. */
 int luthier_maximizes(const luthier_online *tuning);
 /* A configuration for every client, one after the other; values changes only if the result is 1. */

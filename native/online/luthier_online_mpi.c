@@ -1,5 +1,5 @@
-/* See luthier_online_mpi.h. A message to a rank is one value that tells whether a configuration follows, and the
- * configuration. */
+/* See luthier_online_mpi.h. A message to a rank is one value that tells the phase and whether a configuration follows,
+ * and the configuration. */
 #include "luthier_online_mpi.h"
 
 #include <math.h>
@@ -82,7 +82,7 @@ static int pass_on(luthier_online *tuning, ranks *us, int fetched, int each)
     const int count = us->count, size = (count + 1) * (int)sizeof *us->letter;
     for (int i = 0; us->rank == 0 && i < (each ? us->size : 1); i++) {
         luthier_value *letter = us->letters + (size_t)i * (size_t)(count + 1);
-        letter[0].whole = fetched;
+        letter[0].whole = 2 * luthier_phase_number(tuning) + fetched;
         memcpy(letter + 1, us->fetched + (size_t)i * (size_t)count, (size_t)count * sizeof *letter);
     }
     if (each) {
@@ -92,9 +92,11 @@ static int pass_on(luthier_online *tuning, ranks *us, int fetched, int each)
             memcpy(us->letter, us->letters, (size_t)size);
         MPI_Bcast(us->letter, size, MPI_BYTE, 0, us->communicator);
     }
-    if (us->letter[0].whole)
+    const int head = (int)us->letter[0].whole, follows = head % 2;
+    luthier_put_phase(tuning, head / 2);
+    if (follows)
         luthier_put(tuning, us->letter + 1);
-    return (int)us->letter[0].whole;
+    return follows;
 }
 
 int luthier_mpi_fetch(luthier_online *tuning)

@@ -11,7 +11,7 @@
  *
  * These calls are collective: all ranks of the communicator make them, in the same order. Ranks wait for rank 0, and
  * every wait of rank 0 has a time limit. Declarations, luthier_phase and luthier_error come from luthier_online.h;
- * luthier_phase knows the phase on rank 0 only. */
+ * luthier_phase is the same on all ranks after each fetch. */
 #ifndef LUTHIER_ONLINE_MPI_H
 #define LUTHIER_ONLINE_MPI_H
 

@@ -60,7 +60,7 @@ static bool is_ours(int fd)
 
 /* ---- copying ---- */
 
-/* Programs know that these do not work between all files, and copy by themselves then: through the buffer. */
+/* Programs know that this does not work between all files, and copy by themselves then: through the buffer. */
 EXPORT ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags)
 {
     if (is_ours(to)) {
@@ -72,21 +72,42 @@ EXPORT ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *
     return REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags);
 }
 
-EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)
+/* Into a buffered file: by reading and writing, for programs do not expect that the kernel cannot. */
+static ssize_t send_buffered(int to, int from, off64_t *offset, size_t size)
 {
-    if (is_ours(to)) {
+    enum { PIECE = 65536 };
+    char piece[PIECE];
+    size_t done = 0;
+    if ((fcntl(to, F_GETFL) & O_APPEND) != 0) {
         errno = EINVAL;
         return -1;
     }
+    while (done < size) {
+        size_t part = size - done < PIECE ? size - done : PIECE;
+        ssize_t got = offset != NULL ? pread64(from, piece, part, *offset) : read(from, piece, part);
+        ssize_t written = got > 0 ? write(to, piece, (size_t)got) : got;
+        if (offset == NULL && got > 0 && written < got)
+            lseek64(from, (written > 0 ? written : 0) - got, SEEK_CUR); /* only what was written counts as read */
+        if (written <= 0)
+            return done > 0 ? (ssize_t)done : written;
+        if (offset != NULL)
+            *offset += written;
+        done += (size_t)written;
+    }
+    return (ssize_t)done;
+}
+
+EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)
+{
+    if (is_ours(to))
+        return send_buffered(to, from, offset, size);
     return sbb_flush_if_copied(from) == FAILED ? -1 : REAL(sendfile)(to, from, offset, size);
 }
 
 EXPORT ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
 {
-    if (is_ours(to)) {
-        errno = EINVAL;
-        return -1;
-    }
+    if (is_ours(to))
+        return send_buffered(to, from, offset, size);
     return sbb_flush_if_copied(from) == FAILED ? -1 : REAL(sendfile64)(to, from, offset, size);
 }
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from luthier.online.service.remote import RemoteTuner
     from luthier.online.tuner import OnlineTuner
     from luthier.optimizers.friendly import AskTell, optimizer
+    from luthier.policies.attached import stop
     from luthier.space import Choice, Integer, Real, Space
     from luthier.trial import Config, Estimate, Run, Trial
 
@@ -43,6 +44,7 @@ _MODULES = {
     "Trial": "luthier.trial",
     "optimizer": "luthier.optimizers.friendly",
     "resume": "luthier.launch.function",
+    "stop": "luthier.policies.attached",
     "tune": "luthier.launch.function",
 }
 
@@ -63,6 +65,7 @@ __all__ = [
     "Trial",
     "optimizer",
     "resume",
+    "stop",
     "tune",
 ]
 

@@ -309,12 +309,13 @@ def test_an_experiment_in_which_every_run_fails_says_why(shell: Shell, tmp_path:
         assert re.search(r"\b3  failed: exit code 7: no input-1\S*  \[first: run 0\]", text), text
         assert "stderr of run 0 (x=1):\n  no input-1\\x1b[31m\n" in text
         assert "stdout of run 0 (x=1):\n  about 1\n" in text
-        assert "it cannot be resumed: correct the cause" in text
+        assert "no result: correct the cause" in text
     listed = shell("list").stdout
     assert "no result" in listed
     assert "exit code 7: no input-1" in " ".join(listed.split())
     assert shell("resume", "1").stderr.strip() == (
-        "luthier: experiment 1 has no result; look at it with: luthier show 1"
+        "luthier: experiment 1 has no result; look at it with: luthier show 1, "
+        "or add runs with: luthier resume 1 --budget +30"
     )
     assert shell("report", "1", "-o", str(tmp_path / "r.html")).returncode == 0
     assert "no input-1\\x1b[31m" in (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -324,7 +325,47 @@ def test_resume_of_a_finished_experiment(shell: Shell) -> None:
     tuned(shell)
     answer = shell("resume", "1")
     assert answer.returncode == 2
-    assert answer.stderr.strip() == "luthier: experiment 1 is finished; look at it with: luthier show 1"
+    assert answer.stderr.strip() == (
+        "luthier: experiment 1 is finished; look at it with: luthier show 1, "
+        "or add runs with: luthier resume 1 --budget +30"
+    )
+
+
+def test_more_runs_for_a_finished_experiment(shell: Shell) -> None:
+    tuned(shell)
+    before = json.loads(shell("show", "1", "--json").stdout)
+    for budget in ("+0", "-1", "1", str(before["runs"]), "many"):
+        answer = shell("resume", "1", "--budget", budget)
+        assert answer.returncode == 2
+        assert answer.stderr.startswith("luthier: budget: ")
+        assert answer.stderr.count("\n") == 1
+    assert json.loads(shell("show", "1", "--json").stdout) == before
+    after = json.loads(shell("resume", "1", "--budget", "+12", "--json").stdout)
+    assert after["budget"] == before["runs"] + 12
+    assert before["runs"] < after["runs"] <= after["budget"]
+    assert after["status"] == "finished"
+    assert len(json.loads(shell("export", "1", "-f", "json").stdout)) == after["runs"]
+
+
+def test_learned_stopping_and_the_return_of_the_tuning(shell: Shell) -> None:
+    sleeps = ("-p", "x=0..40@40", "--", "sh", "-c", "sleep 0.$(printf %03d $((10 + 2 * {x})))")
+    rule = ("--stop", "learned for 1 runs", "--production-runs", "7", "-n", "60")
+    answer = shell("tune", "-q", *rule, *sleeps)
+    assert answer.returncode == 0, answer.stderr
+    told = re.search(r"the search ended: the next .*expected to save ([\d.e-]+) s in 1 run and to cost", answer.stdout)
+    assert told is not None, answer.stdout
+    assert "return on tuning (RoTI): " in answer.stdout
+    assert "net gain over 7 runs in production: -" in answer.stdout
+    shown = json.loads(shell("show", "1", "--json").stdout)
+    assert shown["runs"] < 20
+    production = shown["return"]["production"]
+    assert production["runs"] == 7
+    assert (production["viable_after"] is None) == (not shown["improved"])
+    bad = shell("tune", "-m", "memory", "--stop", "learned", *sleeps)
+    assert bad.returncode == 2
+    assert "says nothing about time" in bad.stderr
+    rate = shell("tune", "-m", "max:regex:(.+)", "--stop", "learned", "-n", "3", "-p", "x=1..9", "--", "echo", "{x}")
+    assert "is assumed to be in inverse proportion to regex:(.+)" in " ".join(rate.stderr.split())
 
 
 SLOW = ["sh", "-c", "echo started >> log; sleep 0.3; echo {x} >> done"]

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,18 @@ def at_home(home: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) 
         Path(name).write_text(text)
 
 
+def _run(
+    commands: Sequence[Sequence[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Run commands of luthier; what the last one prints is left to be read."""
+    for words in commands:
+        monkeypatch.setattr(sys, "argv", ["luthier", *words])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 0, capsys.readouterr().err
+
+
 def test_shamans_files_on_slurm(
     slurm: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -59,12 +72,7 @@ def test_shamans_files_on_slurm(
         ["run", "e.yaml", "--set", "application=app.sbatch", "--set", "budget=3", "--set", "slots=2", "--json"],
         ["export", "1", "--format", "json"],
     ]
-    for words in commands:
-        monkeypatch.setattr(sys, "argv", ["luthier", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert ended.value.code == 0, capsys.readouterr().err
+    _run(commands, monkeypatch, capsys)
     runs = json.loads(capsys.readouterr().out)
     assert {run["config"]["LEVEL"]: run["outcome"] for run in runs} == {4: "completed", 0: "completed", 2: "failed"}
     for run in runs:
@@ -74,6 +82,24 @@ def test_shamans_files_on_slurm(
             assert printed == f"a,b $(id) 'c'|1|libm.so.6|level={run['config']['LEVEL']}|below\n"
             number = (Path(run["logs"]) / "id").read_text().strip()
             assert Path("below", f"job-{number}.out").read_text() == printed
+
+
+def test_more_jobs_for_an_experiment_that_has_finished(
+    slurm: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = "#!/bin/bash\n#SBATCH --ntasks=1\necho $LEVEL $depth\n"
+    at_home(tmp_path, monkeypatch, {"c.yaml": SLEEPER, "app.sbatch": job, "e.yaml": SLEEPS.replace("max: 2", "max: 9")})
+    commands = [
+        ["shaman", "install", "c.yaml"],
+        ["run", "e.yaml", "--set", "application=app.sbatch", "--set", "budget=3", "--json"],
+        ["resume", "1", "--budget", "+2", "--json"],
+        ["export", "1", "--format", "json"],
+    ]
+    _run(commands, monkeypatch, capsys)
+    runs = json.loads(capsys.readouterr().out)
+    assert len(runs) == len({run["config"]["LEVEL"] for run in runs}) == 5
+    assert {run["outcome"] for run in runs} == {"completed"}
+    assert len({run["batch_job"] for run in runs}) == 5
 
 
 TIMED = "#!/bin/bash\n#SBATCH --ntasks=1\nsleep 0.3\ntime (\nsleep 0.05\n)\n"

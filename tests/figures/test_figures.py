@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.analysis.result import Result, conclude
+from luthier.analysis.tuning_return import tuning_return
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, Figure, compared, draw, to_plotly
 from luthier.figures.figure import Role, Trace
@@ -57,7 +58,7 @@ def searched(outcomes: Sequence[Outcome | None], goal: Goal = "minimize", measur
     return conclude(experiment, [run(number, number, outcome) for number, outcome in enumerate(outcomes)])
 
 
-def verified(goal: Goal = "minimize") -> Result:
+def verified(goal: Goal = "minimize", measure: str = "json:x") -> Result:
     """Trial 1 is twice as good as the default, in six pairs of runs; both ran twice in the search as well."""
     default, best = (10.0, 5.0) if goal == "minimize" else (5.0, 10.0)
     plan: list[tuple[int, float, Purpose]] = [(0, default, "default"), (1, best, "search")]
@@ -65,7 +66,7 @@ def verified(goal: Goal = "minimize") -> Result:
     for pair in range(6):
         plan += [(0, default * (1.0 + 0.01 * pair), "verify"), (1, best * (1.02 - 0.01 * pair), "verify")]
     runs = [run(number, trial, Completed(value), purpose) for number, (trial, value, purpose) in enumerate(plan)]
-    return conclude(Experiment(space=SPACE, objectives=(Objective("json:x", goal),)), runs)
+    return conclude(Experiment(space=SPACE, objectives=(Objective(measure, goal),)), runs)
 
 
 def several(goals: Sequence[Goal], values: Sequence[tuple[float, ...]]) -> Result:
@@ -106,8 +107,29 @@ RESULTS = {
     "one run": searched([Completed(0.0)]),
     "below nothing": searched([Completed(-1.0), Completed(0.0), Completed(-3.0)], "maximize"),
     "extreme": searched([Completed(1e-300), Completed(1e300), Completed(5e-324)]),
+    "seconds verified": verified(measure="wall"),
     "seconds": searched([Completed(0.2), Completed(0.1)], measure="wall"),
 }
+
+
+def test_the_return_over_time_and_when_the_tuning_has_paid() -> None:
+    result = RESULTS["seconds verified"]
+    figure = built("return", result)
+    found = tuning_return(result)
+    assert found is not None
+    assert found.production is not None
+    assert found.production.viable_after is not None
+    assert len(figure.panels) == 2
+    paid, tuned, untuned = (named(figure, name) for name in ("the tuning has paid", "tuned", "default, not tuned"))
+
+    def total(line: Trace, runs: float) -> float:
+        first, last = (float(y or 0.0) for y in line.y)
+        return first + runs / line.x[-1] * (last - first)
+
+    assert paid.y[0] == pytest.approx(total(tuned, paid.x[0]))
+    assert total(tuned, paid.x[0]) <= total(untuned, paid.x[0])
+    assert total(tuned, paid.x[0] - 1.0) > total(untuned, paid.x[0] - 1.0)
+    assert len(built("return", MIXED).panels) == 1, "values of an unknown unit are no time"
 
 
 @cache

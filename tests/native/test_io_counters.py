@@ -11,6 +11,8 @@ import pytest
 from tests.conftest import missing
 from tests.native.io_runs import NATIVE, SOURCES, Libraries, compile_c
 
+from luthier.launch.native import part
+
 
 @pytest.fixture(scope="session")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -242,7 +244,7 @@ def test_valgrind_finds_no_error(io: Libraries, hdf5_program: Path, processes: P
 @pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
 def test_sanitizers_find_no_error(io: Libraries, tmp_path: Path, sanitizer: str) -> None:
     """The library is linked into the program, so that the sanitizers see it."""
-    sources = [str(path) for path in (NATIVE / "io").glob("*.c") if path.name != "wrap_mpi.c"]
+    sources = [str(NATIVE / "io" / name) for name in part("io").sources]
     flags = f"-std=gnu11 -fvisibility=hidden -pthread -rdynamic -Wno-unused-result -fsanitize={sanitizer} "
     flags += "-fno-sanitize-recover=all"
     program = compile_c(SOURCES / "processes.c", tmp_path / "processes", *sources, *flags.split(), "-ldl")

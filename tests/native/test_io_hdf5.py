@@ -165,6 +165,7 @@ def test_datasets_that_cannot_take_a_setting_are_created_without_it(
 ) -> None:
     ended = io.run([hdf5_program, "layouts", tmp_path / "x.h5"], tmp_path, "chunk=8x8,fill_time=never")
     assert ended.returncode == 0
+    assert ended.stdout == "1\n"  # as without the library
     described = layout(tmp_path / "x.h5")
     shapes = dict(re.findall(r'DATASET "(\w+)".*?STORAGE_LAYOUT \{\s+(\w+(?: \( [\d, ]+ \))?)', described, re.DOTALL))
     assert shapes["plane"] == "CHUNKED ( 8, 8 )"

@@ -54,7 +54,7 @@ def buffered(
 places = st.integers(0, 40_000) | st.integers(1_040_000, 1_060_000)  # the second around the end of a stripe
 names = [
     *("truncate", "truncate path", "reopen", "reopen empty", "dup", "append", "gathered", "child", "threads", "mmap"),
-    *("rename", "text", "times", "end", "holes", "size", "fsync", "lseek"),
+    *("rename", "text", "times", "sendfile", "end", "holes", "size", "fsync", "lseek"),
     *(3 * ["read", "pread", "write", "pwrite"]),
 ]
 operations = st.tuples(st.sampled_from(names), st.integers(0, 1), st.integers(1, 9000), places)

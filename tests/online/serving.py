@@ -7,7 +7,8 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,14 @@ def cost(config: Mapping[str, Value]) -> float:
     assert isinstance(block, int)
     assert isinstance(depth, int)
     return 1.0 + abs(block - 20) / 20 + abs(depth - 3) + (config["mode"] == "fused")
+
+
+def until(true: Callable[[], object]) -> None:
+    """Wait until something holds, with a bound."""
+    end = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 class Wire:

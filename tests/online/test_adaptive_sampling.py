@@ -45,6 +45,27 @@ def test_a_configuration_has_five_samples_at_most() -> None:
     assert wanted({A: noisy, B: noisy, C: noisy}) == {}
 
 
+def test_clients_without_other_work_take_further_samples_in_the_same_step() -> None:
+    sampling = AdaptiveSampling()
+    assert sampling.wanted({}, [A, B, C], None, clients=6) == {A: 2, B: 2, C: 2}
+    assert sampling.wanted({}, [A, B, C], None, clients=5) == {A: 2, B: 2, C: 1}
+    assert sampling.wanted({}, [A, B, C], None, clients=2) == {A: 2, B: 1, C: 1}
+    assert sampling.wanted({}, [A, B, C], None, clients=3) == {A: 1, B: 1, C: 1}
+    assert sampling.wanted({}, [A], None, clients=64) == {A: 5}
+    assert sampling.wanted({A: [1.1], B: [1.0, 1.1], C: [3.0]}, [A, B, C], None, clients=16) == {A: 4, B: 3}
+
+
+def test_each_sample_more_halves_how_many_have_it() -> None:
+    ties = [Config({"x": number}) for number in range(16)]
+    samples = {config: [1.0 + 0.001 * number, 1.3] for number, config in enumerate(ties)}
+    sampling = AdaptiveSampling()
+    assert list(sampling.wanted(samples, ties, None)) == ties[:4]
+    once = {config: values[:1] for config, values in samples.items()} | {A: [1.0, 1.3]}
+    assert set(sampling.wanted(once, ties, None)) == set(ties[:8])
+    thrice = {config: [*values, 1.4] for config, values in samples.items()}
+    assert sampling.wanted(thrice, ties, None) == {}
+
+
 def test_differences_of_one_percent_are_not_worth_a_sample() -> None:
     assert wanted({A: [1.001], B: [1.0, 1.003], C: [1.002]}) == {}
 

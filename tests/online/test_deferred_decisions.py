@@ -7,8 +7,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from tests.online.serving import PATIENCE_S, SPACE, Serving, cost
-from tests.online.test_service import until
+from tests.online.serving import PATIENCE_S, SPACE, Serving, cost, until
 
 from luthier.online.service import sessions
 from luthier.online.service.protocol import Hello, hello_line

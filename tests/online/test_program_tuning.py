@@ -32,12 +32,13 @@ class Bench:
         plan: TuningPlan | None = None,
         settings: OnlineSettings = SETTINGS,
         guard: Guard | None = None,
+        spread: float = 0.01,
     ) -> None:
         noise = random.Random(3)
 
         def number(config: Config | None) -> float | None:
             found = value(int((DEFAULT if config is None else config)["x"]))
-            return None if found is None else found * noise.uniform(0.99, 1.01)
+            return None if found is None else found * noise.uniform(1.0 - spread, 1.0 + spread)
 
         self.clock = FakeClock()
         self.program = ScriptedProgram(number)
@@ -71,6 +72,27 @@ def test_the_winner_is_verified_and_left_in_place() -> None:
     assert "x better than the default" in result.verdict
     assert result.to_json()["in_place"] == dict(result.best)
     assert bench.evidence.views[-1].phase == "stopped"
+
+
+def test_values_without_any_noise_are_proven_by_few_pairs() -> None:
+    bench = Bench(bowl, plan=TuningPlan(budget=30), spread=0.0)  # 3 pairs are reserved
+    result = bench.run()
+    assert result.comparison is not None
+    assert result.comparison.pairs < 6
+    assert result.improved
+    assert bench.program.in_place == result.best
+
+
+def test_equal_pairs_prove_nothing_if_the_search_saw_other_values() -> None:
+    slow = iter([2.0] * 15)  # readings: the first window of the default
+
+    def value(x: int) -> float:
+        return bowl(x) + (next(slow, 0.0) if x == 10 else 0.0)
+
+    result = Bench(value, plan=TuningPlan(budget=30), spread=0.0).run()
+    assert result.comparison is not None
+    assert result.comparison.pairs < 6
+    assert not result.improved
 
 
 def test_the_default_is_measured_first() -> None:

@@ -1,29 +1,20 @@
 """The on-line service on real sockets: sessions, clients that come and go, and clients that misbehave."""
 
 import json
-import threading
+import subprocess
+import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.online.serving import BEST, PATIENCE_S, SECRET, SPACE, Serving, Wire, cost, optimum, serving
+from tests.online.serving import BEST, PATIENCE_S, SECRET, SPACE, Serving, Wire, cost, optimum, serving, until
 
 from luthier.errors import InvalidInputError, StoreError, UnavailableError
 from luthier.online.service import connection, protocol, sessions
-from luthier.online.service import service as service_module
 from luthier.online.session import OnlineSession
 from luthier.space import Integer, Space
 from luthier.store.online_sessions import SqlOnlineSessions
 from luthier.store.server_store import Credential, User, digest_of
-
-
-def until(true: Callable[[], object]) -> None:
-    """Wait until something holds, with a bound."""
-    end = time.monotonic() + PATIENCE_S
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_a_client_finds_the_optimum_and_then_gets_it_for_good(served: Serving) -> None:
@@ -302,6 +293,20 @@ def test_an_ended_service_leaves_everything_in_the_store(folder: Path, url: str)
             assert wire.run(200)["config"] == BEST
 
 
+def test_the_first_session_need_not_wait_for_imports(tmp_path: Path) -> None:
+    code = (
+        "import sys, threading\n"
+        "from pathlib import Path\n"
+        "from luthier.online.service.service import OnlineService\n"
+        "from luthier.store import open_server_store\n"
+        "folder, ended = Path(sys.argv[1]), threading.Event()\n"
+        "service = OnlineService(open_server_store(str(folder / 'd.db')), [f'unix:{folder}/s'], str, folder=folder)\n"
+        "service.run(ended, lambda _: (print(*sys.modules), ended.set()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "luthier.online.strategies.auto" in done.stdout.split()
+
+
 def test_a_clock_that_is_set_makes_no_iteration_long(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
     with served.wire() as wire:
         wire.hello()
@@ -345,57 +350,6 @@ def test_a_store_that_is_away_stops_nobody_and_loses_nothing(
                 assert other.hello("another") == {"ok": False, "error": "the store is away", "retry": True}
         until(lambda: len(served.store.online.samples(record.id)) == 12)
     assert caplog.text.count("not stored now") == 1
-
-
-def test_too_many_connections_are_told_to_come_back(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(served.service, "_most", 2)
-    with served.wire() as one, served.wire() as two:
-        assert one.hello()["ok"]
-        assert two.hello()["ok"]
-        with served.wire() as third:
-            answer = json.loads(third.line())
-            assert "2 connections already" in answer["error"]
-            assert answer["retry"] is True
-            assert third.is_closed()
-        assert one.run(2)["ok"]
-
-
-def test_strangers_that_say_nothing_do_not_use_up_the_memory(served: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_module, "_MOST_UNKNOWN", 2)
-    tcp = served.addresses[1]
-    with served.wire(tcp) as one, served.wire(tcp) as two:
-        until(lambda: len(served.service._connections) == 2)
-        with served.wire(tcp) as third:
-            assert "not said hello yet" in json.loads(third.line())["error"]
-        with served.wire() as local:
-            assert local.hello()["ok"]
-        assert one.hello(token=SECRET)["ok"]
-        with served.wire(tcp) as fourth:
-            assert fourth.hello(token=SECRET)["ok"]
-        assert two.hello(token=SECRET)["ok"]
-
-
-def test_a_client_that_sends_very_many_requests_at_once_gets_all_answers_and_lets_others_pass(served: Serving) -> None:
-    count = 20_000
-    with served.wire() as good, served.wire() as eager:
-        good.hello()
-        eager.hello()
-        sending = threading.Thread(target=eager.send, args=(b'{"op":"best"}\n' * count,))
-        sending.start()
-        assert good.run(20)["ok"]
-        assert all(json.loads(eager.line())["ok"] for _ in range(count))
-        sending.join(PATIENCE_S)
-        assert eager.run(2)["ok"]
-
-
-def test_a_client_that_reads_no_answers_stops_being_read(served: Serving) -> None:
-    with served.wire() as good, served.wire() as deaf:
-        good.hello()
-        deaf.hello()
-        deaf._socket.settimeout(0.5)
-        with pytest.raises(TimeoutError):
-            deaf.send(b'{"op":"best"}\n' * 1_000_000)
-        assert good.run(3)["ok"]
 
 
 def test_a_strategy_that_fails_does_not_end_the_service(

@@ -1,8 +1,11 @@
 """TotalTime: steps, clients that come and go, and the history."""
 
-from itertools import pairwise
+from itertools import combinations, pairwise
+from statistics import fmean
 
-from luthier.online.total_time import MOST_POINTS, TotalTime
+import pytest
+
+from luthier.online.total_time import MOST_POINTS, Ran, TotalTime, slowest_of_part
 
 
 def joined(*clients: str) -> TotalTime:
@@ -74,6 +77,64 @@ def test_the_default_is_compared_within_a_search_only() -> None:
     assert total.steps == 4
     total.add("a", 8.0, "default")
     assert total.compared == (5, 16.0, 25.0)
+
+
+def all_report(total: TotalTime, clients: int, value: float, ran: Ran) -> None:
+    for number in range(clients):
+        total.join(f"client {number}")
+    for number in range(clients):
+        total.add(f"client {number}", value, ran)
+
+
+def test_steps_of_fewer_clients_are_compared_with_the_slowest_of_as_many() -> None:
+    total = joined(*"abcd")
+    for client, value in zip("abcd", (1.0, 2.0, 3.0, 6.0), strict=True):
+        total.add(client, value, "default")
+    total.leave("a")
+    total.leave("b")
+    for client in "cd":
+        total.add(client, 1.0, "other")
+    pairs = [max(pair) for pair in combinations((1.0, 2.0, 3.0, 6.0), 2)]
+    assert total.compared[:2] == (2, 7.0)
+    assert total.compared[2] == pytest.approx(6.0 + fmean(pairs))
+    total.leave("c")
+    total.add("d", 1.0, "other")
+    assert total.default_step == 3.0  # the mean
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_the_slowest_of_a_part_is_the_mean_over_all_parts(count: int) -> None:
+    values = (1.0, 1.5, 4.0, 4.0, 9.0, 30.0)
+    assert slowest_of_part(values, count) == pytest.approx(fmean(map(max, combinations(values, count))))
+
+
+@pytest.mark.parametrize(
+    ("clients", "compared"), [(3, (2, 6.0, 8.0)), (4, (2, 6.0, 8.0)), (5, (2, 6.0, 8.0)), (6, (1, 4.0, 4.0))]
+)
+def test_steps_of_at_most_a_third_more_clients_are_compared(clients: int, compared: tuple[int, float, float]) -> None:
+    total = TotalTime()
+    all_report(total, 4, 4.0, "default")
+    total.forget_clients()
+    all_report(total, clients, 2.0, "other")
+    assert total.compared == compared
+
+
+def test_the_default_is_restored_for_each_number_of_clients() -> None:
+    total = TotalTime()
+    all_report(total, 2, 4.0, "default")
+    all_report(total, 8, 6.0, "default")
+    restored = TotalTime(steps=total.steps, defaults=total.default_steps)
+    assert restored.default_step == total.default_step == 6.0
+    all_report(restored, 2, 1.0, "other")
+    assert restored.compared == (1, 1.0, 4.0)
+
+
+def test_very_many_numbers_of_clients_are_counted_without_a_comparison() -> None:
+    total = TotalTime()
+    for clients in range(1, 60):
+        all_report(total, clients, 1.0, "default")
+    assert total.steps == 59
+    assert len(total.default_steps) < 40
 
 
 def test_the_history_is_thinned_out_evenly() -> None:

@@ -90,6 +90,25 @@ def test_a_finished_experiment_is_cloned_not_resumed(server: Running) -> None:
     assert told(server.ask("POST", f"{API}/experiments/{number}/clone", {"yaml": changed}))["name"] == "second"
 
 
+def test_a_finished_experiment_gets_more_runs(server: Running) -> None:
+    number = server.launch()
+    path = f"{API}/experiments/{number}"
+    server.play(number, [Completed(1.0)])
+    for budget, status in (("%2B0", 422), ("1", 422), ("x", 422), ("-3", 422), ("%2B99999999999", 422)):
+        assert server.ask("POST", f"{path}/resume?budget={budget}").status == status, budget
+    before = told(server.ask("GET", path))
+    assert (before["status"], before["budget"]) == ("finished", 40)
+    reply = told(server.ask("POST", f"{path}/resume?budget=%2B30"))
+    assert (reply["status"], reply["budget"]) == ("queued", 31)
+    assert server.ask("POST", f"{path}/resume?budget=%2B30").status == 409
+    copy = told(server.ask("POST", f"{path}/clone", {}))
+    assert server.store.history.experiment(number).settings["refinements"] == [{"events": 2, "runs": 1}]
+    assert "refinements" not in server.store.history.experiment(cast("int", copy["id"])).settings
+    detail = told(server.ask("GET", path))
+    assert cast("dict[str, object]", detail["settings"])["budget"] == 31
+    assert "resume with 31 runs" in [entry["action"] for entry in items(server.ask("GET", f"{API}/audit"))]
+
+
 def test_an_experiment_as_json_is_the_same_as_its_yaml(server: Running) -> None:
     document = told(server.ask("POST", f"{API}/experiments/document", {"yaml": EXPERIMENT}))["document"]
     assert told(server.ask("POST", f"{API}/experiments", document))["name"] == "first try"

@@ -56,6 +56,8 @@ def test_steering(client: Client) -> None:
     assert client.stop(number)["status"] == "stopped"
     assert client.wait(number)["status"] == "stopped"
     assert client.resume(number)["status"] == "queued"
+    assert client.stop(number)["status"] == "stopped"
+    assert client.resume(number, budget="+30")["budget"] == 70
     other = client.clone(number, EXPERIMENT.replace("first try", "other"))
     assert [one["name"] for one in client.experiments(text="OTHER")] == ["other"]
     assert [one["id"] for one in client.experiments(mine=True, status="queued")] == [other["id"], number]

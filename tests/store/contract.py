@@ -175,6 +175,27 @@ class _OwnerTests:
         assert store.claim(key, OTHER, 7.0, ME)
         assert (store.experiment(key).owner, store.experiment(key).seen_at) == (OTHER, 7.0)
 
+    def test_claim_changes_the_settings_or_nothing(self, store: Store) -> None:
+        """They come with the claim, so that no process ever works with settings of another one."""
+        key = store.create("x", {"budget": 5}, 0.0).id
+        assert store.claim(key, ME, 1.0, None)
+        store.request_stop(key)
+        assert not store.claim(key, OTHER, 2.0, None, settings={"budget": 9})
+        assert store.experiment(key).settings == {"budget": 5}
+        store.close(key, ME, "finished", None)
+        assert not store.claim(key, OTHER, 2.0, None, "stopped", settings={"budget": 9})
+        assert store.claim(key, OTHER, 2.0, None, "finished", settings={"budget": 9})
+        record = store.experiment(key)
+        assert (record.settings, record.status, record.owner) == ({"budget": 9}, "running", OTHER)
+        assert store.heartbeat(key, OTHER, 3.0) is None
+
+    def test_a_request_is_not_for_new_settings(self, store: Store) -> None:
+        key = store.create("x", {}, 0.0).id
+        store.claim(key, ME, 1.0, None)
+        store.request_stop(key, "verify")
+        assert store.claim(key, OTHER, 2.0, ME, settings={"budget": 9})
+        assert store.heartbeat(key, OTHER, 3.0) is None
+
     def test_heartbeat_is_for_the_owner(self, store: Store) -> None:
         """Others learn that they lost the experiment, and change nothing."""
         key = store.create("x", {}, 0.0).id

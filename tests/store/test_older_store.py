@@ -53,7 +53,7 @@ def test_what_was_stopped_goes_on(store: SqlStore) -> None:
 
     record = store.experiment(5)
     before = store.runs(5)
-    finished, result = replayed(store, record, resumable(record), ReplayRunner(answers))
+    finished, result = replayed(store, record, resumable(store, record), ReplayRunner(answers))
     assert finished.status == "finished"
     assert list(result.runs[: len(before)]) == list(before)
     assert len(result.runs) > len(before)

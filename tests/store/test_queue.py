@@ -133,6 +133,21 @@ def test_enqueue_hands_an_experiment_to_the_workers(server_store: ServerStore) -
     assert [found.id for found in server_store.queue.waiting()] == [key]
 
 
+def test_what_has_ended_is_queued_again_with_new_settings(server_store: ServerStore) -> None:
+    key = asked(server_store)
+    server_store.history.claim(key, ME, 1.0, None)
+    running = server_store.history.experiment(key)
+    server_store.history.close(key, ME, "finished", None)
+    finished = server_store.history.experiment(key)
+    assert not server_store.queue.enqueue_again(running, {"budget": 9})
+    assert server_store.history.experiment(key) == finished
+    assert server_store.queue.enqueue_again(finished, {"budget": 9})
+    record = server_store.history.experiment(key)
+    assert (record.status, record.settings, record.unattended) == ("queued", {"budget": 9}, True)
+    assert not server_store.queue.enqueue_again(finished, {"budget": 99})
+    assert server_store.history.experiment(key).settings == {"budget": 9}
+
+
 @pytest.mark.parametrize("instead_of", [None, OTHER])
 def test_finished_experiment_is_not_queued_again(server_store: ServerStore, instead_of: Owner | None) -> None:
     key = asked(server_store)

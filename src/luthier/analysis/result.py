@@ -8,11 +8,12 @@ from luthier.analysis.machine_drift import Level, level_of, outliers_among, sear
 from luthier.analysis.recommendation import is_reliable, winner_of
 from luthier.analysis.trials import estimated, estimator_of, trials_of, turned
 from luthier.analysis.verdict import front_verdict, method_text, verdict_of
-from luthier.analysis.verification import Duel, duel_of
+from luthier.analysis.verification import Duel, duel_of, with_verification
 from luthier.errors import LuthierError
 from luthier.optimizers.front import front_of, values_of
 from luthier.policies.base import completed_values
 from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Goal
 from luthier.statistics.comparison import Comparison
 from luthier.statistics.drift import Drift
 from luthier.statistics.estimate import estimate
@@ -36,8 +37,12 @@ class Result:
 
     `front` holds the Pareto-optimal trials, sorted by the first objective; with a single objective it is the best trial
     of the search. With several objectives, `winner` is the trial of the front that is best in the first objective among
-    those that are no worse than the default in any other. `pauses` are the times in which nobody worked on it;
-    `over_random` compares the search with a random one, if there is one and it was looked for.
+    those that are no worse than the default in any other.
+
+    `verification` holds the runs behind `comparison`. If the search was continued with a larger budget, there are
+    several verifications: the last one that proves an improvement counts, or else the last one. `pauses` are the times
+    in which nobody worked on it; `over_random` compares the search with a random one, if there is one and it was
+    looked for.
     """
 
     experiment: Experiment
@@ -50,6 +55,7 @@ class Result:
     verdict: str
     estimator: str
     front: tuple[Trial, ...] = ()
+    verification: tuple[Run, ...] = ()
     pauses: tuple[tuple[float, float], ...] = ()
     over_random: "SearchSpeedup | None" = None
 
@@ -161,6 +167,7 @@ def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
         else verdict_of(experiment, runs, challenger, duel, comparison),
         estimator=estimator,
         front=tuple(_outward(inner[number], experiment) for number in front),
+        verification=verified.runs,
     )
 
 
@@ -171,11 +178,31 @@ class Verified:
     default: Trial | None
     challenger: Trial | None
     duel: Duel | None = None
+    runs: tuple[Run, ...] = ()
+
+    def proves(self, goal: Goal) -> bool:
+        """Whether the challenger is proven to be better than the default."""
+        comparison = None if self.duel is None or self.duel.has_failures else self.duel.compare(goal)
+        return comparison is not None and comparison.improved
 
 
 def _verified(experiment: Experiment, runs: Sequence[Run], trials: Sequence[Trial], estimator: str) -> Verified:
-    """The default and the configuration that was compared with it or, before the verification, would be."""
-    best = next((run.trial for run in runs if run.purpose == "verify" and run.trial), None)
+    """The default and the configuration that was compared with it or, before the verification, would be.
+
+    Of several verifications the last one that proves an improvement: what was proven stays proven.
+    """
+    last = len(experiment.refinements)
+    found = [
+        _verified_in(experiment, with_verification(experiment, runs, number), trials, estimator)
+        for number in range(last, -1, -1)
+    ]
+    return next((one for one in found if one.proves(experiment.objective.goal)), found[0])
+
+
+def _verified_in(experiment: Experiment, runs: Sequence[Run], trials: Sequence[Trial], estimator: str) -> Verified:
+    """The same for the runs of one verification."""
+    verification = tuple(run for run in runs if run.purpose == "verify")
+    best = next((run.trial for run in verification if run.trial), None)
     if best is None:
         best = winner_of(experiment.space, trials, estimator)
     default = trials[0] if trials else None
@@ -190,7 +217,7 @@ def _verified(experiment: Experiment, runs: Sequence[Run], trials: Sequence[Tria
         else trial
         for trial, values in sides
     ]
-    return Verified(shown[0], shown[1], duel)
+    return Verified(shown[0], shown[1], duel, verification)
 
 
 def _outward(trial: Trial, experiment: Experiment) -> Trial:

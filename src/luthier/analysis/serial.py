@@ -6,6 +6,7 @@ from luthier.analysis.activity import activity_of
 from luthier.analysis.importance import Importances
 from luthier.analysis.result import Result
 from luthier.analysis.sentences import command_line
+from luthier.analysis.tuning_return import tuning_return
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.trial import Completed, Estimate, Json, Run, Trial, outcome_name
@@ -66,6 +67,7 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         "noise": {"deviation": result.noise.deviation, "relative": result.noise.relative}
         if result.noise.freedom
         else None,
+        "return": _return_json(result),
         "repeats": result.repeats,
         "lost": result.lost,
         "activity": asdict(activity_of(result)),
@@ -74,6 +76,14 @@ def result_json(record: Record, result: Result) -> dict[str, Json]:
         "outliers": [asdict(outlier) for outlier in result.outliers],
         "estimator": result.estimator,
     }
+
+
+def _return_json(result: Result) -> dict[str, Json] | None:
+    """What the tuning brought for its time."""
+    found = tuning_return(result)
+    if found is None:
+        return None
+    return {**asdict(found), "over_time": [list(point) for point in found.over_time]}
 
 
 def trial_json(trial: Trial) -> dict[str, Json]:

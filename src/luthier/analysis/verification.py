@@ -91,6 +91,14 @@ def duel_of(runs: Sequence[Run], default: Config, winner: Config, estimator: str
     )
 
 
+def with_verification(experiment: Experiment, runs: Sequence[Run], number: int) -> list[Run]:
+    """The runs of the search, and those of one verification: the first one has the number 0.
+
+    There are several if the search was continued with a larger budget. Each counts for itself.
+    """
+    return [run for run in runs if run.purpose != "verify" or experiment.round_of(run.submit_order) == number]
+
+
 def _values(runs: Sequence[Run]) -> tuple[float, ...]:
     return tuple(run.outcome.value for run in runs if isinstance(run.outcome, Completed))
 

@@ -42,7 +42,8 @@ def working_time(record: Record, result: Result, now: float) -> WorkingTime:
     experiment = result.experiment
     pace_s, left = elapsed_s / len(ended), experiment.budget - len(ended)
     most_verified = 2 * (MOST_PAIRS if experiment.verify_pairs is None else experiment.verify_pairs)
-    verified = sum(run.purpose == "verify" for run in ended)
+    last = len(experiment.refinements)
+    verified = sum(run.purpose == "verify" and experiment.round_of(run.submit_order) == last for run in ended)
     if verified or record.stop_requested == "verify":
         return WorkingTime(elapsed_s, pace_s * max(min(left, most_verified - verified), 0))
     left_s = pace_s * max(left, 0)

@@ -138,14 +138,29 @@ def tune(
 
 
 @app.command()
-def resume(number: Number, store: StoreUrl = None, quiet: Quiet = False, as_json: AsJson = False) -> int:
-    """Continue an experiment that was stopped or killed; completed runs are not repeated.
+def resume(
+    number: Number,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "-n",
+            "--budget",
+            help="Continue with a larger budget, also an experiment that has finished: +30 for 30 more runs, or a "
+            "total.",
+            metavar="+RUNS|RUNS",
+        ),
+    ] = None,
+    store: StoreUrl = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> int:
+    """Continue an experiment that was stopped or killed, or add runs to it; completed runs are not repeated.
 
-    Example: luthier resume 3
+    Example: luthier resume 3 --budget +30
     """
     from luthier.launch import start
 
-    return show_result(*work_on(start.reopen(number, store), quiet=quiet), as_json=as_json)
+    return show_result(*work_on(start.reopen(number, store, budget), quiet=quiet), as_json=as_json)
 
 
 @app.command("list")

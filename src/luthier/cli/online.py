@@ -247,7 +247,7 @@ def _view_lines(view: "Mapping[str, Json]") -> "Iterator[str]":
     yield f"steps:    {view.get('steps')}, total {_number(view.get('total'))}"
     if view.get("default_total") is not None:
         steps, total = view.get("compared_steps"), _number(view.get("compared_total"))
-        yield f"          the first {steps} took {total}; with the default {_number(view['default_total'])}"
+        yield f"          {steps} of them compared: {total}; with the default {_number(view['default_total'])}"
     clients = view.get("clients")
     if isinstance(clients, list):
         more = view.get("more_clients")

@@ -10,6 +10,7 @@ from luthier.analysis.sentences import VERIFIED_TRIALS, command_line, noise_text
 from luthier.analysis.serial import ending_of
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
+from luthier.analysis.tuning_return import return_lines
 from luthier.cli.terminal import cell
 from luthier.spec.experiment import Experiment
 from luthier.store.base import ENDED, Record
@@ -32,7 +33,7 @@ def result_view(record: Record, result: Result) -> RenderableType:
         parts.append(cell(f"the search ended: {ending}"))
     if result.experiment.earlier is not None:
         parts += [cell(f"learnt from {note}") for note in result.experiment.earlier.notes]
-    parts += [cell(line) for line in search_lines(result)]
+    parts += [cell(line) for line in (*return_lines(result), *search_lines(result))]
     if noise := noise_text(result):
         parts.append(cell(noise))
     parts += [cell(line) for line in trouble_lines(result)]
@@ -48,7 +49,7 @@ def result_view(record: Record, result: Result) -> RenderableType:
             use = _choice_text(result)
         parts += [cell(use, style="dim"), _one_line(f"  {command}")]
     if record.status == "no result":
-        parts.append(cell("no result; it cannot be resumed: correct the cause and start a new experiment"))
+        parts.append(cell("no result: correct the cause and start a new experiment"))
     elif record.status not in ENDED:
         parts.append(cell(f"{status_text(record)}; continue with: luthier resume {record.id}"))
     return Group(*parts)

@@ -163,9 +163,13 @@ class Client:
         query = "?now=true" if now else "?verify=true" if verify else ""
         return cast("Summary", self._ask("POST", f"/experiments/{number}/stop{query}"))
 
-    def resume(self, number: int) -> Summary:
-        """Resume an experiment that was stopped, failed or was interrupted."""
-        return cast("Summary", self._ask("POST", f"/experiments/{number}/resume"))
+    def resume(self, number: int, *, budget: str | int | None = None) -> Summary:
+        """Resume an experiment that was stopped, failed or was interrupted.
+
+        With a `budget`, `"+30"` for 30 more runs or a total, also one that has ended.
+        """
+        query = "" if budget is None else f"?{urlencode({'budget': str(budget)})}"
+        return cast("Summary", self._ask("POST", f"/experiments/{number}/resume{query}"))
 
     def clone(self, number: int, yaml: str | None = None) -> Summary:
         """Launch a copy of an experiment, optionally with a changed text."""

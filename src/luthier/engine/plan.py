@@ -9,7 +9,15 @@ from luthier.analysis.recommendation import challenger_of, is_reliable
 from luthier.analysis.second_look import second_look
 from luthier.analysis.tie_break import contender
 from luthier.analysis.trials import initial_draws
-from luthier.analysis.verification import FEWEST_PAIRS, MOST_PAIRS, Duel, duel_of, goes_first, is_settled
+from luthier.analysis.verification import (
+    FEWEST_PAIRS,
+    MOST_PAIRS,
+    Duel,
+    duel_of,
+    goes_first,
+    is_settled,
+    with_verification,
+)
 from luthier.engine.known_trials import KnownTrials
 from luthier.optimizers.base import Optimizer
 from luthier.policies.base import Progress, Resample, Stop
@@ -65,6 +73,8 @@ class Plan:
         self._reason_to_end: str | None = None
         self._looks = 0
         self._asked_to_end: str | None = None
+        self._round = 0
+        self._begun = 0  # how many trials there were when the search of this round began
 
     @property
     def runs(self) -> Sequence[Run]:
@@ -141,6 +151,7 @@ class Plan:
 
         There are fewer when a run has to end first. An empty list while nothing runs means that the experiment is done.
         """
+        self._continue_search(self.events)
         orders = self._search_orders(free, elapsed_s) if self.ending is None else []
         if not orders and self.ending is not None and free > 0:
             return self._verification_orders()
@@ -148,6 +159,7 @@ class Plan:
 
     def submitted(self, run: Run) -> None:
         """Note that an order is being carried out."""
+        self._continue_search(run.submit_order)
         if run.purpose == "verify":
             self._end_search(_budget_spent(self.experiment, self.progress(0.0)) or ENDED_BEFORE)
             self._challenger = run.trial or self._choose_challenger()
@@ -173,6 +185,19 @@ class Plan:
             del self._counted[at], self._steps[at], self._costs_s[at]
         if run.purpose != "verify":
             self._learn(run)
+
+    def _continue_search(self, event: int) -> None:
+        """Search again if the budget was raised before this event although the search had ended.
+
+        The user asked for more runs, so what ended the search before does not end it again; a default that never gave a
+        number is measured again.
+        """
+        if self._round == self.experiment.round_of(event):
+            return
+        self._round = self.experiment.round_of(event)
+        self._begun = len(self._known.trials)
+        self.ending = self._challenger = self._reason_to_end = self._asked_to_end = None
+        self._again = [0] if self._known.trials and self._known.trials[0].estimate is None else []
 
     @property
     def is_stopped(self) -> bool:
@@ -229,8 +254,8 @@ class Plan:
             self._asked_to_end
             or _budget_spent(self.experiment, progress)
             or _too_many_lost(self.experiment, self.lost)
-            or _hopeless(progress, len(self._running))
-            or self._stop(progress)
+            or _hopeless(progress, self._begun, len(self._running))
+            or (None if self._round else self._stop(progress))
         )
 
     def _last_orders(self, reason: str) -> list[Order]:
@@ -269,7 +294,8 @@ class Plan:
         challenger, trials = self._choose_challenger(), self._known.trials
         if not challenger or trials[0].estimate is None or _too_many_lost(self.experiment, self.lost):
             return []
-        duel = duel_of(self._runs, trials[0].config, trials[challenger].config, self._known.estimator)
+        runs = with_verification(self.experiment, self._runs, self._round)
+        duel = duel_of(runs, trials[0].config, trials[challenger].config, self._known.estimator)
         number = _next_to_verify(self.experiment, duel, self.experiment.budget - self.counted, challenger)
         return [] if number is None else [Order("verify", trials[number].config, number)]
 
@@ -329,10 +355,10 @@ def _sentinel_is_due(every: int, steps: Sequence[int]) -> bool:
     return every > 0 and 0 not in steps[-every:]
 
 
-def _hopeless(progress: Progress, running: int) -> str | None:
+def _hopeless(progress: Progress, begun: int, running: int) -> str | None:
     if progress.best is not None:
         return None
-    ended = sum(bool(trial.outcomes) for trial in progress.trials[: HOPELESS + running])
+    ended = sum(bool(trial.outcomes) for trial in progress.trials[begun : begun + HOPELESS + running])
     return None if ended < HOPELESS else f"none of the first {ended} configurations gave a number"
 
 

@@ -13,6 +13,7 @@ from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
 from luthier.engine.loop import Loop, Machinery, Watcher
 from luthier.engine.plan import Plan
+from luthier.engine.refinement import refined
 from luthier.errors import InUseError, InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
@@ -36,10 +37,13 @@ def carry_on(
 ) -> tuple[Record, Result]:
     """Work on a stored experiment, from wherever its history ends, until it is done or interrupted.
 
+    If `experiment` is not the one of the record, because it was given more runs, the store is changed with the claim.
+
     `interrupts` counts the interrupts for the caller. A runner that only simulates runs has a `virtual_clock`, which is
     then used for everything.
     """
-    owner = claim(store, record)
+    is_changed = experiment != Experiment.from_json(record.settings)
+    owner = claim(store, record, experiment.to_json() if is_changed else None)
     plan = plan_of(experiment)
     counted = interrupts or Interrupts()
     with counted, Ledger(store, record, owner, gave_up=lambda: counted.count > 0) as ledger:
@@ -63,11 +67,14 @@ def carry_on(
     return record, beside_random(store, record, replace(result, pauses=pauses_of(record)))
 
 
-def resumable(record: Record) -> Experiment:
-    """The experiment behind a record, if there is anything left to do."""
+def resumable(store: Store, record: Record, budget: str | int | None = None) -> Experiment:
+    """The experiment behind a record, if there is anything left to do; with a new `budget` there always is."""
+    if budget is not None:
+        return refined(store, record, budget)
     if record.status in ENDED:
         raise InvalidInputError(
-            f"experiment {record.id} {ENDED[record.status]}; look at it with: luthier show {record.id}"
+            f"experiment {record.id} {ENDED[record.status]}; look at it with: luthier show {record.id}, "
+            f"or add runs with: luthier resume {record.id} --budget +30"
         )
     return Experiment.from_json(record.settings)
 

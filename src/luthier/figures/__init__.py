@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.analysis.result import Result
-from luthier.figures import gain_figures, parameter_figures, progress_figures
+from luthier.figures import gain_figures, parameter_figures, progress_figures, return_figures
 from luthier.figures.figure import DARK, LIGHT, Figure
 from luthier.figures.gain_figures import compared
 from luthier.figures.image import draw
@@ -72,6 +72,13 @@ FIGURES: Mapping[str, Drawing] = {
         "How much better the best configuration is than the default. The gain is significant if its interval does not "
         "touch the dashed line. Estimates from the search are often too good for the winner; the verification is not.",
         gain_figures.gains,
+    ),
+    "return": Drawing(
+        "Return on tuning",
+        "RoTI is the gain over the default for each minute of run time spent; it falls once the search finds little "
+        "more. The second panel, where run times are measured, adds the time of the tuning to the runs in production: "
+        "where the lines cross, the tuning has paid. The band is the 95 % interval of the verification.",
+        return_figures.returns,
     ),
     "front": Drawing(
         "Pareto front",

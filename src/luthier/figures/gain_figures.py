@@ -53,8 +53,7 @@ def gains(result: Result, points: int) -> Figure | None:
     rows = [_estimated(result, default, best, ratio=ratio)]
     pairs: list[float] = []
     if comparison is not None:
-        verified = [run for run in result.runs if run.purpose == "verify"]
-        duel = duel_of(verified, result.trials[0].config, challenger.config, result.estimator)
+        duel = duel_of(result.verification, result.trials[0].config, challenger.config, result.estimator)
         sides = zip(duel.default_values, duel.winner_values, strict=False)
         pairs = [gain(before, after, result.experiment.objective.goal, ratio=ratio) for before, after in sides]
         rows.append(_Row("verified", comparison.speedup, comparison.low, comparison.high))

@@ -71,14 +71,22 @@ def tune(  # keywords, as for an experiment
     return _work(history, record, experiment, used, is_ours=isinstance(runner, str))
 
 
-def resume(measure: Measured, number: int, *, store: str, runner: AnyRunner | None = None) -> Result:
+def resume(
+    measure: Measured,
+    number: int,
+    *,
+    store: str,
+    runner: AnyRunner | None = None,
+    budget: str | int | None = None,
+) -> Result:
     """Continue experiment `number` of `store`, which tuned this function and was stopped or killed.
 
-    `runner` is the same as for `tune`.
+    With a `budget`, `"+30"` for 30 more runs or a total, also one that has finished: the search continues and knows
+    what was measured, and is verified again. `runner` is the same as for `tune`.
     """
     history = open_store(store)
     record = history.experiment(number)
-    experiment = resumable(record)
+    experiment = resumable(history, record, budget)
     if experiment.command is not None:
         raise InvalidInputError(f"experiment {number} tunes a command; continue it with: luthier resume {number}")
     used = _runner_of(measure, experiment, runner)

@@ -132,6 +132,8 @@ class Tuning:
             "objectives": searched.objectives,
             "timeout_s": searched.timeout_s,
             "seed": searched.seed,
+            "production_runs": searched.production_runs,
+            "spent_before_s": found.cost_s,
             "first": (found.best.config,),
             "budget": 2 + 2 * pairs,
             "verify_pairs": pairs,

@@ -16,6 +16,7 @@ from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.registry import measures_from
 from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
+from luthier.spec.rules import needs_relation_to_time
 from luthier.spec.template import Template
 from luthier.store import open_store
 from luthier.store.base import Record, Store
@@ -45,14 +46,24 @@ def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
     build_libraries(experiment)
     store = open_store(store_url)
     informed = with_earlier(experiment, name, Past.of(store))
-    return Launch(store, store.create(name, informed.to_json(), time.time()), informed, learnt(experiment, informed))
+    notes = (*learnt(experiment, informed), *assumptions(experiment))
+    return Launch(store, store.create(name, informed.to_json(), time.time()), informed, notes)
 
 
-def reopen(number: int, store_url: str | None) -> Launch:
-    """A stored experiment that is not finished."""
+def assumptions(experiment: Experiment) -> tuple[str, ...]:
+    """What a criterion to stop assumes of a measure that is not a time."""
+    objective = experiment.objective
+    if objective.is_time or not any(map(needs_relation_to_time, experiment.stop)):
+        return ()
+    inversely = "inverse " if objective.maximizes else ""
+    return (f"--stop learned: the time of a run is assumed to be in {inversely}proportion to {objective.measure}",)
+
+
+def reopen(number: int, store_url: str | None, budget: str | None = None) -> Launch:
+    """A stored experiment that is not finished, or one that gets a larger `budget`: `+30` or a total."""
     store = open_store(store_url)
     record = store.experiment(number)
-    experiment = resumable(record)
+    experiment = resumable(store, record, budget)
     if experiment.command is None:
         raise InvalidInputError(
             f"experiment {number} tunes a Python function; continue it with luthier.resume in that program"

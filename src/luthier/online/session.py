@@ -75,7 +75,7 @@ class OnlineSession:
         self._strategy = self.settings.make_strategy(space, self.search)
         self._clients: dict[str, _Client] = {}
         self._losses: dict[Config, _Losses] = {}
-        self._defaults_run, self._default_values = 0, list[float]()
+        self._defaults_run = 0
         self._points: dict[Config, list[float]] = {}  # the samples of the present search
         self._total, self._watch = TotalTime(), ChangeWatch()
         self._changes: list[ChangeView] = []
@@ -228,7 +228,7 @@ class OnlineSession:
             PointView(configs[number], self._sign * value, counts[number])
             for value, number in heapq.nsmallest(MOST_POINTS_SHOWN, measured)
         )
-        defaults = self._default_values
+        defaults = self._points.get(self._default, ())  # of the present search: a change may have changed it too
         default = self._sign * estimator(defaults) if defaults else None
         return SessionView(
             phase=self.phase,
@@ -266,8 +266,6 @@ class OnlineSession:
         sample = Sample(self._numbers, self.search, client, ran, value, now)
         if ran == self._default:
             self._defaults_run += 1
-            if signed is not None and self.search == 1:
-                self._default_values.append(signed)
         if signed is not None:
             self._points.setdefault(ran, []).append(signed)
         if self._before is None:

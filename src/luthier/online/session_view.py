@@ -58,8 +58,9 @@ class ChangeView:
 class Totals:
     """The sum over steps of the slowest client's value.
 
-    The first `compared_steps` steps can be compared with the default: they took `compared_total`, and would have taken
-    `default_total` with it, `default_step` each. `history` holds steps and their slowest values.
+    Of all steps, `compared_steps` can be compared with the default: their total is `compared_total`, with the default
+    it would have been `default_total`. `default_step` is one step with the default and the present number of clients,
+    `defaults` the same by number of clients. `history` holds steps and their slowest values.
     """
 
     steps: int
@@ -68,19 +69,22 @@ class Totals:
     compared_total: float
     default_total: float | None
     default_step: float | None
+    defaults: tuple[tuple[int, float], ...]
     history: tuple[tuple[int, float], ...]
 
     @classmethod
     def of(cls, total: TotalTime, sign: float) -> "Totals":
         """The totals in the sign of the reports."""
         steps, compared, default = total.compared
+        default_step = total.default_step
         return cls(
             total.steps,
             sign * total.total,
             steps,
             sign * compared,
             sign * default if steps else None,
-            None if total.default_step is None else sign * total.default_step,
+            None if default_step is None else sign * default_step,
+            tuple((clients, sign * value) for clients, value in total.default_steps.items()),
             tuple((step, sign * value) for step, value in total.history),
         )
 
@@ -104,7 +108,8 @@ class SessionView:
     def to_json(self) -> dict[str, Json]:
         """As JSON; of many clients only the first ones."""
         totals = asdict(self.totals)
-        totals["history"] = [list(point) for point in self.totals.history]
+        for name in ("defaults", "history"):
+            totals[name] = [list(pair) for pair in totals[name]]
         return {
             "phase": self.phase,
             "search": self.search,
@@ -133,6 +138,7 @@ class RestoredView:
     def of(cls, view: Mapping[str, Json]) -> "RestoredView":
         """Read what `SessionView.to_json` wrote."""
         history = cast("Sequence[Sequence[float]]", view["history"])
+        defaults = cast("Sequence[Sequence[float]]", view.get("defaults", ()))
         default_total = cast("float | None", view["default_total"])
         return cls(
             Totals(
@@ -142,6 +148,7 @@ class RestoredView:
                 cast("float", view["compared_total"]),
                 default_total,
                 cast("float | None", view["default_step"]),
+                tuple((int(clients), float(value)) for clients, value in defaults),
                 tuple((int(step), float(value)) for step, value in history),
             ),
             tuple(ChangeView(**change) for change in cast("Sequence[dict[str, float]]", view["changes"])),  # type: ignore[arg-type]  # as it was written
@@ -157,6 +164,6 @@ class RestoredView:
             compared_steps=known.compared_steps,
             compared_total=sign * known.compared_total,
             default_total=sign * (known.default_total or 0.0),
-            default_step=None if known.default_step is None else sign * known.default_step,
+            defaults={clients: sign * value for clients, value in known.defaults},
             history=[(step, sign * value) for step, value in known.history],
         )

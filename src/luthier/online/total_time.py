@@ -1,6 +1,7 @@
 """The total time of a program: the sum over steps of the slowest client's value (Tabatabaee et al. 2005, eq. 2)."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -10,7 +11,10 @@ MOST_POINTS = 400
 """Most points of the history; beyond that every second one is dropped."""
 
 _MOST_OPEN = 1000
-_MOST_DEFAULTS = 100
+_MOST_DEFAULTS = 20
+_MOST_VALUES = 256  # of a step with the default: with more clients only the slowest one is kept
+_MOST_GROUPS = 32
+_LEAST_SHARE = 0.75
 
 Ran: TypeAlias = Literal["default", "best", "other"]
 
@@ -21,7 +25,8 @@ class _OpenStep:
 
     worst: float
     ran: Ran
-    clients: int = 1
+    clients: int
+    values: list[float]  # of all clients, if they ran the default
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +40,25 @@ class ClosedStep:
 
 
 @dataclass(slots=True)
+class _Group:
+    """The steps of the present search in which the same number of clients took part."""
+
+    steps: int = 0
+    total: float = 0.0
+    default: list[list[float]] = field(default_factory=list)  # the values of each step with the default, sorted
+
+
+@dataclass(slots=True)
 class TotalTime:
     """Aligns the iterations of the clients to steps: the first report of each, the second, and so on.
 
     A client that joins later starts at the newest step. A client that is far behind the others no longer counts in the
-    steps that they have finished. The steps of a search are compared with the median of those in which all clients ran
-    the default; a search without such a step is not compared.
+    steps that they have finished.
+
+    The steps of a search are compared with those in which all clients ran the default. The slowest of more clients is
+    slower. So for a step of fewer clients the default is what the slowest of a part of them took, on average. For a
+    step of more clients it is taken as it was, which makes the default look better, if they are at most a third more;
+    other steps are not compared.
     """
 
     steps: int = 0
@@ -48,11 +66,11 @@ class TotalTime:
     compared_steps: int = 0  # of earlier searches that know their default
     compared_total: float = 0.0
     default_total: float = 0.0  # the same steps with the default
-    default_step: float | None = None  # one step with the default in the present search
+    defaults: Mapping[int, float] = field(default_factory=dict)  # known already: one default step by number of clients
     history: list[tuple[int, float]] = field(default_factory=list)  # steps and their slowest values, thinned out
-    _search_steps: int = 0
-    _search_total: float = 0.0
-    _default: list[float] = field(default_factory=list)  # of the present search
+    _groups: dict[int, _Group] = field(default_factory=dict)  # by number of clients
+    _last_clients: int = 0  # of the last step
+    _known: dict[int, float | None] = field(default_factory=dict)  # one step with the default by number of clients
     _open: dict[int, _OpenStep] = field(default_factory=dict)
     _at: dict[str, int] = field(default_factory=dict)  # the steps that a client has finished
     _clients_at: Counter[int] = field(default_factory=Counter)
@@ -63,6 +81,9 @@ class TotalTime:
         self._newest = self.steps
         if len(self.history) > 1:
             self._stride = max(1, self.history[-1][0] - self.history[-2][0])
+        for clients, value in self.defaults.items():
+            self._groups[clients] = _Group(default=[[value]])
+            self._last_clients = clients
 
     def join(self, client: str) -> None:
         """Wait for a client from the newest step on."""
@@ -81,11 +102,15 @@ class TotalTime:
         self._newest = max(self._newest, step)
         found = self._open.get(step)
         if found is None:
-            self._open[step] = _OpenStep(value, ran)
+            self._open[step] = _OpenStep(value, ran, 1, [value] if ran == "default" else [])
         else:
             found.worst = max(found.worst, value)
             found.clients += 1
             found.ran = ran if ran == found.ran else "other"
+            if found.ran != "default":
+                found.values.clear()
+            elif len(found.values) <= _MOST_VALUES:
+                found.values.append(value)
         return self._close(at) if self._clients_at[at] == 0 else []
 
     def skip(self, client: str) -> list[ClosedStep]:
@@ -106,20 +131,49 @@ class TotalTime:
 
     def begin_search(self) -> None:
         """Compare later steps with a default that is measured anew."""
-        compared = self.compared
-        self.compared_steps, self.compared_total, self.default_total = compared
-        self._search_steps, self._search_total, self._default, self.default_step = 0, 0.0, [], None
+        self.compared_steps, self.compared_total, self.default_total = self.compared
+        self._groups.clear()
+        self._known.clear()
 
     @property
     def compared(self) -> tuple[int, float, float]:
         """The number of steps that can be compared with the default, their total, and that of the default."""
-        if self.default_step is None:
-            return self.compared_steps, self.compared_total, self.default_total
-        return (
-            self.compared_steps + self._search_steps,
-            self.compared_total + self._search_total,
-            self.default_total + self.default_step * self._search_steps,
-        )
+        steps, total, default_total = self.compared_steps, self.compared_total, self.default_total
+        for clients, group in self._groups.items():
+            default = self._default_of(clients)
+            if default is not None:
+                steps += group.steps
+                total += group.total
+                default_total += default * group.steps
+        return steps, total, default_total
+
+    @property
+    def default_step(self) -> float | None:
+        """One step with the default and the present number of clients; None if it is not known."""
+        return self._default_of(self._last_clients)
+
+    @property
+    def default_steps(self) -> dict[int, float]:
+        """One step with the default by number of clients, that of the last step at the end."""
+        ordered = sorted(self._groups, key=lambda clients: clients == self._last_clients)
+        known = ((clients, self._default_of(clients)) for clients in ordered)
+        return {clients: value for clients, value in known if value is not None}
+
+    def _default_of(self, clients: int) -> float | None:
+        if clients not in self._known:
+            self._known[clients] = self._estimated_default(clients)
+        return self._known[clients]
+
+    def _estimated_default(self, clients: int) -> float | None:
+        measured = {number: one.default for number, one in self._groups.items() if one.default}
+        exact = measured.get(clients)
+        if exact is not None:
+            return median_of([values[-1] for values in exact])
+        for number in sorted(measured):
+            if number > clients and len(measured[number][0]) == number:
+                return median_of([slowest_of_part(values, clients) for values in measured[number]])
+        fewer = [number for number in measured if _LEAST_SHARE * clients <= number <= clients]
+        return median_of([values[-1] for values in measured[max(fewer)]]) if fewer else None
 
     def forget_clients(self) -> None:
         """Let all clients leave."""
@@ -150,13 +204,27 @@ class TotalTime:
     def _count(self, number: int, step: _OpenStep) -> None:
         self.steps += 1
         self.total += step.worst
-        self._search_steps += 1
-        self._search_total += step.worst
-        if step.ran == "default" and len(self._default) < _MOST_DEFAULTS:
-            self._default.append(step.worst)
-            self.default_step = median_of(self._default)
+        self._last_clients = step.clients
+        group = self._groups.get(step.clients)
+        if group is None and len(self._groups) < _MOST_GROUPS:
+            group = self._groups[step.clients] = _Group()
+        if group is not None:
+            group.steps += 1
+            group.total += step.worst
+            if step.ran == "default" and len(group.default) < _MOST_DEFAULTS:
+                group.default.append(sorted(step.values) if len(step.values) == step.clients else [step.worst])
+                self._known.clear()
         if number % self._stride == 0:
             self.history.append((number, step.worst))
             if len(self.history) > MOST_POINTS:
                 self._stride *= 2
                 self.history = [point for point in self.history if point[0] % self._stride == 0]
+
+
+def slowest_of_part(values: Sequence[float], count: int) -> float:
+    """The mean, over all ways to choose `count` of the sorted values, of the largest one chosen."""
+    mean, weight = 0.0, count / len(values)  # of the largest value: the share of choices that contain it
+    for rank in range(len(values), count - 1, -1):
+        mean += weight * values[rank - 1]
+        weight *= (rank - count) / (rank - 1) if rank > 1 else 0.0
+    return mean

@@ -12,6 +12,7 @@ from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
+from luthier.analysis.tuning_return import return_lines
 from luthier.analysis.working_time import machine_rows, working_time
 from luthier.report.commands import tune_command
 from luthier.space import Choice, Parameter
@@ -141,7 +142,17 @@ def _named(run: Run | None, result: Result) -> str:
 
 def remarks(result: Result) -> list[str]:
     """Remarks about the search, noise, outliers and drift of the machine."""
-    return [text for text in (result.method, *search_lines(result), noise_text(result), *trouble_lines(result)) if text]
+    return [
+        text
+        for text in (
+            result.method,
+            *return_lines(result),
+            *search_lines(result),
+            noise_text(result),
+            *trouble_lines(result),
+        )
+        if text
+    ]
 
 
 def space(experiment: Experiment) -> Table:
@@ -188,4 +199,6 @@ def commands(record: Record, experiment: Experiment) -> Mapping[str, str]:
     }
     if record.status not in ENDED and experiment.command is not None:
         known["Resume"] = f"luthier resume {number}"
+    elif experiment.command is not None:
+        known["Continue with more runs"] = f"luthier resume {number} --budget +30"
     return known | ({} if again is None else {"Repeat the experiment": again})

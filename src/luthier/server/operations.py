@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from luthier.analysis.verification import check_verifiable
+from luthier.engine.refinement import refined
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.launch.declared import declared_by
 from luthier.launch.earlier import Past, with_earlier
 from luthier.launch.files import discard_files
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
+from luthier.spec.experiment import OF_ITS_HISTORY
 from luthier.spec.experiment_file import Declared
 from luthier.spec.library import Library
 from luthier.spec.yaml_lines import Document, parse_document
@@ -105,7 +107,8 @@ class Operations:
         if text is not None:
             return self.create(who, text, detail=detail)[0]
         _require_command(record)
-        return self._launched(who, record.name, record.settings, Origin(who.name, record.source), detail)[0]
+        settings = {name: value for name, value in record.settings.items() if name not in OF_ITS_HISTORY}
+        return self._launched(who, record.name, settings, Origin(who.name, record.source), detail)[0]
 
     def stop(self, who: Principal, experiment_id: int, how: StopRequest = "drain") -> Record:
         """Ask an experiment to stop: active runs finish or are killed, and no new ones start.
@@ -121,18 +124,34 @@ class Operations:
         self._note(who, _STOP_ACTIONS[how], record)
         return self.store.history.experiment(experiment_id)
 
-    def resume(self, who: Principal, experiment_id: int) -> Record:
-        """Let workers continue an experiment that was stopped, failed or was interrupted."""
+    def resume(self, who: Principal, experiment_id: int, budget: str | None = None) -> Record:
+        """Let workers continue an experiment that was stopped, failed or was interrupted.
+
+        With a new `budget`, `+30` for 30 more runs or a total, also one that has ended.
+        """
         record = self._changeable(who, experiment_id)
-        if record.status in ENDED:
-            raise ConflictError(f"experiment {experiment_id} {ENDED[record.status]}; clone it to run it again")
+        if record.status in ENDED and budget is None:
+            raise ConflictError(
+                f"experiment {experiment_id} {ENDED[record.status]}; continue it with a larger budget, or clone it"
+            )
         _require_command(record)
         self._require_idle(record)
+        if budget is not None:
+            return self._refine(who, record, budget)
         if record.status != "queued":
             if not self.store.queue.enqueue(experiment_id, record.owner):
                 raise InUseError(f"experiment {experiment_id} was just claimed by another process; try again")
             self._note(who, "resume", record)
         return self.store.history.experiment(experiment_id)
+
+    def _refine(self, who: Principal, record: Record, budget: str) -> Record:
+        if record.status == "queued":
+            raise ConflictError(f"experiment {record.id} waits in the queue; stop it before its budget is changed")
+        experiment = refined(self.store.history, record, budget)
+        if not self.store.queue.enqueue_again(record, experiment.to_json()):
+            raise InUseError(f"experiment {record.id} was just changed by another process; try again")
+        self._note(who, f"resume with {experiment.budget} runs", record)
+        return self.store.history.experiment(record.id)
 
     def share(self, who: Principal, experiment_id: int, *, shared: bool) -> Record:
         """Share an experiment with all users, or stop sharing it."""

@@ -74,12 +74,18 @@ class _Cached(Generic[T]):
 class _CachedExperiment:
     number: int
     uid: str
+    budget: tuple[object, object]
     experiment: Experiment
     result: _Cached[Result]
     runs: dict[int, Run] = field(default_factory=dict)
     events: int = 0
     pauses: tuple[tuple[float, float], ...] = ()
     others: dict[str, _Cached[object]] = field(default_factory=dict)
+
+
+def _budget(record: Record) -> tuple[object, object]:
+    """What of the settings changes when an experiment is given more runs."""
+    return record.settings.get("budget"), record.settings.get("refinements")
 
 
 class ResultCache:
@@ -120,10 +126,10 @@ class ResultCache:
     def _known(self, record: Record) -> _CachedExperiment:
         with self._lock:
             known = self._experiments.get(record.id)
-            if known is None or known.uid != record.uid:
+            if known is None or (known.uid, known.budget) != (record.uid, _budget(record)):
                 experiment = Experiment.from_json(record.settings)
                 known = self._experiments[record.id] = _CachedExperiment(
-                    record.id, record.uid, experiment, _Cached(self._clock)
+                    record.id, record.uid, _budget(record), experiment, _Cached(self._clock)
                 )
             known.pauses = pauses_of(record)
             self._experiments.move_to_end(record.id)

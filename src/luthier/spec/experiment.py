@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.optimizers.earlier import Earlier, read_transfer
 from luthier.policies import Prune, Resample, Stop
 from luthier.space import Choice, Space
 from luthier.spec.objectives import Objective
-from luthier.spec.rules import compares_times, prune_from, resample_from, stop_from
+from luthier.spec.rules import Tuned, compares_times, needs_relation_to_time, prune_from, resample_from, stop_from
 from luthier.spec.script import JobScript
 from luthier.spec.settings import Settings, all_settings
 from luthier.spec.template import Template
@@ -23,7 +23,21 @@ MOST_OBJECTIVES = 3
 FEWEST_VERIFIED = 10
 """A smaller budget is too small for a verification."""
 
+OF_ITS_HISTORY = ("refinements", "spent_before_s")
+"""What of a stored experiment belongs to its own runs, and not to a copy of it."""
+
 _FOREIGN = "the store was written by another program"
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """A larger budget for an experiment whose search had ended: it searches again, and verifies again.
+
+    `events` is how many submissions and endings of runs came before, `runs` how many runs had used up the budget.
+    """
+
+    events: int
+    runs: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +50,16 @@ class Experiment(Settings):
     `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule` and `resample_rule` are the
     parsed `stop`, `prune` and `resample`. The default and repeated configurations are removed
     from `first`. `earlier` is what the search knows from the experiments in `after`, fixed when the experiment was
-    created.
+    created. `refinements` are the times when the budget was raised after the search had ended (`luthier resume N
+    --budget +30`), oldest first. `spent_before_s` is the run time of another experiment that belongs to the same
+    tuning: for a verification on the application, that of the search on its kernel.
     """
 
     space: Space
     command: Template | JobScript | None = None
     earlier: Earlier | None = None
+    refinements: tuple[Refinement, ...] = ()
+    spent_before_s: float = 0.0
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
@@ -61,7 +79,9 @@ class Experiment(Settings):
         with _about("prune"):
             self._set("prune_rule", prune_from(self.prune))
         with _about("stop"):
-            self._set("stop_rule", stop_from(self.stop, self.space, maximize=self.objective.maximizes))
+            self._set(
+                "stop_rule", stop_from(self.stop, Tuned(self.space, self.objective.maximizes, self.production_runs))
+            )
         self._check_rules()
         self._check_objectives()
         with _about("first"):
@@ -81,6 +101,12 @@ class Experiment(Settings):
             )
         for criterion in filter(compares_times, self.stop):
             raise InvalidInputError(f"stop: {shown(criterion)} compares times, so it needs the measure wall, minimized")
+        for criterion in filter(needs_relation_to_time, self.stop):
+            if self.objective.is_amount:
+                raise InvalidInputError(
+                    f"stop: {shown(criterion)} compares time saved with time spent, and {self.objective.measure} says "
+                    "nothing about time; use a criterion such as 'no improvement over 15'"
+                )
 
     def _check_objectives(self) -> None:
         measures = [objective.measure for objective in self.objectives]
@@ -114,7 +140,12 @@ class Experiment(Settings):
     @property
     def reserved_pairs(self) -> int:
         """How many pairs of runs the search leaves for the verification."""
-        return 0 if self.has_front else pairs_reserved(self.budget, self.verify_pairs)
+        before = self.refinements[-1].runs if self.refinements else 0
+        return 0 if self.has_front else pairs_reserved(self.budget - before, self.verify_pairs)
+
+    def round_of(self, event: int) -> int:
+        """How often the search had been continued with a larger budget when this event happened."""
+        return sum(refinement.events <= event for refinement in self.refinements)
 
     def to_json(self) -> dict[str, Json]:
         """The experiment as JSON values."""
@@ -122,6 +153,8 @@ class Experiment(Settings):
             "space": self.space.to_json(),
             "command": None if self.command is None else self.command.to_json(),
             **({} if self.earlier is None else {"earlier": self.earlier.to_json()}),
+            **({"refinements": [asdict(one) for one in self.refinements]} if self.refinements else {}),
+            **({"spent_before_s": self.spent_before_s} if self.spent_before_s else {}),
             **settings_json(self),
         }
 
@@ -135,12 +168,14 @@ class Experiment(Settings):
             )
         values = dict(plain)
         space, command, earlier = (values.pop(name, None) for name in ("space", "command", "earlier"))
+        refinements = values.pop("refinements", ())
         if not isinstance(space, Mapping) or not (command is None or isinstance(command, Mapping)):
             raise InvalidInputError(f"experiment settings contain no parameter space; {_FOREIGN}")
         return cls(
             space=Space.from_json(space),
             command=None if command is None else _command(command),
             earlier=Earlier.from_json(earlier) if isinstance(earlier, Mapping) else None,
+            refinements=tuple(_refinements(refinements)),
             **values,  # type: ignore[arg-type]  # __post_init__ checks each value
         )
 
@@ -156,6 +191,14 @@ def pairs_reserved(budget: int, verify_pairs: int | None) -> int:
     if budget < FEWEST_VERIFIED:
         return 0
     return min(max(budget // 8, 3), 10)
+
+
+def _refinements(plain: Json) -> Iterator[Refinement]:
+    for one in plain if isinstance(plain, Sequence) else ():
+        events, runs = (one.get(name) if isinstance(one, Mapping) else None for name in ("events", "runs"))
+        if not isinstance(events, int) or not isinstance(runs, int):
+            raise InvalidInputError(f"refinements: {shown(one)} is invalid; {_FOREIGN}")
+        yield Refinement(events, runs)
 
 
 @contextmanager

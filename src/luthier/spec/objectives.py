@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
-from luthier.measures.io_measures import RATES
+from luthier.measures.io_measures import PREFIX, RATES
 from luthier.texts import shown
 
 Goal: TypeAlias = Literal["minimize", "maximize"]
@@ -39,6 +39,12 @@ class Objective:
     def is_time(self) -> bool:
         """Whether it is the elapsed time, minimized."""
         return self == Objective("wall")
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether it is an amount of something that is neither a time nor a rate: memory, bytes, operations."""
+        is_counted = self.measure.startswith(PREFIX) and self.measure not in RATES
+        return self.measure == "memory" or (is_counted and not self.measure.endswith(("_s", ":time")))
 
     @property
     def text(self) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from typing import TypeAlias, TypeVar, cast
 
@@ -9,6 +10,7 @@ from luthier.errors import InvalidInputError
 from luthier.plugins import Registry
 from luthier.policies import PRUNES, RESAMPLES, STOPS, stop
 from luthier.policies.base import Prune, Resample, Stop
+from luthier.policies.learned import USUAL_PRODUCTION_RUNS, Learned
 from luthier.policies.prune import BeyondSeconds, Never, beyond_quantile
 from luthier.policies.resample import Sedr, Static
 from luthier.space import Space
@@ -97,12 +99,21 @@ def _constants(where: str, text: str, known: Mapping[str, object]) -> dict[str, 
     return found
 
 
-def stop_from(texts: Sequence[str], space: Space, *, maximize: bool) -> Stop:
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What criteria need to know of the experiment: its space, its goal, and how often the program is going to run."""
+
+    space: Space
+    maximize: bool = False
+    production_runs: int | None = None
+
+
+def stop_from(texts: Sequence[str], tuned: Tuned) -> Stop:
     """The rule that ends a search as soon as one of `texts` holds; in each of them ` and ` joins what must all hold.
 
     A plug-in is written as its name, with constants if it has any: `NAME:limit=3,share=5%`.
     """
-    return stop.any_of(*(_all_from(text, space, maximize) for text in texts))
+    return stop.any_of(*(_all_from(text, tuned) for text in texts))
 
 
 def compares_times(text: str) -> bool:
@@ -110,18 +121,23 @@ def compares_times(text: str) -> bool:
     return re.search(r"\bgain\b", text, re.IGNORECASE) is not None
 
 
-def _all_from(text: str, space: Space, maximize: bool) -> Stop:
+def needs_relation_to_time(text: str) -> bool:
+    """Whether a criterion takes the time of a run to be in proportion to its value, or in inverse proportion."""
+    return re.search(r"\blearned\b", text, re.IGNORECASE) is not None
+
+
+def _all_from(text: str, tuned: Tuned) -> Stop:
     check_length(text, "stop")
-    parts = [_criterion(part, space, maximize) for part in _one_blank(text).split(" and ")]
+    parts = [_criterion(part, tuned) for part in _one_blank(text).split(" and ")]
     return parts[0] if len(parts) == 1 else stop.all_of(*parts)
 
 
-def _criterion(text: str, space: Space, maximize: bool) -> Stop:
+def _criterion(text: str, tuned: Tuned) -> Stop:
     for form, (pattern, make) in _CRITERIA.items():
         match = re.fullmatch(pattern.replace(" ", " ?"), text, re.IGNORECASE)
         if match is not None:
             try:
-                return make(match, space, maximize)
+                return make(match, tuned)
             except InvalidInputError as error:
                 raise InvalidInputError(f"stop: {shown(text)}: {error}; it is read as: {form}") from None
     rule = _named("stop", STOPS, text)
@@ -136,33 +152,37 @@ def _one_blank(text: str) -> str:
     return " ".join(text.split())
 
 
-def _target(match: re.Match[str], _: Space, maximize: bool) -> Stop:
-    return stop.AtTarget(-float(match[1]) if maximize else float(match[1]))
+def _target(match: re.Match[str], tuned: Tuned) -> Stop:
+    return stop.AtTarget(-float(match[1]) if tuned.maximize else float(match[1]))
 
 
-def _share_of_default(match: re.Match[str], _: Space, maximize: bool) -> Stop:
+def _share_of_default(match: re.Match[str], tuned: Tuned) -> Stop:
     share = float(match[1]) / 100.0
-    if (share <= 1.0) if maximize else (share >= 1.0):
-        better = "more" if maximize else "less"
+    if (share <= 1.0) if tuned.maximize else (share >= 1.0):
+        better = "more" if tuned.maximize else "less"
         raise InvalidInputError(f"{match[1]} % of the default is not better than the default; give {better} than 100")
     return stop.AtShareOfDefault(share)
 
 
-def _improvement(match: re.Match[str], _: Space, __: bool) -> Stop:
+def _improvement(match: re.Match[str], _: Tuned) -> Stop:
     level = cast("stop.Level", (match[1] or "best").lower())
     rule = stop.NoImprovementOfRuns if match[4] else stop.NoImprovement
     return rule(int(match[3]), float(match[2]) / 100.0, level)
 
 
-_Make: TypeAlias = Callable[[re.Match[str], Space, bool], Stop]
-"""Takes what was matched, the space, and whether higher is better."""
+def _learned(match: re.Match[str], tuned: Tuned) -> Stop:
+    return Learned(int(match[1]) if match[1] else tuned.production_runs or USUAL_PRODUCTION_RUNS)
+
+
+_Make: TypeAlias = Callable[[re.Match[str], Tuned], Stop]
+"""Takes what was matched, and what is known of the experiment."""
 
 _CRITERIA: Mapping[str, tuple[str, _Make]] = {
     "target VALUE": (rf"target ({NUMBER})", _target),
     "target PERCENT% of default": (rf"target ({NUMBER}) % of default", _share_of_default),
     "no improvement over COUNT": (
         r"no improvement over ([0-9]+)",
-        lambda match, _, __: stop.NoImprovement(int(match[1])),
+        lambda match, _: stop.NoImprovement(int(match[1])),
     ),
     "[best|mean|median] improvement < PERCENT% over COUNT [runs]": (
         rf"(?:(best|mean|median) )?improvement < ({NUMBER}) % over ([0-9]+)( runs)?",
@@ -170,21 +190,22 @@ _CRITERIA: Mapping[str, tuple[str, _Make]] = {
     ),
     "distinct < COUNT over RUNS": (
         r"distinct < ([0-9]+) over ([0-9]+)",
-        lambda match, _, __: stop.FewDistinct(int(match[1]), int(match[2])),
+        lambda match, _: stop.FewDistinct(int(match[1]), int(match[2])),
     ),
     "distance < NUMBER over RUNS": (
         rf"distance < ({NUMBER}) over ([0-9]+)",
-        lambda match, space, _: stop.CloseTogether(space, float(match[1]), int(match[2])),
+        lambda match, tuned: stop.CloseTogether(tuned.space, float(match[1]), int(match[2])),
     ),
     "units apart <= NUMBER over RUNS": (
         rf"units apart <= ({NUMBER}) over ([0-9]+)",
-        lambda match, space, _: stop.CloseInUnits(space, float(match[1]), int(match[2])),
+        lambda match, tuned: stop.CloseInUnits(tuned.space, float(match[1]), int(match[2])),
     ),
     "gain < cost for RUNS runs": (
         r"gain < cost for ([0-9]+) runs",
-        lambda match, _, __: stop.NotWorthIt(int(match[1])),
+        lambda match, _: stop.NotWorthIt(int(match[1])),
     ),
-    "after RUNS runs": (r"after ([0-9]+) runs", lambda match, _, __: stop.AfterRuns(int(match[1]))),
-    "after TIME": (r"after (.+)", lambda match, _, __: stop.AfterSeconds(parse_duration(match[1]))),
+    "learned [for RUNS runs]": (r"learned(?: for ([0-9]+) runs)?", _learned),
+    "after RUNS runs": (r"after ([0-9]+) runs", lambda match, _: stop.AfterRuns(int(match[1]))),
+    "after TIME": (r"after (.+)", lambda match, _: stop.AfterSeconds(parse_duration(match[1]))),
 }
 """Every criterion: how it is written, what it looks like (a blank may be left out), what it makes."""

@@ -210,13 +210,26 @@ class Settings:
         Setting(
             Texts(),
             "End the search early, e.g. 'improvement < 5% over 15', 'no improvement over 20 and after 30 runs', "
-            "'target 3.2', 'target 50% of default', 'gain < cost for 1000 runs'. Any of several ends it.",
+            "'target 3.2', 'target 50% of default', 'gain < cost for 1000 runs', or learned: when further search is "
+            "expected to cost more than it saves in --production-runs. Any of several ends it.",
             "Stopping",
             "Limits",
             metavar="CRITERION",
             unset="when the budget is used up",
         ),
     ] = ()
+    production_runs: Annotated[
+        int | None,
+        Setting(
+            Whole(1, optional=True),
+            "How often the tuned program is expected to run: for the net gain of the tuning, and for --stop learned "
+            "(there 1000 by default).",
+            "Production runs",
+            "Limits",
+            metavar="RUNS",
+            unset="unknown",
+        ),
+    ] = None
     timeout_s: Annotated[
         float | None,
         Setting(
@@ -271,6 +284,7 @@ class GivenSettings(TypedDict, total=False):
     sentinels: int
     prune: str | float | None
     stop: Sequence[str]
+    production_runs: int | None
     timeout_s: float | None
     time_limit_s: float | None
 

@@ -16,7 +16,7 @@ means a crash. Those that ended are `finished` or, if there is no configuration 
 """
 
 ENDED: Mapping[str, str] = MappingProxyType({"finished": "is finished", "no result": "has no result"})
-"""The status of experiments that have ended and cannot be resumed, with the words for messages."""
+"""The status of experiments that have ended, with the words for messages; only a larger budget continues them."""
 
 
 StopRequest: TypeAlias = Literal["verify", "drain", "kill"]
@@ -141,12 +141,14 @@ class Store(Protocol):
         instead_of: Owner | None,
         status: Status | None = None,
         machine: Machine | None = None,
+        settings: Mapping[str, Json] | None = None,
     ) -> bool:
         """Become the owner if the owner is still `instead_of`; of several simultaneous claims exactly one succeeds.
 
         With a `status`, the experiment must still have it: one that was stopped in the queue is not claimed. The status
         becomes `running`. A request to stop a dead owner is dropped, except `verify`; one made before the first claim
-        is kept. With a `machine`, a new period of work is recorded; the last one ended with its last heartbeat.
+        is kept. With a `machine`, a new period of work is recorded; the last one ended with its last heartbeat. New
+        `settings` replace those of the experiment, and any request to stop is dropped.
         """
         ...
 

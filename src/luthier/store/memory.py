@@ -64,6 +64,7 @@ class MemoryStore:
         instead_of: Owner | None,
         status: Status | None = None,
         machine: Machine | None = None,
+        settings: Mapping[str, Json] | None = None,
     ) -> bool:
         """Become the owner if the owner is still `instead_of` and the status is still `status`."""
         with self._lock:
@@ -77,7 +78,12 @@ class MemoryStore:
                 "jobs": None,
                 "status": "running",
                 "periods": with_period(row["periods"], row["seen_at"], now, machine),
-                **stop_columns(after_claim(stop_request_from(row), had_owner=instead_of is not None)),
+                "settings": row["settings"] if settings is None else rows.to_json(settings, "settings"),
+                **stop_columns(
+                    after_claim(
+                        stop_request_from(row), had_owner=instead_of is not None, has_settings=settings is not None
+                    )
+                ),
             }
             return True
 

@@ -4,26 +4,28 @@ import os
 import platform
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from luthier.errors import InUseError
 from luthier.store.base import Machine, Owner, Record, Store
+from luthier.trial import Json
 
 DEAD_AFTER_S = 60.0
 """An owner on another machine counts as dead after this time without a heartbeat."""
 
 
-def claim(store: Store, record: Record) -> Owner:
-    """Become the only process that works on this experiment."""
+def claim(store: Store, record: Record, settings: Mapping[str, Json] | None = None) -> Owner:
+    """Become the only process that works on this experiment; `settings` replace those that it has."""
     now, me = time.time(), replace(this_process(), claim=secrets.token_hex(8))
     if record.owner is not None and is_alive(record, now):
         raise InUseError(
             f"experiment {record.id} is in use by process {record.owner.pid} on {record.owner.host}; "
             f"wait for it, or stop it with: luthier stop {record.id}"
         )
-    if not store.claim(record.id, me, now, record.owner, record.status, this_machine()):
+    if not store.claim(record.id, me, now, record.owner, record.status, this_machine(), settings):
         raise InUseError(
             f"experiment {record.id} was just claimed or stopped by another process; nothing was done here"
         )

@@ -31,7 +31,7 @@ from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.server_store import Changes
 from luthier.store.stop_requests import StopColumns, stop_request_from
 from luthier.store.tables import experiments, runs, workers
-from luthier.trial import OUTCOME_NAMES
+from luthier.trial import OUTCOME_NAMES, Json
 
 _SHORT = [column for column in experiments.c if column.name not in {"settings", "source", "jobs", "periods"}]
 _NOT_READ = tuple(null().label(name) for name in ("source", "jobs", "periods"))
@@ -49,6 +49,18 @@ _ENQUEUE = (
         unattended=True,
         stop_requested=False,
         kill_requested=queries.WANTS_VERIFICATION,
+        **rows.owner_columns(None),
+    )
+)
+_ENQUEUE_AGAIN = (
+    update(experiments)
+    .where(IS_EXPERIMENT, IS_OWNER, experiments.c.status == bindparam("was_status"))
+    .values(
+        status="queued",
+        unattended=True,
+        stop_requested=False,
+        kill_requested=False,
+        settings=bindparam("now_settings"),
         **rows.owner_columns(None),
     )
 )
@@ -131,6 +143,21 @@ class SqlQueue:
             if status in ENDED:
                 raise InvalidInputError(f"experiment {experiment_id} {ENDED[status]}; it cannot be resumed")
             return False
+
+        return self._database.write(work, repeatable=False)
+
+    def enqueue_again(self, record: Record, settings: Mapping[str, Json]) -> bool:
+        """Queue an experiment with new settings, also one that has ended."""
+        parameters = {
+            **queries.key(record.id),
+            **queries.was(record.owner),
+            "was_status": record.status,
+            "now_settings": rows.to_json(settings, "settings"),
+        }
+
+        def work(connection: Connection) -> bool:
+            queries.state(connection, record.id)
+            return connection.execute(_ENQUEUE_AGAIN, parameters).rowcount == 1
 
         return self._database.write(work, repeatable=False)
 

@@ -71,6 +71,10 @@ class Queue(Protocol):
         """
         ...
 
+    def enqueue_again(self, record: Record, settings: Mapping[str, Json]) -> bool:
+        """Queue an experiment with new settings, also one that has ended; False if owner or status have changed."""
+        ...
+
     def share(self, experiment_id: int, *, shared: bool) -> None:
         """Share an experiment with all users, or stop sharing it."""
         ...

@@ -64,6 +64,7 @@ _CLAIM = (
         stop_requested=bindparam("now_stop"),
         kill_requested=bindparam("now_kill"),
         periods=bindparam("now_periods"),
+        settings=bindparam("now_settings"),
     )
 )
 _HEARTBEAT = update(experiments).where(IS_EXPERIMENT, IS_OWNER).values(seen_at=bindparam("now"))
@@ -157,6 +158,7 @@ class SqlStore:
         instead_of: Owner | None,
         status: Status | None = None,
         machine: Machine | None = None,
+        settings: Mapping[str, Json] | None = None,
     ) -> bool:
         """Become the owner if the owner is still `instead_of`; of several simultaneous claims exactly one succeeds."""
         parameters = {
@@ -166,11 +168,16 @@ class SqlStore:
             "was_status": status,
             "now": rows.finite(now, "seen_at"),
         }
+        text = None if settings is None else rows.to_json(settings, "settings")
 
         def work(connection: Connection) -> bool:
             row = queries.locked(connection, experiment_id)
+            request = after_claim(
+                stop_request_from(row), had_owner=instead_of is not None, has_settings=text is not None
+            )
             changed = {
-                **queries.now_requested(after_claim(stop_request_from(row), had_owner=instead_of is not None)),
+                **queries.now_requested(request),
+                "now_settings": row["settings"] if text is None else text,
                 "now_periods": with_period(row["periods"], row["seen_at"], now, machine),
             }
             return connection.execute(_CLAIM, {**parameters, **changed}).rowcount == 1

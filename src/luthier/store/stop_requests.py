@@ -41,9 +41,12 @@ def after_request(status: str, before: StopRequest | None, how: StopRequest) -> 
     return status, max(before, how, key=strength.index) if status == "running" else before
 
 
-def after_claim(request: StopRequest | None, *, had_owner: bool) -> StopRequest | None:
-    """The request that a new owner gets: a request to stop the former one is dropped, except to verify."""
-    return None if had_owner and request != "verify" else request
+def after_claim(request: StopRequest | None, *, had_owner: bool, has_settings: bool = False) -> StopRequest | None:
+    """The request that a new owner gets: a request to stop the former one is dropped, except to verify.
+
+    With new settings, any request is dropped: it was made for the former ones.
+    """
+    return None if has_settings or (had_owner and request != "verify") else request
 
 
 def after_close(request: StopRequest | None, status: Status) -> StopRequest | None:

@@ -180,6 +180,9 @@ static void layouts(const char *path)
     check(H5Dclose(H5Dcreate2(file, "growing", H5T_NATIVE_INT, H5Screate_simple(2, sizes, open_end), H5P_DEFAULT, creation,
                               H5P_DEFAULT)));
     check(H5Dclose(H5Dcreate1(file, "plane", H5T_NATIVE_INT, H5Screate_simple(2, sizes, NULL), H5P_DEFAULT)));
+    H5E_BEGIN_TRY /* HDF5 refuses a dataset that grows and has no chunks */
+    printf("%d\n", H5Dcreate1(file, "refused", H5T_NATIVE_INT, H5Screate_simple(2, sizes, open_end), H5P_DEFAULT) < 0);
+    H5E_END_TRY
     check(H5Fclose(file));
 }
 

@@ -36,10 +36,13 @@ int main(int argc, char **argv)
     int best = luthier_mpi_best(tuning);
     MPI_Allreduce(&block, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Allreduce(&block, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    int phase = luthier_phase_number(tuning), least, most;
+    MPI_Allreduce(&phase, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    MPI_Allreduce(&phase, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (rank == 0)
         printf("{\"fetched\": %d, \"equal\": %d, \"apart\": %d, \"outside\": %d, \"best\": %d, \"lowest\": %d, "
-               "\"highest\": %d, \"mode\": %d, \"phase\": \"%s\", \"error\": \"%s\"}\n",
-            fetched, equal, apart, outside, best, lowest, highest, mode, luthier_phase(tuning), luthier_error(tuning));
+               "\"highest\": %d, \"mode\": %d, \"phase\": \"%s\", \"phases\": %d, \"error\": \"%s\"}\n",
+            fetched, equal, apart, outside, best, lowest, highest, mode, luthier_phase(tuning), most - least + 1, luthier_error(tuning));
     luthier_mpi_close(tuning);
     MPI_Finalize();
     return 0;

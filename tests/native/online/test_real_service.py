@@ -200,7 +200,7 @@ def on_ranks(program: Path, address: str, *words: str, patient: bool = True) -> 
 def test_the_same_configuration_on_all_ranks(ranks: Path, service: Service) -> None:
     answer = on_ranks(ranks, service.address, "same", "120")
     assert (answer["fetched"], answer["equal"], answer["best"]) == (120, 120, 1), answer
-    assert (answer["lowest"], answer["error"]) == (answer["highest"], "")
+    assert (answer["lowest"], answer["error"], answer["phases"]) == (answer["highest"], "", 1)
     view = service.end("same")
     is_tuned(view, 120)
     best = view["best"]
@@ -214,6 +214,7 @@ def test_each_rank_has_a_configuration_of_its_own(ranks: Path, service: Service)
     answer = on_ranks(ranks, service.address, "each", "60")
     assert (answer["fetched"], answer["best"], answer["lowest"]) == (60, 1, answer["highest"]), answer
     assert int(str(answer["apart"])) > 0
+    assert answer["phases"] == 1  # all ranks know the same one
     assert answer["outside"] == 0
     view = service.end("each")
     is_tuned(view, 60)

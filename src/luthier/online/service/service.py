@@ -21,6 +21,8 @@ from luthier.online.service.journal import Journal, journal_folder
 from luthier.online.service.listening import address_of, listen, stop_listening
 from luthier.online.service.protocol import Hello
 from luthier.online.service.sessions import ServedSession, Sessions
+from luthier.online.session import OnlineSession
+from luthier.space import Integer, Space
 from luthier.store import data_directory
 from luthier.store.server_store import ServerStore
 
@@ -79,6 +81,7 @@ class OnlineService:
             self._journal.open()
             ending.callback(self._journal.close)
             self._journal.store_files(self._sessions.store)  # what a killed service has left
+            OnlineSession(Space(Integer("any", 0, 1)))  # imports what the first session needs: its clients wait 0.2 s
             listening = []
             for address in self._addresses:
                 opened = listen(address)

@@ -8,13 +8,16 @@ from luthier.online.strategies.sampling import ESTIMATORS, EstimatorName
 from luthier.trial import Config
 
 _MOST = 5  # samples of one configuration; Tabatabaee et al. 2005 see no gain from more
+_MOST_BY_STEPS = 3  # of them are taken one after the other; chosen in docs/research/2026-11-18-online-strategies.md
 _DOUBT = 2.0  # expected drops of a value that a better configuration may be behind the best one
 _INDIFFERENT = 0.01  # differences below this share do not matter
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveSampling:
-    """Samples again what may be the best of those that are compared, until it is clear or has five samples.
+    """Samples again what may be the best of those that are compared, until it is clear or has three samples.
+
+    Clients without other work take further samples in the same step, up to five.
 
     How much lower the value of a configuration may become is estimated from the configurations that have two samples
     or more, whatever the distribution of the noise is. While there are none, one is sampled twice.
@@ -23,9 +26,30 @@ class AdaptiveSampling:
     estimator: EstimatorName = "minimum"
 
     def wanted(
+        self,
+        samples: Mapping[Config, Sequence[float]],
+        needed: Sequence[Config],
+        best: Config | None,
+        clients: int = 1,
+    ) -> Mapping[Config, int]:
+        """One sample of each configuration without any; else one more of each that may turn out to be the best.
+
+        Clients that would have no work in the last step of it take further samples of the same: that takes no longer.
+        """
+        fewest = self._fewest(samples, needed, best)
+        if not fewest:
+            return {}
+        spare, more = divmod(-sum(fewest.values()) % clients, len(fewest))
+        wanted = {}
+        for place, (config, count) in enumerate(fewest.items()):
+            room = max(0, _MOST - count - len(samples.get(config, ())))
+            wanted[config] = count + min(room, spare + (place < more))
+        return wanted
+
+    def _fewest(
         self, samples: Mapping[Config, Sequence[float]], needed: Sequence[Config], best: Config | None
     ) -> Mapping[Config, int]:
-        """One sample of each configuration without any; else one more of each that may turn out to be the best."""
+        """How many samples are wanted however many clients there are."""
         new = {config: 1 for config in needed if not samples.get(config)}
         if new:
             return new
@@ -42,16 +66,22 @@ class AdaptiveSampling:
     def _contenders(
         self, samples: Mapping[Config, Sequence[float]], values: Mapping[Config, float], first: Config, noise: float
     ) -> dict[Config, int]:
-        """What may become the best by another sample; nothing if only one does."""
+        """What may become the best by another sample; nothing if only one does.
+
+        Each sample more halves how many may have it: among many that are nearly equal it matters little which one is
+        chosen, but the program waits for every sample.
+        """
         lowest, unit = values[first], abs(values[first]) or 1.0
         close = []
-        for config, value in values.items():
-            drop = noise / len(samples[config])
-            if drop > _INDIFFERENT and (value - lowest) / unit <= _DOUBT * drop:
+        for rank, config in enumerate(sorted(values, key=values.__getitem__)):
+            count = len(samples[config])
+            drop = noise / count
+            is_near = drop > _INDIFFERENT and (values[config] - lowest) / unit <= _DOUBT * drop
+            if is_near and rank < max(2, math.ceil(len(values) / 2**count)):
                 close.append(config)
         if not any(config != first for config in close):
             return {}
-        return {config: 1 for config in close if len(samples[config]) < _MOST}
+        return {config: 1 for config in close if len(samples[config]) < _MOST_BY_STEPS}
 
     def value(self, samples: Sequence[float]) -> float:
         """The minimum, the median or the mean."""

@@ -18,12 +18,17 @@ class Sampling(Protocol):
     """Decides when enough samples were taken. Both methods depend on their arguments only."""
 
     def wanted(
-        self, samples: Mapping[Config, Sequence[float]], needed: Sequence[Config], best: Config | None
+        self,
+        samples: Mapping[Config, Sequence[float]],
+        needed: Sequence[Config],
+        best: Config | None,
+        clients: int = 1,
     ) -> Mapping[Config, int]:
         """How many further samples configurations need before the strategy compares those that are `needed`.
 
         It is asked when all samples that it wanted were taken. `samples` are all samples so far and `best` is the best
-        configuration known before. An empty answer means: compare them now.
+        configuration known before. So many samples as there are clients take one step. An empty answer means: compare
+        them now.
         """
         ...
 
@@ -48,6 +53,7 @@ class FixedSampling:
         samples: Mapping[Config, Sequence[float]],
         needed: Sequence[Config],
         best: Config | None,  # noqa: ARG002 the number does not depend on it
+        clients: int = 1,  # noqa: ARG002 nor on this
     ) -> Mapping[Config, int]:
         """What is missing of the fixed number."""
         missing = {config: self.count - len(samples.get(config, ())) for config in needed}

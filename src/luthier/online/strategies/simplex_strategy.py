@@ -10,6 +10,7 @@ from luthier.arrays import FloatArray
 from luthier.errors import InvalidInputError
 from luthier.online.base import Standing
 from luthier.online.strategies.handouts import Handouts
+from luthier.online.strategies.rounds import Rounds
 from luthier.online.strategies.sampling import Sampling
 from luthier.optimizers import nelder_mead, rank_ordering
 from luthier.optimizers.option_checks import check_share_above_0
@@ -103,7 +104,7 @@ class SimplexStrategy:
         self._landscape, self._steps, self._sampling = landscape, steps, sampling
         self._samples: dict[Config, list[float]] = {}
         self._needed: list[Config] = []
-        self._handouts = Handouts()
+        self._handouts, self._rounds = Handouts(), Rounds()
         self._start = landscape.space.default if centre is None else centre
         self._standing = Standing(self._start, None, 0, converged=False)
         self._go_on()
@@ -128,6 +129,7 @@ class SimplexStrategy:
         self._handouts.taken(client, config)
         if self._standing.converged:
             return
+        self._rounds.add(client)
         if value is None:
             self._landscape.values[config] = math.inf
             self._handouts.missing.pop(config, None)
@@ -164,7 +166,7 @@ class SimplexStrategy:
         """Note what must be sampled before the search can compare what it needs; if nothing, note their values."""
         usable = [config for config in self._needed if not self._has_failed(config)]
         best = None if self._standing.value is None else self._standing.best
-        wanted = self._sampling.wanted(self._samples, usable, best) if usable else {}
+        wanted = self._sampling.wanted(self._samples, usable, best, self._rounds.clients or 1) if usable else {}
         self._handouts.plan({config: count for config, count in wanted.items() if not self._has_failed(config)})
         if self._handouts.missing:
             return True

@@ -211,13 +211,18 @@ class ProgramTuning:
         of_winner = [note for note in pairs if note.kind == "winner" and note.config == best]
         values = [tuple(one.value for one in side if _is_measured(one)) for side in (of_default, of_winner)]
         failures = [sum(not _is_measured(one) for one in side) for side in (of_default, of_winner)]
+        searched = [one for one in self._samples if one.search == search]
+        all_values = [
+            {*some, *(one.value for one in searched if one.config == config)}
+            for some, config in zip(values, (self._session.space.default, best), strict=True)
+        ]
         return Duel(
             default_values=tuple(value for value in values[0] if value is not None),
             winner_values=tuple(value for value in values[1] if value is not None),
             default_failures=failures[0],
             winner_failures=failures[1],
             estimator=self._session.settings.estimator,
-            repeatable=False,
+            repeatable=all(len(some) <= 1 for some in all_values),
         )
 
     def _result(self, ending: str) -> ProgramResult:

@@ -170,9 +170,25 @@ def stop_experiment(
 
 
 @router.post("/experiments/{experiment_id}/resume", summary="Resume an experiment")
-def resume_experiment(server: Server, who: Viewer, experiment_id: Id) -> Summary:
-    """An experiment that was stopped, failed or was interrupted is queued for a worker again."""
-    return _summary(server.operations.resume(who, experiment_id), who)
+def resume_experiment(
+    server: Server,
+    who: Viewer,
+    experiment_id: Id,
+    budget: Annotated[
+        str | None,
+        Query(
+            description="Continue with a larger budget: +30 for 30 more runs, or a total.",
+            max_length=10,
+            pattern=r"^\+?[0-9]{1,9}$",
+            examples=["+30"],
+        ),
+    ] = None,
+) -> Summary:
+    """An experiment that was stopped, failed or was interrupted is queued for a worker again.
+
+    With a `budget`, one that has ended is too: the search continues and knows what was measured, and is verified again.
+    """
+    return _summary(server.operations.resume(who, experiment_id, budget), who)
 
 
 @router.post("/experiments/{experiment_id}/clone", summary="Launch a copy of an experiment", status_code=201)

@@ -90,7 +90,7 @@ class OnlineSummary(ResponseModel):
     total: float | None
     """The sum over all steps of the value of the slowest client."""
     compared_steps: int
-    """The steps that can be compared with the default: those of searches in which it was measured."""
+    """The steps that can be compared with the default: it was measured in the same search, with enough clients."""
     compared_total: float | None
     """The sum over these steps."""
     default_total: float | None

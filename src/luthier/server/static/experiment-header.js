@@ -5,7 +5,7 @@ import { $, fill, h, icon, mayLaunch } from "./dom.js";
 import { ago, count, moment, statusClass } from "./format.js";
 import { actionButton, confirmDialog, showMessage } from "./messages.js";
 
-const ENDED = ["finished", "no result"]; // these cannot be resumed
+const ENDED = ["finished", "no result"]; // these can only be continued with more runs
 const NAMES = { csv: "CSV", json: "JSON", parquet: "Parquet" };
 const formats = $("#experiment").dataset.formats.split(" "); // those that work on the server
 
@@ -61,6 +61,7 @@ function buttons(detail, reload) {
     mine && on && !detail.stop_requested && actionButton("stop", "Stop", then(stop)),
     mine && on && detail.stop_requested && actionButton("stop", "Stop now", then(kill), "danger"),
     mine && !on && !ENDED.includes(detail.status) && actionButton("play", "Resume", then(resume), "primary"),
+    mine && !on && detail.has_script && moreRunsButton(path, detail, reload),
     mayLaunch && cloneButton(detail),
     h(
       "details",
@@ -98,6 +99,29 @@ async function stop(path) {
 async function kill(path) {
   await post(`${path}/stop?now=true`);
   showMessage("Stopping now: active runs are killed.");
+}
+
+/** A menu that continues the search with more runs; after it, the best configuration is verified again. */
+function moreRunsButton(path, detail, reload) {
+  const runs = h("input", { type: "number", min: "1", max: "999999", step: "1", value: "30", "aria-label": "More runs" });
+  const go = actionButton("play", "Continue", async () => {
+    if (!runs.reportValidity()) return;
+    await post(`${path}/resume?budget=${encodeURIComponent(`+${runs.value}`)}`);
+    showMessage("The search continues as soon as a worker is free.");
+    await reload();
+  });
+  return h(
+    "details",
+    { class: "menu" },
+    h("summary", { class: "button" }, icon("play"), "More runs", icon("down")),
+    h(
+      "div",
+      { class: "more-runs" },
+      h("p", {}, "Continue the search. It knows what was measured; its best configuration is verified again."),
+      h("label", {}, runs, " more runs"),
+      go,
+    ),
+  );
 }
 
 async function resume(path) {

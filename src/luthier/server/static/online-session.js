@@ -162,7 +162,7 @@ function factsOf() {
   const samples = (point) => (point?.samples ? `${count(point.samples)} ${point.samples === 1 ? "sample" : "samples"}` : "");
   const sinceChange = detail.default_value === null ? "not measured since the change" : "since the change";
   const saved = savedText(detail);
-  const over = compared === steps ? "" : ` in the first ${count(compared)} steps`;
+  const over = compared === steps ? "" : ` in ${count(compared)} of ${count(steps)} steps`;
   const words = detail.goal === "maximize" ? ["More than the default", "Less than the default"] : ["Saved", "Lost so far"];
   return [
     ["Best value", number(detail.best_value, 5), samples(best)],

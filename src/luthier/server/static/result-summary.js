@@ -22,7 +22,7 @@ export function showVerdict(element, detail) {
         bestSoFar(detail),
         result.ending ? h("p", { class: "small muted" }, `The search ended: ${result.ending}.`) : null,
         result.method ? h("p", { class: "small muted" }, `${result.method}.`) : null,
-        [...detail.search, ...detail.trouble].map((text) => h("p", { class: "small muted" }, text)),
+        [...detail.returns, ...detail.search, ...detail.trouble].map((text) => h("p", { class: "small muted" }, text)),
       ),
     ),
     h(
@@ -182,7 +182,7 @@ export function showExplanation(element, { explanation }) {
 export function showFailures(element, { status, result, failures, failing_output: output }) {
   element.hidden = result.best !== null || failures.length === 0;
   if (element.hidden) return;
-  const end = status === "no result" ? " The experiment cannot be resumed: correct the cause and clone it." : "";
+  const end = status === "no result" ? " Correct the cause and clone it." : "";
   fill(
     element,
     h("header", {}, h("h2", {}, "Runs without a number"), h("p", {}, `No configuration can be recommended.${end}`)),
