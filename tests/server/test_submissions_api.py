@@ -1,7 +1,7 @@
 """Jobs that are being submitted, through REST."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -34,7 +34,7 @@ def tuned(server: Running) -> Running:
     return server
 
 
-def submit(server: Running, token: str = "", changes: Answer | None = None, **more: object) -> Answer:
+def submit(server: Running, token: str = "", changes: Mapping[str, object] | None = None, **more: object) -> Answer:
     reply = server.ask("POST", "/api/v1/submissions", {**JOB, **(changes or {}), **more}, token=token)
     assert reply.status == 201, reply.body
     return cast("Answer", reply.json)
