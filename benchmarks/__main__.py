@@ -11,6 +11,7 @@ BENCHMARKS = (
     "scale",
     "hepnos",
     "transfer",
+    "impact_first",
     "noise",
     "search_traces",
     "learned_stop",

@@ -62,7 +62,7 @@ static bool is_same(const struct file *file, enum layer layer, uint64_t hash, co
 
 /* Files that are not the program's own: those of the system, and what an MPI library keeps for its processes. Programs do
  * not decide which of them are used, and when. */
-static bool is_system(const char *path)
+bool is_system(const char *path)
 {
     static const char *const STARTS[] = {"/etc/", "/usr/", "/lib", "/dev/", "/proc/", "/sys/", "/run/", "/var/lib/"};
     static const char *const PARTS[] = {"/ompi.", "/openmpi-sessions-", "/pmix-", "/pmix_", "/prte.", "/hydra_"};
@@ -114,6 +114,17 @@ struct file *file_named(enum layer layer, const char *path)
     return &rests[layer];
 }
 
+struct file *known_file(enum layer layer, const char *path)
+{
+    uint64_t hash = hash_of(layer, path);
+    for (uint64_t i = 0; files != NULL && i < PLACES; i++) {
+        int number = __atomic_load_n(&places[(hash + i) % PLACES], __ATOMIC_ACQUIRE);
+        if (number == 0 || is_same(&files[number - 1], layer, hash, path))
+            return number == 0 ? NULL : &files[number - 1];
+    }
+    return NULL;
+}
+
 /* ---- counting ---- */
 
 /* Upper bounds of the buckets of sizes: 100, 1k, 10k, 100k, 1M, 4M, 10M, 100M, 1G, more. */
@@ -146,6 +157,7 @@ void note(struct file *file, enum operation operation, int64_t offset, uint64_t 
     uint64_t word = mixed(mixed((uint64_t)offset + 0x9e3779b97f4a7c15u) + (size << 3) + (uint64_t)operation);
     uint64_t thread = (uint64_t)(uintptr_t)&thread_mark, nobody = 0;
     extend(&file->digest, word);
+    set(&file->last, operation);
     if (file->number < 0)
         return;
     extend(&whole, mixed(word + (uint64_t)file->number));
@@ -166,7 +178,10 @@ bool threads_seen(void)
 
 void count_other(struct file *file, uint64_t start_ns)
 {
-    add(&file->tally.other_ns, now_ns() - start_ns);
+    uint64_t elapsed = now_ns() - start_ns;
+    add(&file->tally.other_ns, elapsed);
+    if (file->loop_bytes > 0 && file->layer != HDF5 && (get(&file->last) == CLOSED || get(&file->last) == SYNCED))
+        late_time(file, elapsed);
 }
 
 void count_read(struct file *file, int64_t offset, ssize_t got, uint64_t start_ns)

@@ -49,6 +49,8 @@ static struct file *file_behind(int fd)
     if (length <= 0 || length == sizeof path)
         return rest_of(POSIX);
     path[length] = '\0';
+    if (original_path(path) != path)
+        return file_named(POSIX, original_path(path));
     if (begins(path, "/proc/") || begins(path, "/sys/") || begins(path, "/memfd:"))
         return &uncounted;
     return file_named(POSIX, path);

@@ -44,6 +44,11 @@ struct file {
     int number;    /* of the files that take part in the digest of the process, in the order they came; -1 for others */
     bool filled;   /* set last */
     bool parallel; /* opened through MPI-IO by HDF5 */
+    uint64_t loop_bytes, buffered; /* written in a reduced loop; in the buffer of its stream when the loop began */
+    double loop_factor;            /* of that loop */
+    uint64_t last;                 /* the last operation */
+    uint64_t loop_reads;           /* in that loop, and before the first one */
+    int loop_writer;               /* the loop that wrote; -1 if several did, or another one read */
     uint64_t hash;
     char path[PATH_MAX];
 };
@@ -79,6 +84,7 @@ static inline void set(uint64_t *counter, uint64_t value)
 bool tables_made(void);
 struct file *file_named(enum layer layer, const char *path); /* never NULL: files beyond the limit share one record */
 int files_listed(void);
+struct file *known_file(enum layer layer, const char *path); /* NULL if it was not used yet */
 struct file *file_at(int number);                            /* NULL while another thread fills it */
 struct file *rest_of(enum layer layer);                      /* the record that such files share */
 void count_read(struct file *file, int64_t offset, ssize_t got, uint64_t start_ns);
@@ -91,6 +97,7 @@ void clear_counters(void);
 bool is_used(const struct tally *tally);
 bool anything_counted(void);
 void absolute_path(const char *path, char *buffer, size_t size);
+bool is_system(const char *path); /* not a file of the program */
 
 /* Files behind descriptors (descriptors.c). */
 struct file *file_of(int fd); /* NULL: not counted (no regular file, or counting is off) */
@@ -152,12 +159,52 @@ int warnings_kept(void);
 const char *warning_at(int number);
 const char *unknown_at(int number); /* NULL after the last */
 
+/* ---- files in memory (memory.c) ---- */
+
+void start_memory(void);
+const char *original_path(const char *path); /* what a path in the memory folder stands for */
+
+/* ---- loops of reduced kernels (loops.c) ---- */
+
+struct loop_counts {
+    uint64_t layer[LAYERS][3]; /* operations, bytes read, bytes written */
+    uint64_t marks[LAYERS];    /* change with every operation, closing included; of an iteration: 1 if they did */
+};
+struct loop_record {
+    uint64_t entries, iterations, pattern; /* iterations of the first entry, and which of them made I/O */
+    int outer, last;                       /* the loop around it, 0 if there is none; its last run */
+    bool is_same, overflown;               /* every entry makes I/O in the same iterations; more runs than are recorded */
+};
+struct loop_run { /* iterations of the first entry: first, first + stride, ... each did `done` */
+    int loop;
+    uint64_t first, stride, count;
+    struct loop_counts done;
+};
+#define LOOP_CALL "luthier:"
+enum { LOOP_MODE = 0x6c70 };       /* of access(): an event of a loop, not a file */
+void loop_event(const char *text); /* errno may change */
+void start_loops(void);
+void clear_loops(void);
+bool deferred_begins(const struct file *file); /* a call of HDF5 that may write what a loop left; then: */
+void deferred_ends(struct file *file);
+void late_time(struct file *file, uint64_t elapsed_ns); /* the system writes when it closes or flushes what a loop left */
+struct tally scaled(int number, const struct tally *counted);
+double factor_of_loop(int number); /* 0: it did not run, or is whole; -1: no such number */
+const struct loop_record *loop_at(int number); /* NULL after the last */
+const struct loop_run *loop_run_at(int number);
+void put_factors(void); /* loops_report.c: into the report */
+void put_loops(void);
+void each_stream(void (*visit)(struct file *file, size_t output, size_t room)); /* wrap_stdio.c: with output in its buffer */
+void stream_before_loop(struct file *file, size_t output, size_t room);
+void stream_in_loop(struct file *file, size_t output, size_t room);
+
 /* ---- report (report.c) ---- */
 
 void start_library(void); /* once: by the constructor, or by that of libluthier_io_mpi.so */
 void start_report(void);
 void write_report(bool even_if_empty); /* safe in signal handlers */
 bool is_first_rank(void);              /* of an MPI program; true without MPI */
+const char *count_folder(void);        /* "" without counting */
 bool is_own_process(void);             /* false in a child made by vfork() */
 
 /* ---- the parts that wrap calls ---- */

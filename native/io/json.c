@@ -58,7 +58,7 @@ void put_number(uint64_t number)
         put_byte(digits[--count]);
 }
 
-static void put_seconds(uint64_t ns)
+void put_seconds(uint64_t ns)
 {
     put_number(ns / 1000000000u);
     put_byte('.');

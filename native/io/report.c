@@ -38,6 +38,11 @@ bool is_first_rank(void)
     return (rank = number_in(RANK, 0)) == 0;
 }
 
+const char *count_folder(void)
+{
+    return folder;
+}
+
 bool is_own_process(void)
 {
     return getpid() == owner;
@@ -95,11 +100,13 @@ static void put_layers(void)
 {
     put(", \"layers\": {");
     for (int layer = 0; layer < LAYERS; layer++) {
-        struct tally total = rest_of((enum layer)layer)->tally;
+        struct tally total = scaled(-1 - layer, &rest_of((enum layer)layer)->tally);
         for (int number = 0; number < files_listed(); number++) {
             const struct file *file = file_at(number);
-            if (file != NULL && file->layer == (enum layer)layer)
-                sum_up(&total, &file->tally);
+            if (file != NULL && file->layer == (enum layer)layer) {
+                struct tally whole = scaled(number, &file->tally);
+                sum_up(&total, &whole);
+            }
         }
         put(layer > 0 ? ", \"" : "\"");
         put(LAYER[layer]);
@@ -123,9 +130,13 @@ static void put_files(void)
         put(", \"layer\": \"");
         put(LAYER[file->layer]);
         put("\", ");
-        put_tally(file->layer, &file->tally);
+        struct tally whole = scaled(number, &file->tally);
+        put_tally(file->layer, &whole);
         put_hexadecimal("order", file->digest.order);
         put_hexadecimal("operations", file->digest.sum);
+        put(file->loop_bytes > 0 ? ", \"shortened\": true" : ""); /* written in a loop that was left early */
+        if (file->loop_bytes > 0 && (file->tally.reads > file->loop_reads || file->loop_writer < 0))
+            put(", \"reread\": true"); /* read after, or outside of, the loop that wrote it and was left early */
         put(file->number < 0 ? ", \"system\": true}" : "}");
         first = false;
     }
@@ -190,6 +201,8 @@ static void put_report(void)
     put_layers();
     put_files();
     put_settings();
+    put_factors();
+    put_loops();
     put("}\n");
 }
 
@@ -296,8 +309,10 @@ static void forked(void)
     writing = 0;
     *own_name = '\0';
     start_ns = now_ns();
-    if (counting)
+    if (counting) {
         clear_counters();
+        clear_loops();
+    }
 }
 
 void start_report(void)

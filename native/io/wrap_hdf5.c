@@ -105,10 +105,13 @@ EXPORT int H5Fclose(id number)
     if (hdf5 == NULL || !counting)
         return hdf5 == NULL ? -1 : hdf5->H5Fclose(number);
     struct file *file = file_with(hdf5, id_of(hdf5, number));
+    bool deferred = deferred_begins(file);
     uint64_t start_ns = now_ns();
     int result = hdf5->H5Fclose(number);
     note(file, CLOSED, 0, 0);
     count_other(file, start_ns);
+    if (deferred)
+        deferred_ends(file);
     return result;
 }
 
@@ -118,11 +121,14 @@ EXPORT int H5Fflush(id number, int scope)
     if (hdf5 == NULL || !counting)
         return hdf5 == NULL ? -1 : hdf5->H5Fflush(number, scope);
     struct file *file = file_with(hdf5, id_of(hdf5, number));
+    bool deferred = deferred_begins(file);
     uint64_t start_ns = now_ns();
     int result = hdf5->H5Fflush(number, scope);
     add(&file->tally.syncs, 1);
     note(file, SYNCED, scope, 0);
     count_other(file, start_ns);
+    if (deferred)
+        deferred_ends(file);
     return result;
 }
 
@@ -257,10 +263,13 @@ EXPORT int H5Dclose(id number)
     if (hdf5 == NULL || !counting)
         return hdf5 == NULL ? -1 : hdf5->H5Dclose(number);
     struct file *file = file_with(hdf5, id_of(hdf5, number));
+    bool deferred = deferred_begins(file);
     uint64_t start_ns = now_ns();
     int result = hdf5->H5Dclose(number);
     note(file, CLOSED, 0, 1);
     count_other(file, start_ns);
+    if (deferred)
+        deferred_ends(file);
     return result;
 }
 

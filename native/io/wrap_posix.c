@@ -1,6 +1,6 @@
 /* The calls of the operating system that open, read, write and close files. */
 #define _GNU_SOURCE
-#include "io.h"
+#include "memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -85,6 +85,7 @@ EXPORT int open(const char *path, int flags, ...)
 {
     MODE(flags, mode)
     uint64_t start_ns = START;
+    SWITCHED(AT_FDCWD, path, use_of_flags(flags));
     return opened(CALL(open, path, flags, mode), start_ns);
 }
 
@@ -92,6 +93,7 @@ EXPORT int open64(const char *path, int flags, ...)
 {
     MODE(flags, mode)
     uint64_t start_ns = START;
+    SWITCHED(AT_FDCWD, path, use_of_flags(flags));
     return opened(CALL(open64, path, flags, mode), start_ns);
 }
 
@@ -99,6 +101,7 @@ EXPORT int openat(int folder, const char *path, int flags, ...)
 {
     MODE(flags, mode)
     uint64_t start_ns = START;
+    SWITCHED(folder, path, use_of_flags(flags));
     return opened(CALL(openat, folder, path, flags, mode), start_ns);
 }
 
@@ -106,21 +109,23 @@ EXPORT int openat64(int folder, const char *path, int flags, ...)
 {
     MODE(flags, mode)
     uint64_t start_ns = START;
+    SWITCHED(folder, path, use_of_flags(flags));
     return opened(CALL(openat64, folder, path, flags, mode), start_ns);
 }
 
-#define OPENS(name, parameters, ...) \
+#define OPENS(name, parameters, base, use, ...) \
     EXPORT int name parameters \
     { \
         uint64_t start_ns = START; \
+        SWITCHED(base, path, use); \
         return opened(CALL(name, __VA_ARGS__), start_ns); \
     }
-OPENS(creat, (const char *path, mode_t mode), path, mode)
-OPENS(creat64, (const char *path, mode_t mode), path, mode)
-OPENS(__open_2, (const char *path, int flags), path, flags)
-OPENS(__open64_2, (const char *path, int flags), path, flags)
-OPENS(__openat_2, (int folder, const char *path, int flags), folder, path, flags)
-OPENS(__openat64_2, (int folder, const char *path, int flags), folder, path, flags)
+OPENS(creat, (const char *path, mode_t mode), AT_FDCWD, REPLACE, path, mode)
+OPENS(creat64, (const char *path, mode_t mode), AT_FDCWD, REPLACE, path, mode)
+OPENS(__open_2, (const char *path, int flags), AT_FDCWD, use_of_flags(flags), path, flags)
+OPENS(__open64_2, (const char *path, int flags), AT_FDCWD, use_of_flags(flags), path, flags)
+OPENS(__openat_2, (int folder, const char *path, int flags), folder, use_of_flags(flags), folder, path, flags)
+OPENS(__openat64_2, (int folder, const char *path, int flags), folder, use_of_flags(flags), folder, path, flags)
 
 /* ---- reading and writing ---- */
 

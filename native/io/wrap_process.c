@@ -154,6 +154,8 @@ __attribute__((constructor)) void start_library(void)
     if (any_wanted(0, SETTINGS - 1))
         tables_made();
     start_report();
+    start_loops();
+    start_memory();
     find_hdf5_work();
     if (counting) {
         catch_fatal_signals();

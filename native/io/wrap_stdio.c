@@ -2,9 +2,10 @@
  * compares what is in the buffer of the stream before and after: what went missing was written to the file, what came in
  * addition was read from it. A call that moves data between buffer and file counts as one operation. */
 #define _GNU_SOURCE
-#include "io.h"
+#include "memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +106,20 @@ static void count_input(FILE *stream, const struct before *before, size_t bytes,
                before->start_ns ? before->start_ns : now_ns());
 }
 
+/* Visit the streams of files; those whose buffer is empty are visited too. */
+void each_stream(void (*visit)(struct file *file, size_t output, size_t room))
+{
+    if (all_streams == NULL || lock_streams == NULL || unlock_streams == NULL)
+        return;
+    lock_streams();
+    for (FILE *stream = *all_streams; stream != NULL; stream = stream->_chain) {
+        struct file *file = stream->_fileno >= 0 ? file_of(stream->_fileno) : NULL;
+        if (file != NULL)
+            visit(file, output_in(stream), (size_t)(stream->_IO_buf_end - stream->_IO_buf_base));
+    }
+    unlock_streams();
+}
+
 /* What is in the buffers of all streams is written when the process exits, after the report. */
 void count_streams_at_exit(void)
 {
@@ -122,10 +137,16 @@ void count_streams_at_exit(void)
 
 /* ---- opening and closing ---- */
 
+static enum use use_of_mode(const char *mode)
+{
+    return mode == NULL || *mode == 'r' ? USE : *mode == 'w' && strchr(mode, 'x') == NULL ? REPLACE : CREATE;
+}
+
 #define OPENS(name) \
     EXPORT FILE *name(const char *path, const char *mode) \
     { \
         uint64_t start_ns = counting ? now_ns() : 0; \
+        SWITCHED(AT_FDCWD, path, use_of_mode(mode)); \
         FILE *stream = NEXT(name) != NULL ? next_##name(path, mode) : NULL; \
         if (stream != NULL) \
             note_open(stream->_fileno, start_ns); \
@@ -143,6 +164,7 @@ OPENS(fopen64)
             count_write(before.file, -1, (ssize_t)before.output, start_ns); \
         if (stream != NULL) \
             forget(stream->_fileno, stream->_fileno); \
+        SWITCHED(AT_FDCWD, path, use_of_mode(mode)); \
         FILE *result = NEXT(name)(path, mode, stream); \
         if (result != NULL) \
             note_open(result->_fileno, start_ns); \

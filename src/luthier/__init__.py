@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from luthier.online.tuner import OnlineTuner
     from luthier.optimizers.friendly import AskTell, optimizer
     from luthier.policies.attached import stop
+    from luthier.policies.foreign import subset_picker
     from luthier.space import Choice, Integer, Real, Space
     from luthier.trial import Config, Estimate, Run, Trial
 
@@ -45,6 +46,7 @@ _MODULES = {
     "optimizer": "luthier.optimizers.friendly",
     "resume": "luthier.launch.function",
     "stop": "luthier.policies.attached",
+    "subset_picker": "luthier.policies.foreign",
     "tune": "luthier.launch.function",
 }
 
@@ -66,6 +68,7 @@ __all__ = [
     "optimizer",
     "resume",
     "stop",
+    "subset_picker",
     "tune",
 ]
 

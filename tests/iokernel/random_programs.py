@@ -12,6 +12,7 @@ struct s { u a, b; u v[4]; u *q; };
 #define TWICE(x) x += 3; x ^= 5
 #define EACH(i, n) for (i = 0; i < (n); i++)
 #define CHECK(x) do { if ((x) == 4000000000u) { fclose(out); exit(3); } } while (0)
+#define GO(x, there) do { if ((x) > 5) goto there; } while (0)
 #define LEAVE(x) if ((x) % 97 == 13) return (x)
 static FILE *out;
 static u g0 = 1, g1 = 2, g2 = 3, g3 = 4, arr[8], brr[8], *gp = &g0, fuel;
@@ -285,7 +286,8 @@ class Generator:
     def _goto(self) -> None:
         self.labels += 1
         label = f"l{self.labels}"
-        self._add(f"if ({self._expression()} > 5) goto {label};")
+        jump = self._pick("if ({} > 5) goto {};", "GO({}, {});")
+        self._add(jump.format(self._expression(), label))
         self._add(f"{self._target()} = {self._expression()};")
         self._add(f"{label}: {self._target()} ^= 1;")
 

@@ -90,6 +90,16 @@ PROGRAMS = {
     MPI_Barrier(MPI_COMM_WORLD); // +
 """,
     ),
+    "a message of one element that is made of many": (
+        "-",
+        """\
+    MPI_Datatype line; // -
+    lseek(4, rank, SEEK_SET); // +
+    MPI_Type_contiguous(4, MPI_DOUBLE, &line); // -
+    MPI_Sendrecv(halo, 1, line, ranks - 1, 7, halo + 4, 1, line, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE); // -
+    MPI_Send(&argc, 1, MPI_INT, 1, 5, MPI_COMM_WORLD); // +
+""",
+    ),
     "communicators and types": (
         "-",
         """\

@@ -13,6 +13,7 @@ from luthier.errors import InvalidInputError
 from luthier.iokernel import compile_commands, source_file
 from luthier.iokernel.report import html_report, line_states, text_report
 from luthier.launch.io_kernel import include_folders, sources_of_database
+from luthier.launch.io_memory import PLACE as MEMORY
 
 TEXT = """\
 #include <stdio.h>
@@ -72,7 +73,42 @@ def test_errors_are_one_line_and_write_nothing(project: Path) -> None:
     assert "choose from keep, cut" in failed.stderr
     failed = luthier(project, "io", "discover", "src/main.c", "--", "rm", "-rf", code=2)
     assert "is not a C compiler" in failed.stderr
+    failed = luthier(project, "io", "discover", "src/main.c", "--reduce", "10%", code=2)
+    assert "--reduce needs --run" in failed.stderr
+    failed = luthier(project, "io", "discover", "src/main.c", "--reduce", "200%", "--run", "{program}", code=2)
+    assert "--reduce '200%': is no share; write for example 10%" in failed.stderr
+    failed = luthier(project, "io", "discover", "src/main.c", "--in-memory", "", "--run", "{program}", code=2)
+    assert "--in-memory" in failed.stderr
     assert sorted(path.name for path in project.iterdir()) == ["include", "src"]
+
+
+def test_a_reduced_kernel_with_files_in_memory(project: Path) -> None:
+    loop = """\
+        for (int t = 0; t < 50; t++) {
+            if (fwrite("0123456789", 1, SIZE, file) != SIZE || fflush(file) != 0)
+                return 1;
+        }
+    """
+    (project / "src" / "main.c").write_text(TEXT.replace('    fwrite("<b>&", 1, SIZE, file);', loop))
+    before = set(MEMORY.iterdir())
+    words = ["src/main.c", "-o", "kernel", "--reduce", "10%", "--in-memory", "out", "--run", "{program}"]
+    flags = ["--", "cc", "-Iinclude", "-DEXTRA=3", "-O2"]
+    shown = luthier(project, "io", "discover", *words, *flags).stdout
+    assert (
+        "loop reduced to 5 of 50 executions of its I/O, 5 of 50 iterations; its counters are multiplied by 10" in shown
+    )
+    assert "1 loop reduced; verified: it predicts operations and bytes of the application to 0 %" in shown
+    assert not {path for path in set(MEMORY.iterdir()) - before if path.name.startswith("luthier")}
+    assert "LUTHIER_LOOP(1, 5, 10000000000)" in (project / "kernel" / "src" / "main.c").read_text()
+    assert "loop reduced to 5 of 50" in (project / "kernel" / "report.html").read_text()
+    loops = json.loads((project / "kernel" / "loops.json").read_text())
+    assert [one["factor"] for one in loops["loops"]] == [10]
+
+    subprocess.run(["cc", *flags[2:], "kernel/src/main.c", "-o", "small"], cwd=project, check=True, timeout=60)
+    subprocess.run(["./small"], cwd=project, check=True, timeout=60)
+    assert (project / "out").stat().st_size == 20  # without the library it is just shorter
+    profile = json.loads(luthier(project, "io", "profile", "--json", "--", "./small").stdout)
+    assert "200" in json.dumps(profile)
 
 
 def test_a_verified_kernel(project: Path) -> None:

@@ -125,9 +125,27 @@ def test_the_best_configuration_is_compared_on_the_application(project: Path) ->
     assert found["verification"]["improved"]
 
 
+def test_loops_are_reduced_and_files_kept_in_memory_in_the_search_only(project: Path) -> None:
+    text = PROGRAM.replace('fprintf(out, "line %d\\n", i);', 'fprintf(out, "line %4d\\n", i); fflush(out);')
+    (project / "program.c").write_text(text)
+    found = told(project, "-n", "3", "--reduce", "10%", "--in-memory", "*.txt", "--verify", "1")
+    assert found["kernel"]["is_used"]
+    [loop] = found["kernel"]["reduction"]["loops"]
+    assert (loop["kept_executions"], loop["executions"], loop["factor"]) == (6, 60, 10)
+    assert found["search"]["best"]["estimate"]["value"] == 61  # what the whole program would do
+    assert not (project / "io-tuning" / "run" / "out.txt").exists()
+    assert json.loads((project / "io-tuning" / "kernel" / "sources" / "loops.json").read_text())["share"] == 0.1
+    assert not list(Path("/dev/shm").glob("luthier-files-*"))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (("--reduce", "none"), "--reduce"),
+        (("--reduce", "0%"), "--reduce"),
+        (("--reduce", "10%", "-m", "wall"), "choose a measure io:"),
+        (("--in-memory", "*.txt", "-m", "wall"), "choose a measure io:"),
+        (("--in-memory", "a:b"), "--in-memory"),
         (("--component", "none.yaml"), "none.yaml"),
         (("--build", "cc 'x"), "--build"),
         (("--build", "sh -c true"), "is not a C compiler"),

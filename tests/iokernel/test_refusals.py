@@ -14,6 +14,7 @@ from tests.iokernel.tiny import PRELUDE, discovered, kernel
 from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError
 from luthier.iokernel import Options, SourceFile, discover_io, source_file
 from luthier.iokernel.parsing import parsed
+from luthier.iokernel.reduction import traced
 from luthier.launch.io_kernel import discover_apart, include_folders
 
 WRITE = '    write(4, "abc", 3);\n'
@@ -190,12 +191,13 @@ def test_mutated_sources(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(text)
     source: SourceFile = source_file(Path("a.c"), [f"-I{APPS / 'restart'}"], tmp_path, SYSTEM)
     try:
-        found = discover_io([source])
+        found = discover_io([source], Options(reduce=0.1))
     except LuthierError as error:
         lines = str(error).count("\n") + 1
         assert lines == 1
         return
     parsed(source, {file.path: file.text for file in found.files})
+    parsed(source, {file.path: traced(file.marked) for file in found.files if found.loops})
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

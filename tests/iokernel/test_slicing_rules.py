@@ -1,5 +1,6 @@
 """Each rule of the slicer on a tiny program: lines marked `// +` are kept, lines marked `// -` are dropped."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -331,6 +332,47 @@ int main(void)
     return 0;
 }
 """,
+    "jumps inside macros": """\
+#define TRY(x) do { if ((x) < 0) { fprintf(stderr, "failed\\n"); goto cleanup; } } while (0)
+#define AGAIN(x) if ((x) < 0) goto again
+int main(void)
+{
+    int size = 1, tries = 0, unused = 0;
+    char *data = NULL; // +
+again:
+    size++; // +
+    if (tries++ > 5) // +
+        return 2; // +
+    AGAIN(lseek(4, 0, SEEK_SET)); // +
+    data = malloc(size * 10); // +
+    TRY(data == NULL ? -1 : 0); // +
+    size = 20; // -
+    TRY(write(4, "x", 1)); // +
+    size = 30; // -
+    unused = size; // -
+    TRY(write(4, "abc", 3)); // +
+    size = 40; // -
+    size = unused; // -
+cleanup:
+    size = 50; // -
+    free(data); // +
+    return 0;
+}
+""",
+    "the value of a variable where a macro jumps to": """\
+#define TRY(x) do { if ((x) < 0) goto cleanup; } while (0)
+int main(void)
+{
+    int size = 1; // +
+    TRY(lseek(4, 0, SEEK_SET)); // +
+    size = 2; // +
+    TRY(lseek(4, 1, SEEK_SET)); // +
+    size = 3; // +
+cleanup:
+    write(4, "abc", size); // +
+    return 0;
+}
+""",
     "one type of struct used as another": """\
 struct shape { int kind; };
 struct circle { int kind; double radius; };
@@ -505,9 +547,25 @@ def test_cut_fills_after_allocation(tmp_path: Path) -> None:
 """
     left = kernel(tmp_path, body, CUT)
     assert "    if (heap)\n        memset(heap, 63, n + 1);" in left
-    assert "memset(line, 63, sizeof line);" in left
+    assert "memset(&line, 63, sizeof line);" in left
     assert "memset(zero, 63, (n) * (2));" in left
     assert "heap[3]" not in left
+
+
+def test_cut_fills_what_may_be_read_from_a_file(tmp_path: Path) -> None:
+    """An untouched buffer would move its page faults into the first write."""
+    body = """\
+    char *data = malloc(9000);
+    if (access("restart", R_OK) == 0)
+        read(open("restart", O_RDONLY), data, 9000);
+    else
+        for (int i = 0; i < 9000; i++)
+            data[i] = i * argc;
+    write(4, data, 9000);
+"""
+    left = kernel(tmp_path, body, CUT)
+    assert "memset(data, 63, 9000);" in left
+    assert "data[i]" not in left
 
 
 def test_pragmas_go_with_their_statement(tmp_path: Path) -> None:
@@ -540,6 +598,48 @@ def test_several_files_and_headers(tmp_path: Path) -> None:
     assert "count += 2;" in texts["step.c"]
     assert "s->x" not in texts["step.c"]
     assert [Path(name).name for name in found.headers] == ["all.h"]
+
+
+def test_places_in_the_source_that_are_written(tmp_path: Path) -> None:
+    """__LINE__ and __FILE__ are those of the source: they may be written to a log."""
+    text = """\
+#include <stdio.h>
+#include "log.h"
+int main(int argc, char **argv)
+{
+    double waste = argc;
+    FILE *file = fopen(argv[1], "w");
+    waste += 1;
+    waste += 2; LOG("a");
+    if (argc > 9) /* a comment
+        of two lines */
+        waste += 3;
+    LOG("b");
+
+
+    for (int i = 0; i < 2; i++) {
+        waste += i;
+
+        LOG("c");
+    }
+    printf("%g", waste);
+    return fclose(file);
+}
+"""
+    header = '#define LOG(x) \\\n    fprintf(file, "%s:%d: %s\\n", __FILE__, __LINE__, x)\n'
+    found = discovered(tmp_path, program=text, log_h=header)
+    assert "waste" not in found.files[0].text
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "program.c").write_text(found.files[0].text)
+    for source, output in (("program.c", "whole"), ("kernel/program.c", "left")):
+        words = ["cc", "-I.", str(tmp_path / source), "-o", str(tmp_path / "a.out")]
+        subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
+        subprocess.run(
+            [str(tmp_path / "a.out"), output], cwd=tmp_path, check=True, timeout=60, stdout=subprocess.DEVNULL
+        )
+    written = (tmp_path / "whole").read_text()
+    assert written.count("\n") == 4
+    assert (tmp_path / "left").read_text() == written
 
 
 def test_static_names_of_two_files_are_not_mixed(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from tests.runners.test_command_runner import CommandStage
 
 from luthier.online.contract import StrategyContract
 from luthier.optimizers.contract import OptimizerContract
+from luthier.policies.contract import SubsetPickerContract
 from luthier.runners.base import Runner, RunnerSetup
 from luthier.runners.contract import RunnerContract
 from luthier.runners.registry import make_runner
@@ -20,6 +21,10 @@ class TestHillClimb(OptimizerContract):
 
 class TestNeighbours(StrategyContract):
     strategies = ("neighbours",)
+
+
+class TestInTurns(SubsetPickerContract):
+    pickers = ("in-turns",)
 
 
 class SshStage(CommandStage):

@@ -90,7 +90,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which pip has installed the plug-ins."""
     folder = tmp_path_factory.mktemp("plugins")
     wheels = [wheel(package, folder) for package in PACKAGES]
-    assert len(wheels) == 5
+    assert len(wheels) == 6
     options = ("--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", "--target", folder / "site")
     subprocess.run([sys.executable, "-m", "pip", "install", *options, *wheels], check=True)
     return folder / "site"
@@ -135,6 +135,16 @@ def test_an_optimizer_a_measure_and_a_stop_rule_on_the_command_line(user: User) 
     wrong = user(*words, "--stop", "spent:limits=3", "--", "seq", "{n}", code=2)
     assert "stop: 'spent:limits=3': 'limits=3' is not understood; write limit=NUMBER" in wrong
     assert "limit is missing; write spent:limit=NUMBER" in user(*words, "--stop", "spent", "--", "seq", "{n}", code=2)
+
+
+def test_a_subset_picker_on_the_command_line(user: User) -> None:
+    words = ("-m", "luthier", "tune", "-p", "a=1..9", "-p", "b=1..9", "-p", "c=1..9", "-m", "lines", "-n", "30")
+    user(*words, "--impact-first", "in-turns:size=2", "--", "seq", "{a}{b}{c}")
+    tuned = json.loads(user("-m", "luthier", "show", "1", "--json"))["impact_first"]
+    first, second, *_, last = tuned["steps"][1:]
+    assert [first["parameters"], second["parameters"]] == [["c", "a"], ["b", "c"]]
+    assert first["reason"] == "it is their turn"
+    assert last["parameters"] == ["a", "b", "c"], "the second half of the budget"
 
 
 def test_a_strategy_of_a_running_program(user: User) -> None:

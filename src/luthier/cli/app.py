@@ -195,6 +195,7 @@ def show(
     """
     from luthier.analysis import serial
     from luthier.analysis.importance import importances
+    from luthier.analysis.tuned_parameters import tuned_parameters
     from luthier.analysis.waiting import waiting_for
     from luthier.analysis.working_time import working_time
     from luthier.cli import summary
@@ -207,7 +208,16 @@ def show(
         trials = [serial.trial_json(trial) for trial in result.trials]
         explained = serial.importance_json(importance)
         times = asdict(working_time(record, result, time.time()))
-        print_json({**serial.result_json(record, result), **times, "importance": explained, "trials": trials})
+        tuned = tuned_parameters(record, result.experiment, result.runs)
+        print_json(
+            {
+                **serial.result_json(record, result),
+                **times,
+                "importance": explained,
+                "impact_first": None if tuned is None else tuned.to_json(),
+                "trials": trials,
+            }
+        )
         return
     say(f"experiment {record.id}: {record.name}, {status_text(record)}")
     if spent := working_time(record, result, time.time()).sentence:

@@ -11,10 +11,11 @@ from luthier.cli.options import AsJson
 from luthier.cli.terminal import print_json, say, warn
 from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
-from luthier.iokernel.report import UNVERIFIED
+from luthier.iokernel.report import UNVERIFIED, all_notes
 
 if TYPE_CHECKING:
     from luthier.iokernel import Discovery
+    from luthier.launch.io_reduction import Reduced
     from luthier.launch.io_verification import Verification
 
 
@@ -56,12 +57,24 @@ def discover_command(
             "--failures", help="drop: abort and exit after an error need not happen; or keep.", metavar="keep|drop"
         ),
     ] = "keep",
+    reduce: Annotated[
+        str,
+        typer.Option("--reduce", help="Loops do this share of their executions of I/O; needs --run.", metavar="SHARE"),
+    ] = "100%",
     run: Annotated[
         str | None,
         typer.Option("--run", help="Verify the kernel by such a run; {program} is its path.", metavar="COMMAND"),
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--folder", help="The inputs: each run has a copy of this folder.", metavar="DIR")
+    ] = None,
+    in_memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--in-memory",
+            help="Keep such files in memory in each run, e.g. '*.h5'; can be repeated.",
+            metavar="PATTERN",
+        ),
     ] = None,
     timeout_s: Annotated[
         float, typer.Option("--timeout", help="The longest time for one run, in seconds.", metavar="S")
@@ -79,42 +92,61 @@ def discover_command(
     Example: luthier io discover main.c output.c --buffers cut --run 'mpirun -n 2 {program}' -- mpicc -Iinclude -lm
     """
     from luthier.iokernel import Options
-    from luthier.iokernel.options import FAMILIES
+    from luthier.iokernel.options import FAMILIES, share_from
     from luthier.launch.io_kernel import discover_apart, sources_from, sources_of_database, write_kernel
+    from luthier.launch.io_memory import checked_patterns
+    from luthier.launch.io_reduction import with_reduced_loops
     from luthier.launch.io_verification import Build, Program, build_from, build_of_database, run_words, verified
 
     flags: list[str] = context.meta.get(WORDS, [])
-    options = Options(buffers, tuple(families or FAMILIES), tuple(io_calls or ()), tuple(compute_calls or ()), failures)
+    calls = (tuple(families or FAMILIES), tuple(io_calls or ()), tuple(compute_calls or ()))
+    options = Options(buffers, *calls, failures, share_from(reduce, "--reduce"))
+    if options.reduce < 1 and run is None:
+        raise InvalidInputError("--reduce needs --run: which iterations do I/O is seen in runs of the kernel")
     if database is not None and flags:
         raise InvalidInputError("--compile-commands cannot be combined with flags after --; leave one out")
     if link and database is None:
         raise InvalidInputError("--link needs --compile-commands; give the flags after -- instead")
     if output.exists():
         raise InvalidInputError(f"{output}: exists already; remove it or name another with --output")
-    program = None if run is None else Program(Build(), run_words(run), folder, timeout_s)
+    kept = checked_patterns(in_memory or ())
+    program = None if run is None else Program(Build(), run_words(run), folder, timeout_s, kept)
     files = sources_from(sources or [], flags) if database is None else sources_of_database(database, sources or [])
     found = discover_apart(files, options)
-    verdict = None
+    verdict, reduced = None, None
     if program is not None:
         paths = [file.path for file in found.files]
         build = build_from(flags) if database is None else build_of_database(database, paths, run_words(link, "--link"))
-        verdict = verified(found, replace(program, build=build))
+        program = replace(program, build=build)
+        verdict = verified(found, program)
+        if verdict.accepted and options.reduce < 1:
+            reduced = with_reduced_loops(found, program, verdict, options.reduce)
+            found = reduced.discovery
     lines = (UNVERIFIED,) if verdict is None else (verdict.text, *verdict.reasons, *verdict.notes)
-    written = write_kernel(found, output, lines, is_usable=verdict is None or verdict.accepted)
-    _show(found, verdict, written, output, as_json=as_json)
+    lines = (*lines, *([reduced.text] if reduced is not None else []))
+    loops = None if reduced is None else reduced.plain
+    written = write_kernel(found, output, lines, loops=loops, is_usable=verdict is None or verdict.accepted)
+    _show(found, verdict, reduced, written, output, as_json=as_json)
     return 0 if verdict is None or verdict.accepted else 2
 
 
 def _show(
-    found: "Discovery", verdict: "Verification | None", written: list[Path], output: Path, *, as_json: bool
+    found: "Discovery",
+    verdict: "Verification | None",
+    reduced: "Reduced | None",
+    written: list[Path],
+    output: Path,
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
         names = [str(path) for path in written]
         plain = {"files": names, "kept": found.kept, "statements": found.total, "notes": list(found.notes)}
-        print_json({**plain, "verification": None if verdict is None else verdict.plain})
+        checked = None if verdict is None else verdict.plain
+        print_json({**plain, "verification": checked, "reduction": None if reduced is None else reduced.plain})
         return
     say(f"{found.kept} of {found.total} statements kept for {len(found.starts)} I/O calls")
-    for note in (*found.notes, *(verdict.notes if verdict is not None else ())):
+    for note in (*all_notes(found), *(verdict.notes if verdict is not None else ())):
         say(f"note: {note}")
     for path in written:
         say(f"wrote {path}")
@@ -123,4 +155,6 @@ def _show(
         say(f"No kernel was written. All differences are in {output / 'report.txt'}.")
         return
     say(UNVERIFIED if verdict is None else verdict.text)
+    if reduced is not None:
+        say(reduced.text)
     say(f"The reasons are in {output / 'report.html'}. Compile the kernel with the flags of the program.")

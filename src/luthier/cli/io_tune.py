@@ -44,6 +44,18 @@ def tune_command(
     use_kernel: Annotated[
         bool, typer.Option("--kernel/--no-kernel", help="Search on a verified I/O kernel, or on the program itself.")
     ] = True,
+    reduce: Annotated[
+        str,
+        typer.Option("--reduce", help="Loops of the kernel do this share of their executions of I/O.", metavar="SHARE"),
+    ] = "100%",
+    memory: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--in-memory",
+            help="Keep such files in memory, except in the comparison at the end, e.g. '*.h5'; can be repeated.",
+            metavar="PATTERN",
+        ),
+    ] = None,
     output: Annotated[
         Path,
         typer.Option(
@@ -63,6 +75,8 @@ def tune_command(
     Example: luthier io tune sim.c --component hdf5.yaml --build 'h5cc -O2' -n 40 -- {program} 1000
     """
     from luthier.iokernel import Options
+    from luthier.iokernel.options import share_from
+    from luthier.launch.io_memory import checked_patterns, in_memory
     from luthier.launch.io_tuning import Tuning, component_named, prepare
 
     values = read_settings(settings or {})
@@ -70,16 +84,34 @@ def tune_command(
         raise InvalidInputError("--component is required: what to tune, e.g. examples/components/hdf5-serial.yaml")
     described = component_named(component, store)
     program = _program(context.meta.get(WORDS, []), build, values)
-    options = Options(buffer_content=buffers)
+    options = Options(buffer_content=buffers, reduce=share_from(reduce, "--reduce"))
+    if options.reduce < 1 or memory:
+        _check_measures(values, "--reduce" if options.reduce < 1 else "--in-memory")
+    program = replace(program, in_memory=checked_patterns(memory or ()))
     prepared = prepare(sources or [], program, output, options if use_kernel else None)
     if not quiet:
         say(prepared.sentence, sys.stderr)
+        if program.in_memory:
+            say("the search keeps files in memory; the comparison at the end does not", sys.stderr)
     tuning = Tuning(prepared, program.run, described, store)
-    record, result, interrupted = work_on(tuning.search(values), quiet=quiet)
+    with in_memory(program.in_memory) as kept:
+        record, result, interrupted = work_on(tuning.search(values, kept), quiet=quiet)
     verification = None
     if not interrupted and result.winner is not None and result.winner.config != result.experiment.space.default:
         verification = work_on(tuning.verification(result, values.get("verify_pairs")), quiet=quiet)
     return _tell(prepared, (record, result), verification, as_json=as_json, interrupted=interrupted)
+
+
+def _check_measures(values: dict[str, Any], option: str) -> None:
+    """Only the library that counts I/O multiplies counters of loops that are left early, and keeps files in memory."""
+    from luthier.measures.io_measures import PREFIX
+
+    for objective in values.get("objectives", ()):
+        if not objective.measure.startswith(PREFIX):
+            raise InvalidInputError(
+                f"{option} does not go with the measure {objective.measure}; choose a measure {PREFIX}*, "
+                f"or leave out {option}"
+            )
 
 
 def _program(run: list[str], build: str, values: dict[str, Any]) -> "Program":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from luthier.analysis.recommendation import is_reliable
 from luthier.analysis.text import config_text, duration_text, outcome_text, sparkline, value_text
+from luthier.analysis.tuned_parameters import tuned_text
 from luthier.cli.terminal import cell, say
 from luthier.engine.loop import Situation, Watcher
 from luthier.engine.plan import Plan
@@ -56,6 +57,7 @@ class PlainLines:
         self._running: set[int] = set()
         self._ended = 0
         self._said_ending = False
+        self._said_tuned = ""
         self._said_waiting: set[tuple[str, str]] = set()
         self._say_waiting_after_s = _WAIT_SHOWN_S
 
@@ -75,7 +77,15 @@ class PlainLines:
         if now.ending and plan.running and not self._said_ending:
             self._said_ending = True
             say(ENDING, self._stream)
+        self._say_tuned(plan)
         self._say_waiting(plan, now)
+
+    def _say_tuned(self, plan: Plan) -> None:
+        """Say which parameters are tuned now, where that has changed."""
+        text = tuned_line(plan)
+        if text and text != self._said_tuned:
+            self._said_tuned = text
+            say(f"tuned now: {text}", self._stream)
 
     def _say_waiting(self, plan: Plan, now: Situation) -> None:
         """Say which runs wait in a queue: when a state or reason is new, and when the wait has doubled."""
@@ -119,6 +129,8 @@ class LivePanel:
         if plan.best is not None:
             rows.add_row("", cell(config_text(plan.trials[plan.best].config, self._experiment.space)))
         rows.add_row("now", cell(running_text(plan)))
+        if text := tuned_line(plan):
+            rows.add_row("tuned now", cell(text))
         if now.jobs:
             rows.add_row("jobs", cell(jobs_text(plan, now)))
         values = [run.outcome.value for run in plan.runs[-WIDTH:] if isinstance(run.outcome, Completed)]
@@ -143,6 +155,13 @@ def running_text(plan: Plan) -> str:
     running = plan.running
     texts = [config_text(run.config, plan.experiment.space) for run in running[:SHOWN]]
     return "; ".join([*texts, f"and {len(running) - SHOWN} more"] if len(running) > SHOWN else texts)
+
+
+def tuned_line(plan: Plan) -> str:
+    """Which parameters the search tunes now, and why; empty if it tunes all of them all the time, or is over."""
+    if plan.tuned is None or plan.phase != "search":
+        return ""
+    return tuned_text(plan.tuned, len(plan.experiment.space.names))
 
 
 def queue_waits(plan: Plan, now: Situation) -> dict[int, float]:

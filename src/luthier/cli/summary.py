@@ -10,6 +10,7 @@ from luthier.analysis.sentences import VERIFIED_TRIALS, command_line, noise_text
 from luthier.analysis.serial import ending_of
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
+from luthier.analysis.tuned_parameters import tuned_parameters
 from luthier.analysis.tuning_return import return_lines
 from luthier.cli.terminal import cell
 from luthier.spec.experiment import Experiment
@@ -33,6 +34,8 @@ def result_view(record: Record, result: Result) -> RenderableType:
         parts.append(cell(f"the search ended: {ending}"))
     if result.experiment.earlier is not None:
         parts += [cell(f"learnt from {note}") for note in result.experiment.earlier.notes]
+    if tuned := tuned_parameters(record, result.experiment, result.runs):
+        parts.append(cell(tuned.sentence))
     parts += [cell(line) for line in (*return_lines(result), *search_lines(result))]
     if noise := noise_text(result):
         parts.append(cell(noise))

@@ -3,8 +3,9 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from luthier.analysis.known_trials import KnownTrials, events_of
 from luthier.analysis.recommendation import challenger_of, is_reliable
 from luthier.analysis.second_look import second_look
 from luthier.analysis.tie_break import contender
@@ -18,9 +19,9 @@ from luthier.analysis.verification import (
     is_settled,
     with_verification,
 )
-from luthier.engine.known_trials import KnownTrials
 from luthier.optimizers.base import Optimizer
-from luthier.policies.base import Progress, Resample, Stop
+from luthier.optimizers.impact_first import ImpactFirst
+from luthier.policies.base import Progress, Resample, Stop, TunedStep
 from luthier.spec.experiment import Experiment
 from luthier.trial import Config, Lost, Purpose, Run, Trial
 
@@ -110,6 +111,11 @@ class Plan:
     def best(self) -> int | None:
         """The number of the best trial of the search so far."""
         return self._known.best
+
+    @property
+    def tuned(self) -> TunedStep | None:
+        """Which parameters are tuned now, and why; None if all are tuned all the time."""
+        return self._optimizer.tuned.steps[-1] if isinstance(self._optimizer, ImpactFirst) else None
 
     @property
     def phase(self) -> Purpose:
@@ -212,7 +218,7 @@ class Plan:
 
     def replay(self, runs: Sequence[Run]) -> None:
         """Learn a stored history, event by event; the optimizer is told, and not asked."""
-        for run in _events(runs):
+        for run in events_of(runs):
             if run.outcome is None:
                 self.submitted(run)
             else:
@@ -337,13 +343,6 @@ class Plan:
                 busy = sum(run.trial == number for run in self._running.values()) + self._again.count(number)
                 missing = self._resample(number, progress) - busy
                 self._again += [number] * max(0, min(missing, progress.budget - self.counted))
-
-
-def _events(runs: Sequence[Run]) -> list[Run]:
-    """Every submission (a run without an outcome) and every end of stored runs, in the order in which they happened."""
-    begun = [(run.submit_order, replace(run, finish_order=None, outcome=None)) for run in runs]
-    ended = [(run.finish_order, run) for run in runs if run.finish_order is not None]
-    return [run for _, run in sorted([*begun, *ended], key=lambda event: event[0])]
 
 
 def _repeat(trials: Sequence[Trial], number: int) -> Order:

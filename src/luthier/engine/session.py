@@ -113,6 +113,7 @@ def optimizer_of(experiment: Experiment) -> Optimizer:
         seed=experiment.seed,
         budget=experiment.budget,
         earlier=experiment.earlier,
+        picker=experiment.picker_rule,
         **experiment.options,
     )
 

@@ -59,9 +59,11 @@ class Buffers:
         found: dict[int, str] = {}
         given_up = False
         for location, uses in self._used.items():
-            if location in self._kept.needed or location in self._written:
+            if location in self._kept.needed:
                 continue
             texts = self._filled(location)
+            if isinstance(texts, str) and location in self._written:
+                continue  # what is kept fills it, such as the reading of a restart file
             if isinstance(texts, str):
                 given_up = True
                 for statement, part, place in uses:
@@ -152,7 +154,7 @@ class Buffers:
 
     def _after_declaration(self, statement: Statement, name: str) -> str:
         text = self._program.files[self._program.functions[statement.function].file]
-        return self._indented(text, statement, [f"memset({name}, {FILL}, sizeof {name});"])
+        return self._indented(text, statement, [f"memset(&{name}, {FILL}, sizeof {name});"])
 
     @staticmethod
     def _indented(text: str, statement: Statement, fills: list[str]) -> str:

@@ -1,6 +1,7 @@
 """The steps of I/O discovery: read, link, slice, write, and check what was written."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from luthier.iokernel.calls import Linked, link
 from luthier.iokernel.discovery import Discovery, KernelFile, read_bytes
 from luthier.iokernel.emit import emitted, headed
 from luthier.iokernel.ir import Program, Statement
+from luthier.iokernel.loops import loops_with_io
 from luthier.iokernel.options import Options
 from luthier.iokernel.parsing import check_source, parsed
+from luthier.iokernel.reduction import without_marks
 from luthier.iokernel.slicing import Slice, Slicer
 from luthier.iokernel.sources import SourceFile
 from luthier.iokernel.statements import UnitReader
@@ -26,15 +29,20 @@ def build(sources: Sequence[SourceFile], options: Options) -> Discovery:
     kept, filled, notes = _sliced(program, linked, options)
     if not kept.starts:
         raise KernelRefusedError("no I/O call is reached from main; nothing can be kept, use the application")
-    texts = {path: headed(Path(path).name, emitted(program, kept, path, filled)) for path in program.files}
+    loops = loops_with_io(program, linked, kept, options) if options.reduce < 1 else {}
+    marked = {path: headed(Path(path).name, emitted(program, kept, path, filled, loops)) for path in program.files}
+    texts = {path: without_marks(text) for path, text in marked.items()}
     for source in sources:
         _check(source, texts)
     files = tuple(_file(program, kept, path, texts[path]) for path in program.files)
+    files = tuple(replace(file, marked=marked[file.path]) for file in files) if loops else files
     total = [statement for statement in _countable(program) if statement.function in linked.reachable]
     unreached = sum(statement.function not in linked.reachable for statement in _countable(program))
     counted = sum(statement.index in kept.why for statement in total)
     unknown = _unknown(kept)
-    return Discovery(files, headers, tuple(kept.starts), (*notes, *unknown), counted, len(total) + unreached)
+    all_notes = (*notes, *unknown)
+    size = (counted, len(total) + unreached)
+    return Discovery(files, headers, tuple(kept.starts), all_notes, *size, loops=tuple(loops.values()))
 
 
 def _sliced(program: Program, linked: Linked, options: Options) -> tuple[Slice, dict[int, str], list[str]]:
@@ -62,7 +70,8 @@ def _read(sources: Sequence[SourceFile], options: Options) -> tuple[Program, tup
         system = _system_folders(source)
         own = {name for include in unit.get_includes() if _is_project(name := include.include.name, system, roots)}
         for name in own:
-            check_source(name, read_bytes(name, options.largest_file), options.largest_file)
+            text_of = check_source(name, read_bytes(name, options.largest_file), options.largest_file)
+            program.header_texts.append(text_of)
         headers |= {str(Path(name).resolve()) for name in own}
         reader = UnitReader(program, source.path, text, own | {source.path})
         reader.read(unit)

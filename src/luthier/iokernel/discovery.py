@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, KernelRefusedError
+from luthier.iokernel.loops import Loop
 from luthier.iokernel.options import Options
+from luthier.iokernel.reduction import Reduction
 from luthier.iokernel.sources import SourceFile
 
 
@@ -21,6 +23,8 @@ class KernelFile:
     """First line, last line and reason of each kept statement."""
     dropped: tuple[tuple[int, int], ...]
     """First and last line of each statement that is not kept."""
+    marked: str = ""
+    """The text with marks at the loops in `Discovery.loops`, if loops are to be reduced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,10 @@ class Discovery:
     kept: int
     total: int
     """Statements."""
+    loops: tuple[Loop, ...] = ()
+    """The loops with I/O, if loops are to be reduced."""
+    reduction: Reduction | None = None
+    """What became of them, if they were."""
 
 
 def discover_io(sources: Sequence[SourceFile], options: Options | None = None) -> Discovery:

@@ -1,13 +1,17 @@
 """The kernel's text: the source without the statements, functions and declarations that are not kept."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from luthier.errors import KernelRefusedError
 from luthier.iokernel.ir import Program, Statement
-from luthier.iokernel.layout import is_balanced, without_comments
+from luthier.iokernel.layout import MARK, is_balanced, without_comments
+from luthier.iokernel.loops import Loop
 from luthier.iokernel.slicing import Slice
 
+NO_LOOPS: Mapping[int, Loop] = MappingProxyType({})
 HEADER = """\
 /* I/O kernel of {name}, made by luthier io discover: only what its I/O needs is left. */
 #if defined(__GNUC__)
@@ -20,6 +24,7 @@ _WARNINGS = (
     *("unused-value", "unused-label", "empty-body", "unused-const-variable", "maybe-uninitialized", "uninitialized"),
     *("unused-result", "unknown-pragmas", "implicit-fallthrough"),
 )
+_POSITION = re.compile(r"\b__(?:LINE|FILE)__\b")
 _COMMENT_LINE = re.compile(r"[ \t]*(?://[^\n]*|/\*(?:(?!\*/)[^\n])*\*/[ \t]*)\Z")
 _TRAILING = re.compile(r"[ \t]*(?://[^\n]*|/\*(?:(?!\*/)[^\n])*\*/[ \t]*)?(?=\n|\Z)")
 _PRAGMA_LINE = re.compile(r"[ \t]*#[ \t]*pragma\b(?:[^\n]|\\\n)*\Z")
@@ -49,30 +54,47 @@ class Edits:
             )
         self.cuts.append((start, end, replacement))
 
-    def result(self) -> str:
-        """The edited text."""
-        parts, position = [], 0
-        for start, end, replacement in sorted(self.cuts):
+    def result(self, *, numbered: bool = False) -> str:
+        """The edited text; numbered: with #line where lines are missing, so that __LINE__ and __FILE__ are the same."""
+        parts, position, has_moved = [], 0, numbered
+        for start, end, replacement in sorted(self.cuts, key=lambda cut: cut[:2]):
             if start < position:  # inside a larger cut
                 continue
-            parts += [self.text[position:start], replacement]
+            kept, has_moved = self._numbered(position, start, has_moved=has_moved)
+            parts += [kept, replacement]
+            has_moved |= numbered and self.text.count("\n", start, end) != replacement.count("\n")
             position = max(end, position)
-        return "".join([*parts, self.text[position:]])
+        return "".join([*parts, self._numbered(position, len(self.text), has_moved=has_moved)[0]])
+
+    def _numbered(self, start: int, end: int, *, has_moved: bool) -> tuple[str, bool]:
+        """A part of the text, with #line at the first beginning of a line; whether that is still to come."""
+        text = self.text
+        at = start if start == 0 or text[start - 1] == "\n" else text.find("\n", start, end) + 1
+        while at > 1 and text[at - 2] == "\\":  # the line is continued
+            at = text.find("\n", at, end) + 1
+        if not has_moved or (at == 0 and start > 0) or at >= end:
+            return text[start:end], has_moved
+        name = self.path.encode().decode("latin-1").replace("\\", "\\\\").replace('"', '\\"')
+        line = f'#line {text.count(chr(10), 0, at) + 1} "{name}"\n'
+        return f"{text[start:at]}{line}{text[at:end]}", False
 
 
-def emitted(program: Program, kept: Slice, path: str, fills: dict[int, str]) -> str:
-    """The kernel's text of one main file. `fills` are texts to insert after statements."""
+def emitted(
+    program: Program, kept: Slice, path: str, fills: Mapping[int, str], loops: Mapping[int, Loop] = NO_LOOPS
+) -> str:
+    """The kernel's text of one main file. `fills` are texts to insert after statements; `loops` are marked."""
     text = program.files[path]
     edits = Edits(text, path)
     for function in program.functions.values():
         if function.file != path or function.body is None:
             continue
         if function.key in kept.functions:
-            _Writer(edits, kept, fills).statements(function.body)
+            _Writer(edits, kept, fills, loops).statements(function.body)
         else:
             _cut_lines(edits, function.start, function.end)
     _cut_declarations(program, kept, path, edits)
-    text = _tidy(edits.result())
+    numbered = any(_POSITION.search(one) for one in (*program.files.values(), *program.header_texts))
+    text = edits.result(numbered=True) if numbered else _tidy(edits.result())
     return f"#include <string.h>\n{text}" if fills else text
 
 
@@ -156,8 +178,8 @@ def _with_comment(text: str, begin: int) -> int:
 class _Writer:
     """Cuts the statements of a function that are not kept."""
 
-    def __init__(self, edits: Edits, kept: Slice, fills: dict[int, str]) -> None:
-        self.edits, self.kept, self.fills = edits, kept, fills
+    def __init__(self, edits: Edits, kept: Slice, fills: Mapping[int, str], loops: Mapping[int, Loop]) -> None:
+        self.edits, self.kept, self.fills, self.loops = edits, kept, fills, loops
 
     def statements(self, block: Statement) -> None:
         for number, child in enumerate(block.children):
@@ -198,6 +220,23 @@ class _Writer:
             self.edits.cut(begin, min(trailing.end() + 1, len(text)))
 
     def _inside(self, statement: Statement) -> None:
+        loop = self.loops.get(statement.index)
+        if loop is None or loop.why_whole:
+            self._within(statement)
+            return
+        body = statement.children[0]
+        is_block = body.kind == "block"
+        self._mark(statement.start, f"<{loop.number}")
+        self._mark(body.start + is_block, f"{'[' if is_block else '{'}{loop.number}")
+        self._within(statement)
+        if not is_block:
+            self._mark(body.end, "}")
+        self._mark(statement.end, ">")
+
+    def _mark(self, offset: int, what: str) -> None:
+        self.edits.cuts.append((offset, offset, f"{MARK}{what}{MARK}"))
+
+    def _within(self, statement: Statement) -> None:
         fill = self.fills.get(statement.index)
         if fill:
             is_alone = self._is_block(statement.parent)

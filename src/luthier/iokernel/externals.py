@@ -61,7 +61,7 @@ def why_always(call: Call, options: Options) -> str:
         return f"{name} sets up or ends MPI"
     if name == "MPI_Barrier":
         return "MPI_Barrier orders the I/O of the ranks"
-    if is_point_to_point(call) and _count(call) in (0, 1):
+    if is_point_to_point(call) and (_count(call) == 0 or (_count(call) == 1 and _has_basic_type(call))):
         return f"{name} with one element may order the I/O of the ranks"
     if name in tables.EXITS or (call.noreturn and not call.is_project):
         if options.failures == "drop" and _is_failure(call):
@@ -73,6 +73,12 @@ def why_always(call: Call, options: Options) -> str:
 def _count(call: Call) -> int | None:
     """How many elements a message has, if it is a constant."""
     return call.arguments[1].value.constant if len(call.arguments) > 1 and "robe" not in call.name else None
+
+
+def _has_basic_type(call: Call) -> bool:
+    """Whether the elements of a message are of a type of MPI itself, not one that the program made of many elements."""
+    given = call.arguments[2].value if len(call.arguments) > 2 else None  # buffer, count, type
+    return given is None or given.is_address_of or given.constant is not None
 
 
 def _is_failure(call: Call) -> bool:

@@ -82,6 +82,7 @@ class Reaching:
         if special is not None:
             return special(statement, before)  # type: ignore[no-any-return]  # one of the methods below
         node = self._part(statement, "all", before)
+        self._gotos += [(node, label) for label in statement.targets]
         if statement.jumps and self._targets:
             self._targets[-1].breaks.add(node)
             for target in self._targets:

@@ -98,6 +98,7 @@ class Statement:
     parts: dict[str, Effects] = field(default_factory=dict)
     label: str = ""
     jumps: bool = False  # it is or contains a jump out of itself
+    targets: list[str] = field(default_factory=list)  # of a macro: labels that jumps in it lead to
     header_end: int = 0  # where the header of a control statement ends
 
     def walk(self) -> "list[Statement]":
@@ -180,6 +181,7 @@ class Program:
     declarations: list[Declaration] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     address_taken: set[str] = field(default_factory=set)
+    header_texts: list[str] = field(default_factory=list)  # of the project's own headers
     files: dict[str, str] = field(default_factory=dict)  # main files, their text as Latin-1: one character, one byte
 
     def stored_fields(self, record: str) -> list[int]:

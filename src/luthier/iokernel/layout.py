@@ -2,6 +2,8 @@
 
 import re
 
+MARK = "\0"
+"""Begins and ends a mark that is put into the text: no source contains it."""
 _SKIPPED = re.compile(r"(?:\s|\\\n|/\*.*?\*/|//(?:[^\n\\]|\\.)*)+", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _TOKEN = re.compile(

@@ -45,7 +45,7 @@ def _readable(text: str) -> str:
 def text_report(discovery: Discovery, verdict: Sequence[str] = (UNVERIFIED,)) -> str:
     """The kernel in figures, the lines of the verdict on it, then each line of the source with its reason."""
     lines = [_summary(discovery), *map(visible, verdict), ""]
-    lines += [f"note: {visible(note)}" for note in discovery.notes]
+    lines += [f"note: {visible(note)}" for note in all_notes(discovery)]
     for file in discovery.files:
         lines += ["", visible(file.path)]
         sources = _readable(file.source).split("\n")
@@ -54,6 +54,11 @@ def text_report(discovery: Discovery, verdict: Sequence[str] = (UNVERIFIED,)) ->
             reason = f"    <- {visible(why)}" if why and state == "kept" else ""
             lines.append(f"{number:5} {mark} {visible_lines(source)}{reason}")
     return "\n".join(lines) + "\n"
+
+
+def all_notes(discovery: Discovery) -> tuple[str, ...]:
+    """The notes, with what became of the loops."""
+    return (*discovery.notes, *(discovery.reduction.notes if discovery.reduction is not None else ()))
 
 
 def _summary(discovery: Discovery) -> str:
@@ -68,8 +73,8 @@ def html_report(discovery: Discovery, verdict: Sequence[str] = (UNVERIFIED,)) ->
         *(f'<p class="verdict">{escape(visible(line))}</p>' for line in verdict),
         '<p class="key"><span class="kept">kept</span><span class="dropped">dropped</span></p>',
     ]
-    if discovery.notes:
-        notes = "".join(f"<li>{escape(visible(note))}</li>" for note in discovery.notes)
+    if all_notes(discovery):
+        notes = "".join(f"<li>{escape(visible(note))}</li>" for note in all_notes(discovery))
         parts.append(f"<h2>Notes</h2><ul>{notes}</ul>")
     parts += [_html_file(file) for file in discovery.files]
     return "\n".join([*parts, "</body></html>"]) + "\n"

@@ -270,6 +270,8 @@ class UnitReader:
                 if part is not effects:
                     _add_effects(effects, part)
             first.jumps |= inner.jumps
+            first.targets += inner.targets if inner is not first else []
+            first.targets += [inner.label] if inner.kind == "goto" else []
             if inner.kind == "label":
                 raise self._refuse_line(inner.line, "a label inside a macro")
         gone = {inner.index for inner in [*first.walk()[1:], *second.walk()]}
@@ -412,7 +414,8 @@ class UnitReader:
                 raise self.expressions.refuse(cursor, "a label inside a macro")
             owner.jumps = True
             if kind == "goto":
-                raise self.expressions.refuse(cursor, "goto inside a macro")
+                owner.targets.append(next(cursor.get_children()).spelling)
+                return
         if kind == "declaration":
             holder = owner or self.program.statements[-1]
             self._declarations(cursor, holder)

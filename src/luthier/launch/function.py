@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import TypeAlias, Unpack
 
 from luthier.analysis.result import Result
@@ -10,12 +11,14 @@ from luthier.engine.interrupts import Interrupts
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.earlier import Past, with_earlier
+from luthier.launch.learnt_weights import learn_from, learnt_in, with_weights
 from luthier.launch.runners import closed_at_end, function_runner, usual_slots
 from luthier.runners.base import Runner
 from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
+from luthier.spec.rules import is_learned
 from luthier.spec.settings import GivenSettings
 from luthier.store import open_store
 from luthier.store.base import ENDED, Record, Store
@@ -67,8 +70,9 @@ def tune(  # keywords, as for an experiment
     name = check_name(name or getattr(measure, "__name__", "function"), "name")
     history = open_store(store)
     experiment = with_earlier(experiment, name, Past.of(history))
+    experiment = with_weights(experiment, learnt_in(store) if is_learned(experiment.impact_first) else None)
     record = history.create(name, experiment.to_json(), time.time())
-    return _work(history, record, experiment, used, is_ours=isinstance(runner, str))
+    return _work(_Work(history, record, experiment, store), used, is_ours=isinstance(runner, str))
 
 
 def resume(
@@ -90,16 +94,27 @@ def resume(
     if experiment.command is not None:
         raise InvalidInputError(f"experiment {number} tunes a command; continue it with: luthier resume {number}")
     used = _runner_of(measure, experiment, runner)
-    return _work(history, record, experiment, used, is_ours=isinstance(runner, str))
+    return _work(_Work(history, record, experiment, store), used, is_ours=isinstance(runner, str))
 
 
-def _work(history: Store, record: Record, experiment: Experiment, runner: Runner, *, is_ours: bool) -> Result:
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """An experiment in its store."""
+
+    history: Store
+    record: Record
+    experiment: Experiment
+    url: str
+
+
+def _work(work: _Work, runner: Runner, *, is_ours: bool) -> Result:
     """Work on the experiment to its end; a `KeyboardInterrupt` if it was interrupted before."""
     interrupts = Interrupts()
     with closed_at_end(runner) if is_ours else nullcontext():
-        finished, result = carry_on(history, record, experiment, runner, interrupts=interrupts)
+        finished, result = carry_on(work.history, work.record, work.experiment, runner, interrupts=interrupts)
+    learn_from(finished, work.experiment, result.runs, work.url)
     if interrupts.count and finished.status not in ENDED:
-        raise KeyboardInterrupt(f"experiment {record.id} was interrupted; luthier.resume continues it")
+        raise KeyboardInterrupt(f"experiment {work.record.id} was interrupted; luthier.resume continues it")
     return result
 
 

@@ -1,5 +1,6 @@
 """What I/O discovery needs of the machine: the compiler's include folders, and a folder for the kernel."""
 
+import json
 import multiprocessing
 import os
 import re
@@ -16,6 +17,7 @@ from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError, 
 from luthier.iokernel import Discovery, Options, SourceFile, compile_commands, discover_io, source_file
 from luthier.iokernel.report import UNVERIFIED, html_report, text_report
 from luthier.texts import shown
+from luthier.trial import Json
 
 _COMPILER = re.compile(
     r"(?:[\w.+-]*-)?(?:cc|gcc|clang|mpicc|mpiicc|mpiicx|icc|icx|h5cc|h5pcc|c99|c11)(?:[-.][\w.]+)?\Z"
@@ -84,9 +86,17 @@ def sources_of_database(database: Path, paths: Sequence[Path]) -> list[SourceFil
 
 
 def write_kernel(
-    discovery: Discovery, folder: Path, verdict: Sequence[str] = (UNVERIFIED,), *, is_usable: bool = True
+    discovery: Discovery,
+    folder: Path,
+    verdict: Sequence[str] = (UNVERIFIED,),
+    *,
+    loops: Json = None,
+    is_usable: bool = True,
 ) -> list[Path]:
-    """Write the kernel with its headers and reports into a new folder, or nothing; only the reports if not usable."""
+    """Write the kernel with its headers and reports into a new folder, or nothing; only the reports if not usable.
+
+    `loops` is what became of its loops, for loops.json.
+    """
     if folder.exists():
         raise InvalidInputError(f"{folder}: exists already; remove it or name another with --output")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -99,6 +109,8 @@ def write_kernel(
             _write(made / Path(file.path).relative_to(root), file.text.encode("latin-1"))
         for header in discovery.headers if is_usable else ():
             _write(made / Path(header).relative_to(root), Path(header).read_bytes())
+        if loops is not None:
+            _write(made / "loops.json", f"{json.dumps(loops, indent=1)}\n".encode())
         _write(made / "report.txt", text_report(discovery, verdict).encode())
         _write(made / "report.html", html_report(discovery, verdict).encode())
         made.rename(folder)

@@ -9,15 +9,17 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from luthier.analysis.io_comparison import relative
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.launch.io_build import Build
+from luthier.launch.io_memory import in_memory, with_memory
 from luthier.launch.preload import VARIABLE, counters
 from luthier.measures.io_counts import ProcessCounts, read_processes
 from luthier.runners.supervisor import COUNT_VARIABLE, inherited
@@ -25,6 +27,7 @@ from luthier.texts import shown
 
 WORD = "{program}"
 """This text in a run command is replaced by the path of the program."""
+NOTHING: Mapping[str, str] = MappingProxyType({})
 _GRACE_S = 3.0  # mpirun ends its ranks at SIGTERM
 _PAUSE_S = 0.02
 _KILLS = 50
@@ -33,12 +36,16 @@ _LINES, _LONGEST_LINE = 5, 400  # of what the program printed as errors
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How a program is built and run: `run` has a word with {program}, each run has a new copy of `folder`."""
+    """How a program is built and run: `run` has a word with {program}, each run has a new copy of `folder`.
+
+    Files that match patterns `in_memory` are kept there, and removed after the run.
+    """
 
     build: Build
     run: tuple[str, ...] = (WORD,)
     folder: Path | None = None
     timeout_s: float = 3600.0
+    in_memory: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not any(WORD in word for word in self.run):
@@ -70,22 +77,32 @@ def run_words(text: str, option: str = "--run") -> tuple[str, ...]:
         raise InvalidInputError(f"{option} {shown(text)}: {error}; correct the quotes") from None
 
 
-def counted_run(program: Path, how: Program, timeout_s: float | None = None, place: Path | None = None) -> CountedRun:
+def counted_run(
+    program: Path,
+    how: Program,
+    timeout_s: float | None = None,
+    place: Path | None = None,
+    variables: Mapping[str, str] = NOTHING,
+) -> CountedRun:
     """Run a program once, at most for `timeout_s` (default: that of `how`); what it leaves in its folder is removed.
 
-    Two runs with the same `place`, an existing folder, have the same paths: some programs write them into files.
+    `variables` are added to its environment. Two runs with the same `place`, an existing folder, have the same paths:
+    some programs write them into files.
     """
-    with _temporary(place) as base:
+    with _temporary(place) as base, in_memory(how.in_memory) as memory:
         copy, folder, counts = base / "program", base / "run", base / "counts"
         try:
             shutil.copy2(program, copy)
             _fill(folder, how.folder)
             words = [word.replace(WORD, str(copy)) for word in how.run]
+            kept = {} if memory is None else memory.variables(folder)
             began = time.monotonic()
-            code, errors = _run(words, folder, counts, how.timeout_s if timeout_s is None else timeout_s)
+            limit_s = how.timeout_s if timeout_s is None else timeout_s
+            code, errors = _run(words, folder, {**variables, **kept, COUNT_VARIABLE: str(counts)}, limit_s)
             wall_s = time.monotonic() - began
             processes = _processes(counts, folder)
-            return CountedRun(code, processes, wall_s, _sizes(folder, processes), errors)
+            sizes = with_memory(_sizes(folder, processes), memory, folder)
+            return CountedRun(code, processes, wall_s, sizes, errors)
         finally:
             for path in (folder, counts):
                 shutil.rmtree(path, ignore_errors=True)
@@ -114,9 +131,9 @@ def _fill(folder: Path, source: Path | None) -> None:
         raise InvalidInputError(f"--folder {source}: cannot be copied: {str(first)[:200]}") from None
 
 
-def _run(words: list[str], folder: Path, counts: Path, timeout_s: float) -> tuple[int | None, str]:
+def _run(words: list[str], folder: Path, variables: Mapping[str, str], timeout_s: float) -> tuple[int | None, str]:
     libraries = ":".join(filter(None, [counters(), os.environ.get(VARIABLE, "")]))
-    environment = {**inherited(os.environ), VARIABLE: libraries, COUNT_VARIABLE: str(counts)}
+    environment = {**inherited(os.environ), VARIABLE: libraries, **variables}
     try:
         process = subprocess.Popen(
             words,

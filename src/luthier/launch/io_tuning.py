@@ -12,6 +12,8 @@ from luthier.errors import InvalidInputError, KernelRefusedError
 from luthier.iokernel import Options
 from luthier.launch.declared import declared_by, library
 from luthier.launch.io_kernel import discover_apart, sources_from, write_kernel
+from luthier.launch.io_memory import Memory
+from luthier.launch.io_reduction import Reduced, with_reduced_loops
 from luthier.launch.io_trial import WORD
 from luthier.launch.io_verification import Program, Verification, built, verified
 from luthier.launch.start import Launch, create
@@ -35,6 +37,7 @@ class Prepared:
     kernel: Path | None = None
     verification: Verification | None = None
     reason: str = ""
+    reduced: Reduced | None = None
 
     @property
     def tuned(self) -> Path:
@@ -46,11 +49,16 @@ class Prepared:
         """What the search runs, and why."""
         if self.kernel is None or self.verification is None:
             return f"the search runs the application: {self.reason}"
-        return f"the search runs the I/O kernel, {self.verification.text}"
+        loops = "" if self.reduced is None else f"; {self.reduced.text}"
+        if self.reduced is not None and self.reduced.reduction.loops:
+            loops += "; the values of the search are predictions for whole loops"
+        return f"the search runs the I/O kernel, {self.verification.text}{loops}"
 
     def to_json(self) -> dict[str, Json]:
         """The kernel as plain values."""
-        return {"is_used": self.kernel is not None, "sentence": self.sentence, "folder": str(self.folder)}
+        loops = None if self.reduced is None else self.reduced.plain
+        kernel: dict[str, Json] = {"is_used": self.kernel is not None, "sentence": self.sentence}
+        return {**kernel, "folder": str(self.folder), "reduction": loops}
 
 
 def prepare(sources: Sequence[Path], program: Program, folder: Path, options: Options | None) -> Prepared:
@@ -92,11 +100,15 @@ def _with_kernel(sources: Sequence[Path], program: Program, prepared: Prepared, 
         checked = verified(discovery, program)
         if not checked.accepted:
             return replace(prepared, verification=checked, reason=checked.text)
-        written = write_kernel(discovery, prepared.folder / "kernel" / "sources", (checked.text, *checked.notes))
+        reduced = with_reduced_loops(discovery, program, checked, options.reduce) if options.reduce < 1 else None
+        discovery = discovery if reduced is None else reduced.discovery
+        loops = None if reduced is None else reduced.plain
+        lines = (checked.text, *checked.notes, *([] if reduced is None else [reduced.text]))
+        written = write_kernel(discovery, prepared.folder / "kernel" / "sources", lines, loops=loops)
         kernel = built(written, program.build, prepared.folder / "kernel" / "program").program
     except KernelRefusedError as refused:
         return replace(prepared, reason=str(refused))
-    return replace(prepared, kernel=kernel, verification=checked)
+    return replace(prepared, kernel=kernel, verification=checked, reduced=reduced)
 
 
 def component_named(text: str, store_url: str | None) -> tuple[str, Component]:
@@ -119,9 +131,9 @@ class Tuning:
     component: tuple[str, Component]
     store_url: str | None = None
 
-    def search(self, settings: Mapping[str, Any]) -> Launch:
-        """The search; nothing is verified on the kernel."""
-        experiment = self._experiment(self.prepared.tuned, {**settings, "verify_pairs": 0})
+    def search(self, settings: Mapping[str, Any], memory: Memory | None = None) -> Launch:
+        """The search; nothing is verified on the kernel. With `memory` its files are kept there."""
+        experiment = self._experiment(self.prepared.tuned, {**settings, "verify_pairs": 0}, memory)
         return create(experiment, f"{self.component[0]}: search", self.store_url)
 
     def verification(self, found: Result, pairs: int | None) -> Launch:
@@ -143,13 +155,15 @@ class Tuning:
         experiment = self._experiment(self.prepared.application, settings)
         return create(experiment, f"{self.component[0]}: verification", self.store_url)
 
-    def _experiment(self, binary: Path, settings: Mapping[str, Any]) -> Experiment:
+    def _experiment(self, binary: Path, settings: Mapping[str, Any], memory: Memory | None = None) -> Experiment:
         """Runs of a program with the settings of the component, each in a new copy of the inputs."""
         import yaml
 
         name, described = self.component
         command = shlex.join(word.replace(WORD, str(binary)) for word in self.run)
-        fresh = described.model_copy(update={"header": f"{described.header}\n{_new_copy(self.prepared.folder)}"})
+        fresh = described.model_copy(
+            update={"header": f"{described.header}\n{_new_copy(self.prepared.folder, memory)}"}
+        )
         values = {
             "experiment": {"script": f"#!/bin/sh\n{command}\n", "runner": "local", "measure": MEASURE},
             "components": {name: {}},
@@ -160,7 +174,14 @@ class Tuning:
         return replace(declared.experiment, **{"slots": 1, **settings})
 
 
-def _new_copy(folder: Path) -> str:
+def _new_copy(folder: Path, memory: Memory | None) -> str:
     """Commands that are not timed and, without LD_PRELOAD, not counted."""
     run, source = shlex.quote(str(folder / "run")), shlex.quote(str(folder / "input"))
-    return f"LD_PRELOAD= rm -rf {run}\nLD_PRELOAD= cp -R {source} {run}\ncd {run}"
+    lines = [f"LD_PRELOAD= rm -rf {run}", f"LD_PRELOAD= cp -R {source} {run}", f"cd {run}"]
+    if memory is not None:
+        place = shlex.quote(str(memory.folder))
+        lines += [f"LD_PRELOAD= rm -rf {place}", f"LD_PRELOAD= mkdir -m 700 {place}"]
+        lines.append(f"trap {shlex.quote(f'LD_PRELOAD= rm -rf {place}')} EXIT")
+        variables = memory.variables(folder / "run")
+        lines += [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+    return "\n".join(lines)

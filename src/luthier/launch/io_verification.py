@@ -47,6 +47,8 @@ class Verification:
     bytes: int = 0
     ranks: int = 0
     notes: tuple[str, ...] = ()
+    run: CountedRun | None = None
+    """What the application did."""
 
     @property
     def text(self) -> str:
@@ -54,23 +56,24 @@ class Verification:
         if not self.accepted or self.application_s is None or self.kernel_s is None:
             more = f" (and {len(self.reasons) - 1} more differences)" if len(self.reasons) > 1 else ""
             return f"not verified: {self.reasons[0] if self.reasons else 'not run'}{more}; use the application"
-        size = f"{self.operations} operations, {bytes_text(self.bytes)}, {self.ranks} {_ranks(self.ranks)}"
+        size = f"{self.operations} operations, {bytes_text(self.bytes)}, {self._processes}"
         faster = f"{self.application_s / max(self.kernel_s, 1e-9):.1f}x faster"
         times = f"application {self.application_s:.2f} s, kernel {self.kernel_s:.2f} s ({faster})"
         return f"verified: same I/O as the application ({size}); {times}"
 
     @property
+    def _processes(self) -> str:
+        is_mpi = self.run is not None and any(process.rank is not None for process in self.run.processes)
+        return "1 process" if self.ranks == 1 else f"{self.ranks} {'ranks' if is_mpi else 'processes'}"
+
+    @property
     def plain(self) -> dict[str, Json]:
         """The fields as plain values."""
-        return {one.name: _listed(getattr(self, one.name)) for one in fields(self)}
+        return {one.name: _listed(getattr(self, one.name)) for one in fields(self) if one.name != "run"}
 
 
 def _listed(value: Json) -> Json:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _ranks(count: int) -> str:
-    return "process" if count == 1 else "ranks"
 
 
 def verified(discovery: Discovery, program: Program) -> Verification:
@@ -84,7 +87,7 @@ def verified(discovery: Discovery, program: Program) -> Verification:
         try:
             application, kernel = _both_built(discovery, program, place)
             ours = _application_run(application, program, place)
-            limit_s = min(program.timeout_s, ours.wall_s * _SLOWER + _MORE_S)
+            limit_s = time_limit(program, ours)
             theirs = counted_run(kernel, program, limit_s, place)
             reasons = _against(ours, theirs, limit_s)
             if reasons and theirs.exit_code == 0:
@@ -99,7 +102,12 @@ def verified(discovery: Discovery, program: Program) -> Verification:
     layer = next((name for name in LAYERS if any(file.layer == name and file.counts.bytes for file in files)), "posix")
     counts = total(file.counts for file in files if file.layer == layer)
     size = (counts.operations, counts.bytes, sum(bool(own_files(process)) for process in ours.processes))
-    return Verification(not reasons, reasons[:MOST], ours.wall_s, theirs.wall_s, *size, notes)
+    return Verification(not reasons, reasons[:MOST], ours.wall_s, theirs.wall_s, *size, notes, ours)
+
+
+def time_limit(program: Program, application: CountedRun) -> float:
+    """The seconds that a kernel may take."""
+    return min(program.timeout_s, application.wall_s * _SLOWER + _MORE_S)
 
 
 def _both_built(discovery: Discovery, program: Program, place: Path) -> tuple[Path, Path]:
@@ -132,10 +140,15 @@ def _application_run(application: Path, program: Program, place: Path) -> Counte
 
 
 def _against(ours: CountedRun, theirs: CountedRun, limit_s: float) -> tuple[str, ...]:
+    return failures(theirs, limit_s) or differences(ours, theirs)
+
+
+def failures(theirs: CountedRun, limit_s: float) -> tuple[str, ...]:
+    """Why a run of a kernel has failed; nothing if it has not."""
     if theirs.exit_code is None:
         return (f"the kernel runs longer than {limit_s:.0f} s",)
     if theirs.exit_code > 128:
         return (f"the kernel crashes with signal {theirs.exit_code - 128}",)
     if theirs.exit_code != 0:
         return (f"the kernel ends with exit code {theirs.exit_code}",)
-    return differences(ours, theirs)
+    return ()

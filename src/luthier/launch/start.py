@@ -11,12 +11,13 @@ from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.earlier import Past, learnt, with_earlier
+from luthier.launch.learnt_weights import learn_from, learnt_in, with_weights
 from luthier.launch.preload import build_libraries
 from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.registry import measures_from
 from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
-from luthier.spec.rules import needs_relation_to_time
+from luthier.spec.rules import is_learned, needs_relation_to_time
 from luthier.spec.template import Template
 from luthier.store import open_store
 from luthier.store.base import Record, Store
@@ -31,11 +32,17 @@ class Launch:
     experiment: Experiment
     notes: tuple[str, ...] = ()
     """What to tell the user first."""
+    url: str | None = None
+    """The URL of the store."""
 
     def work(self, watch: Watcher, interrupts: Interrupts | None = None) -> tuple[Record, Result]:
         """Run it until it is finished or interrupted; `interrupts` counts the interrupts."""
         with closed_at_end(runner_of(self.experiment)) as runner:
-            return carry_on(self.store, self.record, self.experiment, runner, watch=watch, interrupts=interrupts)
+            record, result = carry_on(
+                self.store, self.record, self.experiment, runner, watch=watch, interrupts=interrupts
+            )
+        learn_from(record, self.experiment, result.runs, self.url)
+        return record, result
 
 
 def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
@@ -46,8 +53,10 @@ def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
     build_libraries(experiment)
     store = open_store(store_url)
     informed = with_earlier(experiment, name, Past.of(store))
+    informed = with_weights(informed, learnt_in(store_url) if is_learned(informed.impact_first) else None)
     notes = (*learnt(experiment, informed), *assumptions(experiment))
-    return Launch(store, store.create(name, informed.to_json(), time.time()), informed, notes)
+    record = store.create(name, informed.to_json(), time.time())
+    return Launch(store, record, informed, notes, store_url)
 
 
 def assumptions(experiment: Experiment) -> tuple[str, ...]:
@@ -68,7 +77,7 @@ def reopen(number: int, store_url: str | None, budget: str | None = None) -> Lau
         raise InvalidInputError(
             f"experiment {number} tunes a Python function; continue it with luthier.resume in that program"
         )
-    return Launch(store, record, experiment)
+    return Launch(store, record, experiment, url=store_url)
 
 
 def _check_program(experiment: Experiment) -> None:

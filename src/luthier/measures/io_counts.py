@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from luthier.measures.io_loops import LoopTrace, loop_traces
 from luthier.trial import Json
 
 COUNT_FOLDER = "io"
@@ -82,7 +83,8 @@ class FileCounts:
     """What was counted for one file in one layer.
 
     `order` is a digest of its operations in their order, `operations` one that does not depend on the order. Files
-    of the system, and those that MPI makes for itself, are marked.
+    of the system, and those that MPI makes for itself, are marked. A file is shortened if it was written in a loop of a
+    reduced I/O kernel, and reread if it was then read after that loop or in another one.
     """
 
     path: str
@@ -91,6 +93,8 @@ class FileCounts:
     order: str = ""
     operations: str = ""
     is_system: bool = False
+    is_shortened: bool = False
+    is_reread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,9 @@ class ProcessCounts:
 
     `applied`, `without_effect` (with the reason) and `unknown` are the settings that were injected, or were not.
     `order` is a digest of all operations in their order, without files of the system; it means nothing if several
-    threads made them. With `has_unlisted` there were more files than are listed.
+    threads made them. With `has_unlisted` there were more files than are listed. `scaled` are the factors of the loops
+    of a reduced I/O kernel, by their numbers: all counters are those of whole loops then. `loops` is what was recorded
+    about loops, if that was asked for.
     """
 
     program: str
@@ -117,6 +123,8 @@ class ProcessCounts:
     order: str = ""
     is_threaded: bool = False
     has_unlisted: bool = False
+    scaled: Mapping[int, float] = field(default_factory=lambda: MappingProxyType({}))
+    loops: tuple[LoopTrace, ...] = ()
 
     def layer(self, name: str) -> Counts:
         """What was counted in a layer."""
@@ -212,6 +220,8 @@ def process_from(plain: object) -> ProcessCounts:
         order=str(given.get("order", "")),
         is_threaded=given.get("threads") is True,
         has_unlisted=given.get("unlisted") is True,
+        scaled={int(n): _number(one, "scaled") for n, one in _mapping(given.get("scaled", {}), "scaled").items()},
+        loops=loop_traces(given.get("loops", []), len(LAYERS)),
     )
 
 
@@ -229,9 +239,9 @@ def _file(given: object) -> FileCounts:
     if plain.get("layer") not in LAYERS:
         raise ValueError(f"a file has the layer {plain.get('layer')!r:.40}, expected one of {', '.join(LAYERS)}")
     order, operations = (str(plain.get(name, "")) for name in ("order", "operations"))
-    is_system = plain.get("system") is True
+    marks = [plain.get(name) is True for name in ("system", "shortened", "reread")]
     return FileCounts(
-        str(plain.get("path", "")), str(plain["layer"]), _counts(plain, "a file"), order, operations, is_system
+        str(plain.get("path", "")), str(plain["layer"]), _counts(plain, "a file"), order, operations, *marks
     )
 
 

@@ -93,11 +93,13 @@ class WholeGrid:
     def begin(self, running: FloatArray) -> None:
         """Note what was told, and the codes of what is running: none of it is free."""
         for codes in self._history.codes(self._seen):
-            self._untold[self._row[_key(codes)]] = False
+            if (row := self._row.get(_key(codes))) is not None:  # a narrowed space is told of others as well
+                self._untold[row] = False
         self._seen = len(self._history)
         self._free = self._untold.copy()
         for codes in running:
-            self._free[self._row[_key(codes)]] = False
+            if (row := self._row.get(_key(codes))) is not None:
+                self._free[row] = False
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
         """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
@@ -263,8 +265,9 @@ def neighbourhood(space: Space, centres: FloatArray, rng: np.random.Generator) -
     """Codes of valid points around `centres` (rows of the unit cube): one or two parameters moved, near or far."""
     units = np.repeat(centres, _MOVES, axis=0)
     moved = np.zeros(units.shape, dtype=np.bool_)
+    columns = np.flatnonzero(space.movable) if space.movable.any() else np.arange(units.shape[1])
     for _ in range(2):
-        moved[np.arange(len(units)), rng.integers(units.shape[1], size=len(units))] = True
+        moved[np.arange(len(units)), columns[rng.integers(len(columns), size=len(units))]] = True
     sizes = np.array([np.inf if parameter.size is None else parameter.size for parameter in space.parameters])
     # Steps of many sizes, but of one grid cell at least; categories have no near and far.
     steps = np.maximum(1.0 / sizes, 0.5 * rng.random(units.shape) ** 4)

@@ -22,6 +22,7 @@ from luthier.errors import InvalidInputError
 from luthier.optimizers.base import Optimizer
 from luthier.optimizers.earlier import Earlier, EarlierTrial, read_transfer
 from luthier.optimizers.registry import make_optimizer
+from luthier.policies import SUBSET_PICKERS, SubsetPicker
 from luthier.space import Choice, Integer, Real, Space
 from luthier.trial import Completed, Config, Estimate, Failed, Lost, Outcome, Pruned, TimedOut, Trial
 
@@ -154,13 +155,19 @@ def earlier_in(space: Space, transfer: str | None) -> Earlier | None:
     return Earlier(tuple(trials), *read_transfer(transfer))
 
 
-def transcripts(name: str, *, seed: int, transfer: str | None = None) -> str:
+def picker_called(name: str | None) -> SubsetPicker | None:
+    """The subset picker of this name."""
+    return None if name is None else SUBSET_PICKERS.get(name)()
+
+
+def transcripts(name: str, *, seed: int, transfer: str | None = None, impact_first: str | None = None) -> str:
     """What the optimizer suggests in an eventful search in every space it accepts, as text."""
     lines = {}
     for kind, make_space in SPACES.items():
         space = make_space()
         try:
-            optimizer = make_optimizer(name, space, seed=seed, budget=40, earlier=earlier_in(space, transfer))
+            earlier, picker = earlier_in(space, transfer), picker_called(impact_first)
+            optimizer = make_optimizer(name, space, seed=seed, budget=40, earlier=earlier, picker=picker)
         except InvalidInputError:
             continue
         lines[kind] = [[dict(config) for config in answer] for answer in eventful_search(optimizer, space).asked]
@@ -181,6 +188,8 @@ class OptimizerContract:
     optimizers: ClassVar[Sequence[str]] = ()
     transfer: ClassVar[str | None] = None
     """How the optimizers learn from an earlier experiment; None if there is none."""
+    impact_first: ClassVar[str | None] = None
+    """The subset picker that decides which parameters are tuned; None if all are."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Run each test for every optimizer, and in every space it accepts."""
@@ -198,8 +207,8 @@ class OptimizerContract:
     @pytest.fixture
     def make(self, optimizer_name: str, space: Space) -> Callable[[int], Optimizer]:
         """Makes the optimizer with a seed."""
-        earlier = earlier_in(space, self.transfer)
-        return lambda seed: make_optimizer(optimizer_name, space, seed=seed, budget=40, earlier=earlier)
+        earlier, picker = earlier_in(space, self.transfer), picker_called(self.impact_first)
+        return lambda seed: make_optimizer(optimizer_name, space, seed=seed, budget=40, earlier=earlier, picker=picker)
 
     def test_accepts_a_small_space(self, optimizer_name: str) -> None:
         """There is a space it can search; whatever else it refuses, it refuses by an `InvalidInputError`."""
@@ -218,20 +227,23 @@ class OptimizerContract:
 
     def test_same_answers_in_another_process(self, optimizer_name: str) -> None:
         """Neither the process nor the order of its hashes shows in the answers."""
-        call = f"transcripts({optimizer_name!r}, seed=5, transfer={self.transfer!r})"
+        how = f"transfer={self.transfer!r}, impact_first={self.impact_first!r}"
+        call = f"transcripts({optimizer_name!r}, seed=5, {how})"
         code = f"from luthier.optimizers.contract import transcripts; print({call})"
         environment = {**os.environ, "PYTHONHASHSEED": "12345"}
         answer = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
         )
-        assert json.loads(answer.stdout) == json.loads(transcripts(optimizer_name, seed=5, transfer=self.transfer))
+        here = transcripts(optimizer_name, seed=5, transfer=self.transfer, impact_first=self.impact_first)
+        assert json.loads(answer.stdout) == json.loads(here)
 
     def test_ends_after_every_configuration(self, optimizer_name: str) -> None:
         """A small space is exhausted: each configuration once, then an empty answer."""
         for kind in filter(lambda kind: _accepts(optimizer_name, kind), _EXHAUSTIBLE):
             space = SPACES[kind]()
-            earlier = earlier_in(space, self.transfer)
-            search = CheckedSearch(make_optimizer(optimizer_name, space, seed=2, budget=10, earlier=earlier), space)
+            earlier, picker = earlier_in(space, self.transfer), picker_called(self.impact_first)
+            optimizer = make_optimizer(optimizer_name, space, seed=2, budget=10, earlier=earlier, picker=picker)
+            search = CheckedSearch(optimizer, space)
             while search.ask(1):
                 search.tell(measured(search.running[0], value_at(space, search.running[0])))
                 assert len(search.told) <= (space.size or 0)

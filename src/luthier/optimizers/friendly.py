@@ -9,6 +9,7 @@ from luthier.optimizers.base import Optimizer
 from luthier.optimizers.earlier import Earlier
 from luthier.optimizers.front import front_of, values_of
 from luthier.optimizers.registry import make_optimizer
+from luthier.policies import make_picker
 from luthier.space import Space
 from luthier.trial import Completed, Config, Estimate, Failed, Outcome, Trial, Value
 
@@ -99,13 +100,17 @@ def optimizer(
     seed: int,
     budget: int | None = None,
     earlier: Earlier | None = None,
+    impact_first: str = "off",
     **options: Value | None,
 ) -> AskTell:
     """The optimizer called `name` to ask and tell one configuration at a time; `options` are those of the optimizer.
 
-    `earlier` is what is known from earlier experiments, made by `luthier.analysis.transfer.earlier_from`.
+    `earlier` is what is known from earlier experiments, made by `luthier.analysis.transfer.earlier_from`. With
+    `impact_first` (auto, statistical or learned) the parameters with the largest expected gain are tuned first.
     """
-    return AskTell(make_optimizer(name, space, seed=seed, budget=budget, earlier=earlier, **options), space)
+    picker = None if impact_first == "off" else make_picker(impact_first)
+    search = make_optimizer(name, space, seed=seed, budget=budget, earlier=earlier, picker=picker, **options)
+    return AskTell(search, space)
 
 
 def _outcome(config: Config, value: float | Sequence[float] | None) -> Outcome:

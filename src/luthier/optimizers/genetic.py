@@ -100,7 +100,7 @@ class GeneticSearch:
             first, second = roulette(values, rng)
         else:
             first, second = tournament(len(values), self._tournament, rng)
-        child = self._cross(codes[first], codes[second], rng)[None, :]
+        child = self._history.space.within(self._cross(codes[first], codes[second], rng)[None, :])
         if rng.random() < self._mutation:
             moved = np.zeros(child.shape, dtype=np.bool_)
             moved[0, _movable_column(self._history.space, rng)] = True
@@ -109,8 +109,8 @@ class GeneticSearch:
 
 
 def _movable_column(space: Space, rng: np.random.Generator) -> int:
-    columns = [column for column, parameter in enumerate(space.parameters) if parameter.size != 1]
-    return int(rng.choice(columns or [0]))
+    columns = np.flatnonzero(space.movable)
+    return int(rng.choice(columns)) if len(columns) else 0
 
 
 def tournament(count: int, size: int, rng: np.random.Generator) -> tuple[int, int]:

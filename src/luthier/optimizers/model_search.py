@@ -52,8 +52,8 @@ class ModelSearch:
 
     def ask(self, count: int, running: Sequence[Config]) -> list[Config]:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
-        size, taken = self._history.space.size, self._history.taken(running)
-        if size is not None and len(taken) >= size:
+        taken = self._history.taken(running)
+        if self._history.space.is_used_up(taken):
             return []
         head = self._head_start
         is_helpful = head is not None and head.is_helpful(self._history)

@@ -12,6 +12,7 @@ from luthier.trial import Value
 
 if TYPE_CHECKING:
     from luthier.optimizers.earlier import Earlier
+    from luthier.policies.base import SubsetPicker
     from luthier.space import Space
 
 # Imported when asked for: most need NumPy, and some SciPy.
@@ -48,11 +49,13 @@ def make_optimizer(
     seed: int,
     budget: int | None = None,
     earlier: "Earlier | None" = None,
+    picker: "SubsetPicker | None" = None,
     **options: Value | None,
 ) -> Optimizer:
     """Make the optimizer called `name`; `budget` is the number of runs that it has, if that is known.
 
-    `earlier` is what is known from earlier experiments; optimizers that cannot use it ignore it.
+    `earlier` is what is known from earlier experiments; optimizers that cannot use it ignore it. With a `picker` it
+    searches in a part of the parameters at a time (`luthier.optimizers.impact_first`).
     `options` are the keyword arguments of its constructor; an unknown one is an error, as is a space it cannot search.
     """
     for what, number, least in (("seed", seed, 0), ("budget", budget, 0)):
@@ -64,6 +67,13 @@ def make_optimizer(
         if option not in known:
             hint = instead(option, known) if known else "it has no options"
             raise InvalidInputError(f"optimizer {name}: unknown option {shown(option)}; {hint}")
-    if earlier is not None and "earlier" in inspect.signature(factory).parameters:
-        return factory(space, seed=seed, budget=budget, earlier=earlier, **options)
-    return factory(space, seed=seed, budget=budget, **options)
+    known_before = {"earlier": earlier} if earlier and "earlier" in inspect.signature(factory).parameters else {}
+    if picker is None:
+        return factory(space, seed=seed, budget=budget, **known_before, **options)
+    from luthier.optimizers.impact_first import ImpactFirst
+
+    def make(part: "Space") -> Optimizer:
+        # A part is small, and the budget is not for this part alone: an optimizer must not try all of it.
+        return factory(part, seed=seed, budget=budget if part is space else None, **known_before, **options)
+
+    return ImpactFirst(space, make, picker, seed=seed, budget=budget)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from luthier.arrays import FloatArray
+from luthier.arrays import BoolArray, FloatArray
 from luthier.optimizers.history import History
 from luthier.optimizers.vicinity import adjacent, nearest_free
 from luthier.space import Parameter, Space
@@ -44,7 +44,7 @@ class Landscape:
         self.values: dict[Config, float] = {}  # of every configuration told; infinite without a number
         sizes = [parameter.size for parameter in space.parameters]
         self._finite = np.array([size is not None for size in sizes])
-        self._moves = np.array([parameter.ordered and parameter.size != 1 for parameter in space.parameters])
+        self._moves: BoolArray = np.asarray(space.ordered) & space.movable
         self.axes = [int(column) for column in np.flatnonzero(self._moves)]
         self._categories = [column for column in range(len(sizes)) if not space.parameters[column].ordered]
         self._low, self._high = np.array([_ends(parameter) for parameter in space.parameters]).T

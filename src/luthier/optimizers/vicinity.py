@@ -20,10 +20,10 @@ _TRIES = 32
 def step(space: Space, codes: FloatArray, moved: BoolArray, rng: np.random.Generator) -> FloatArray:
     """Rows of codes with the `moved` entries one step away; at the end of an axis the step goes the other way."""
     result = codes.copy()
-    for column, parameter in enumerate(space.parameters):
+    for column in np.flatnonzero(space.movable):
         rows = moved[:, column]
-        if parameter.size != 1 and rows.any():
-            result[rows, column] = _stepped(parameter, codes[rows, column], rng)
+        if rows.any():
+            result[rows, column] = _stepped(space.parameters[column], codes[rows, column], rng)
     return result
 
 
@@ -52,8 +52,8 @@ def walk(space: Space, codes: FloatArray, count: int, rng: np.random.Generator) 
     Each ordered parameter goes down, stays or goes up (Robert 2022, figure 3.7), with equal chances if there are few.
     Of many parameters about two move at a time, and of categories one: to change all of them would be a large step.
     """
-    ordered = np.asarray(space.ordered)
-    chance = np.where(ordered, min(2.0 / 3.0, 2.0 / len(ordered)), min(1.0 / 3.0, 1.0 / len(ordered)))
+    ordered, movable = np.asarray(space.ordered), max(int(space.movable.sum()), 1)
+    chance = np.where(ordered, min(2.0 / 3.0, 2.0 / movable), min(1.0 / 3.0, 1.0 / movable))
     moved = rng.random((count, len(ordered))) < chance
     rows = step(space, np.tile(codes, (count, 1)), moved, rng)
     valid: FloatArray = rows[np.any(rows != codes, axis=1) & space.feasible(rows)]
@@ -63,7 +63,8 @@ def walk(space: Space, codes: FloatArray, count: int, rng: np.random.Generator) 
 def adjacent(space: Space, codes: FloatArray, columns: Sequence[int]) -> FloatArray:
     """Every valid row that differs from `codes` in one of `columns`, by one value up or down or in the category."""
     rows = []
-    for column in columns:
+    movable = space.movable
+    for column in filter(movable.__getitem__, columns):
         for code in _adjacent_codes(space.parameters[column], float(codes[column])):
             row = codes.copy()
             row[column] = code

@@ -1,14 +1,14 @@
-"""The rules that steer an experiment: when to stop, which runs to cut short, how often to run a configuration.
+"""The rules that steer an experiment: when to stop, which runs to cut short, how often to run, what to tune now.
 
-Other packages add rules through the entry point groups `luthier.stops`, `luthier.prunes` and `luthier.resamples`: a
-class or a function that makes the rule, with numbers as its only arguments.
+Other packages add rules through the entry point groups `luthier.stops`, `luthier.prunes`, `luthier.resamples` and
+`luthier.subset_pickers`: a class or a function that makes the rule, with numbers as its only arguments.
 """
 
 from collections.abc import Callable
 from functools import partial
 
 from luthier.plugins import Registry
-from luthier.policies.base import Progress, Prune, Resample, Stop
+from luthier.policies.base import Progress, Prune, Resample, Stop, SubsetPicker
 from luthier.policies.prune import BeyondChance, BeyondDefault, beyond_mean, beyond_quantile
 from luthier.policies.resample import Auto, Evadyr, Once, Sedr
 
@@ -31,4 +31,35 @@ RESAMPLES: Registry[Callable[..., Resample]] = Registry(
 )
 """How often a configuration runs, by name."""
 
-__all__ = ["PRUNES", "RESAMPLES", "STOPS", "Progress", "Prune", "Resample", "Stop"]
+# Imported when asked for: they need NumPy and SciPy.
+SUBSET_PICKERS: Registry[Callable[..., SubsetPicker]] = Registry(
+    "subset_picker",
+    {
+        "learned": "luthier.policies.learned_subset:shipped_picker",
+        "statistical": "luthier.policies.statistical_subset:StatisticalPicker",
+    },
+)
+"""Which parameters are tuned now, by name."""
+
+AUTO_PICKER = "statistical"
+"""The picker called `auto`: docs/decisions/0027-impact-first.md."""
+
+
+def make_picker(name: str) -> SubsetPicker:
+    """The subset picker of this name, or the one called `auto`."""
+    return SUBSET_PICKERS.get(AUTO_PICKER if name == "auto" else name)()
+
+
+__all__ = [
+    "AUTO_PICKER",
+    "PRUNES",
+    "RESAMPLES",
+    "STOPS",
+    "SUBSET_PICKERS",
+    "Progress",
+    "Prune",
+    "Resample",
+    "Stop",
+    "SubsetPicker",
+    "make_picker",
+]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from luthier.space import Space
 from luthier.trial import Completed, Trial
 
 
@@ -79,6 +80,54 @@ class Resample(Protocol):
         After every run the plan asks about the configuration that was measured last, unless it is an initial draw, and
         about the best one, whichever it is. A rule looks at no clock: a resumed experiment asks it again.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """Which parameters are tuned now, the most important first, and why."""
+
+    names: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TunedStep:
+    """A part of a search in which one subset was tuned, from the configuration with number `begin` on.
+
+    `best` is the best value known when it began; None if none was known. Lower is better.
+    """
+
+    names: tuple[str, ...]
+    begin: int
+    best: float | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSoFar:
+    """What a subset picker may know: the space, every configuration that has ended, oldest first, and past steps.
+
+    Values are lower-is-better. A tuner of another program may know no configurations; `count` is then how many it had
+    measured, and `best` the best value. `seed` is for pickers that draw.
+    """
+
+    space: Space
+    trials: Sequence[Trial]
+    steps: Sequence[TunedStep]
+    count: int
+    best: float | None
+    seed: int = 0
+
+
+class SubsetPicker(Protocol):
+    """Decides which parameters are tuned next; the others keep the best known values.
+
+    The answer depends on the argument only. A parameter that is left out may come back later.
+    """
+
+    def __call__(self, search: SearchSoFar) -> Subset:
+        """Return the parameters to tune now: at least one, the most important first."""
         ...
 
 

@@ -12,6 +12,7 @@ from luthier.analysis.result import Result
 from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
 from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.analysis.trials import best_first
+from luthier.analysis.tuned_parameters import tuned_parameters
 from luthier.analysis.tuning_return import return_lines
 from luthier.analysis.working_time import machine_rows, working_time
 from luthier.report.commands import tune_command
@@ -140,19 +141,12 @@ def _named(run: Run | None, result: Result) -> str:
     return "" if run is None else f"run {run.number}: {config_text(run.config, result.experiment.space)}"
 
 
-def remarks(result: Result) -> list[str]:
+def remarks(record: Record, result: Result) -> list[str]:
     """Remarks about the search, noise, outliers and drift of the machine."""
-    return [
-        text
-        for text in (
-            result.method,
-            *return_lines(result),
-            *search_lines(result),
-            noise_text(result),
-            *trouble_lines(result),
-        )
-        if text
-    ]
+    tuned = tuned_parameters(record, result.experiment, result.runs)
+    first = "" if tuned is None else f"impact first: {tuned.sentence}"
+    lines = (result.method, first, *return_lines(result), *search_lines(result), noise_text(result))
+    return [text for text in (*lines, *trouble_lines(result)) if text]
 
 
 def space(experiment: Experiment) -> Table:

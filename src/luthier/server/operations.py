@@ -11,6 +11,7 @@ from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFound
 from luthier.launch.declared import declared_by
 from luthier.launch.earlier import Past, with_earlier
 from luthier.launch.files import discard_files
+from luthier.launch.learnt_weights import with_weights
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
 from luthier.spec.experiment import OF_ITS_HISTORY
@@ -97,7 +98,7 @@ class Operations:
         found = self.check(text, who)
         history = self.store.history
         past = Past(history, lambda number: self.visible(who, number), lambda: self._all_visible(who))
-        experiment = with_earlier(found.experiment, found.name, past)
+        experiment = with_weights(with_earlier(found.experiment, found.name, past), self.store.learnt)
         return self._launched(who, found.name, experiment.to_json(), Origin(who.name, text, key), detail)
 
     def clone(self, who: Principal, experiment_id: int, text: str | None = None) -> Record:

@@ -5,7 +5,7 @@ Numbers are arrays in which NaN stands for undefined (a division by zero, an ove
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -180,6 +180,21 @@ class Truth:
         inner = self.inner.bounds(low, high)
         decided = (inner.low == inner.high) & (inner.low != 0.5)
         return Bounds(np.floor(inner.low), np.ceil(inner.high), ~decided)
+
+
+def with_codes(expression: Expression, codes: Mapping[int, float]) -> Expression:
+    """The expression with constants instead of the parameters that have one of `codes`, by position."""
+    if isinstance(expression, Reference):
+        if expression.position not in codes:
+            return expression
+        code = np.array([codes[expression.position]])
+        return Constant(float(expression.evaluate({expression.position: code})[0]))
+    if isinstance(expression, Operation | Comparison):
+        left, right = with_codes(expression.left, codes), with_codes(expression.right, codes)
+        return replace(expression, left=left, right=right)
+    if isinstance(expression, Absolute | Not | Truth):
+        return replace(expression, inner=with_codes(expression.inner, codes))
+    return expression
 
 
 def _fold_division(left: Bounds, right: Bounds) -> Bounds:

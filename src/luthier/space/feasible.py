@@ -45,6 +45,24 @@ class FreeParameter:
         return ranks.astype(np.float64)[:, None]
 
 
+class HeldParameter:
+    """A parameter that keeps its value."""
+
+    count = 1
+
+    def __init__(self, position: int, code: float) -> None:
+        self.positions = (position,)
+        self._code = code
+
+    def sample(self, count: int, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002 - nothing is random
+        """The code, as often as asked for."""
+        return np.full((count, 1), self._code)
+
+    def at(self, ranks: IntArray) -> FloatArray:
+        """The code, for every rank."""
+        return np.full((len(ranks), 1), self._code)
+
+
 class ListedGroup:
     """Linked parameters with few enough combinations to list the valid ones."""
 
@@ -132,7 +150,7 @@ class SearchedGroup:
         raise SpaceError(f"combination number {ranks[:1]} does not exist")
 
 
-Group: TypeAlias = FreeParameter | ListedGroup | SearchedGroup
+Group: TypeAlias = FreeParameter | HeldParameter | ListedGroup | SearchedGroup
 
 
 def make_groups(parameters: Sequence[Parameter], constraints: Sequence[Constraint]) -> tuple[Group, ...]:

@@ -1,7 +1,8 @@
 """The valid part of a space, in codes: the product of its groups of linked parameters."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.errors import SpaceError
 from luthier.space.constraints import Constraint
-from luthier.space.feasible import Group, SearchedGroup, make_groups
+from luthier.space.expressions import with_codes
+from luthier.space.feasible import Group, HeldParameter, SearchedGroup, make_groups
 from luthier.space.parameters import Parameter
 from luthier.trial import Value
 
@@ -22,7 +24,29 @@ class Region:
         self._constraints = constraints
         self._groups = make_groups(parameters, constraints)
         self._default = np.array([[parameter.code(parameter.default) for parameter in parameters]])
+        self._held: Mapping[int, float] = {}
         self._check_default()
+
+    def narrowed(self, codes: FloatArray, held: Sequence[int]) -> "Region":
+        """The part of the region in which the parameters at the positions `held` have the values of a valid row.
+
+        It draws and counts this part only; `check` still accepts the whole region.
+        """
+        part = object.__new__(Region)
+        part._parameters, part._constraints = self._parameters, self._constraints
+        part._default, part._held = codes[None, :], {position: float(codes[position]) for position in held}
+        left = [
+            replace(c, root=with_codes(c.root, part._held), positions=c.positions - set(held))
+            for c in self._constraints
+            if not c.positions <= set(held)
+        ]
+        part._groups = tuple(
+            HeldParameter(group.positions[0], part._held[group.positions[0]])
+            if group.positions[0] in part._held
+            else group
+            for group in make_groups(self._parameters, left)
+        )
+        return part
 
     @property
     def count(self) -> int | None:
@@ -36,6 +60,8 @@ class Region:
         columns, mask = dict(enumerate(codes.T)), np.ones(len(codes), dtype=np.bool_)
         for constraint in self._constraints:
             mask &= constraint.satisfied(columns, len(codes))
+        for position, code in self._held.items():
+            mask &= columns[position] == code
         return mask
 
     def check(self, codes: FloatArray) -> None:

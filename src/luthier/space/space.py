@@ -59,6 +59,11 @@ class Space:
         return np.array([parameter.ordered for parameter in self.parameters])
 
     @property
+    def movable(self) -> BoolArray:
+        """Which parameters can have more than one value."""
+        return np.array([parameter.size != 1 for parameter in self.parameters])
+
+    @property
     def size(self) -> int | None:
         """How many valid configurations there are; None where they cannot be counted."""
         return self._region.count
@@ -120,6 +125,26 @@ class Space:
         """Map the unit cube to the nearest codes, which may violate constraints."""
         columns = [parameter.from_unit(unit[:, column]) for column, parameter in enumerate(self.parameters)]
         return np.stack(columns, axis=1)
+
+    def within(self, codes: FloatArray) -> FloatArray:
+        """Codes with the values that a narrowed space holds; in any other space, the codes themselves."""
+        return codes
+
+    def narrowed(self, config: Mapping[str, Value], names: Collection[str]) -> "Space":
+        """The part of the space in which only the parameters `names` differ from a valid configuration.
+
+        Codes and coordinates are those of the whole space, and so is what `check` and `contains` accept; but only the
+        part is counted, listed, sampled and `feasible`, and its default is `config`.
+        """
+        checked = self.check(config)
+        codes = self.codes([checked])[0]
+        held = [position for position, name in enumerate(self.names) if name not in names]
+        return NarrowedSpace(self, self._region.narrowed(codes, held), checked, held)
+
+    def is_used_up(self, taken: Collection[Config]) -> bool:
+        """Whether every configuration is among those that are taken; a narrowed space ignores others."""
+        size = self.size
+        return size is not None and len(taken) >= size and int(self.feasible(self.codes(list(taken))).sum()) >= size
 
     def feasible(self, codes: FloatArray) -> BoolArray:
         """Which rows satisfy the constraints."""
@@ -203,6 +228,43 @@ class Space:
                 return
             walked = self.configs(self._region.at(order[start : start + _LARGEST_BATCH]))
             found.update(dict.fromkeys(config for config in walked if config not in exclude))
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class NarrowedSpace(Space):
+    """A part of a space; made by `Space.narrowed`."""
+
+    _config: Config
+    _held: tuple[int, ...]
+
+    def __init__(self, whole: Space, region: Region, config: Config, held: Sequence[int]) -> None:
+        object.__setattr__(self, "parameters", whole.parameters)
+        object.__setattr__(self, "constraints", whole.constraints)
+        object.__setattr__(self, "_region", region)
+        object.__setattr__(self, "_config", config)
+        object.__setattr__(self, "_held", tuple(held))
+
+    @property
+    def default(self) -> Config:
+        """The configuration that the part is around."""
+        return self._config
+
+    @property
+    def movable(self) -> BoolArray:
+        """Which parameters can have more than one value."""
+        moves = super().movable
+        moves[list(self._held)] = False
+        return moves
+
+    def within(self, codes: FloatArray) -> FloatArray:
+        """Codes with the values that this space holds."""
+        columns, result = list(self._held), codes.copy()
+        result[:, columns] = self.codes([self._config])[0][columns]
+        return result
+
+    def from_unit(self, unit: FloatArray) -> FloatArray:
+        """Map the unit cube to the nearest codes of this part, which may violate constraints."""
+        return self.within(super().from_unit(unit))
 
 
 def _check_parameters(parameters: Sequence[Parameter]) -> None:

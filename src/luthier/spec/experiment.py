@@ -6,10 +6,18 @@ from dataclasses import asdict, dataclass, field, fields
 
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.optimizers.earlier import Earlier, read_transfer
-from luthier.policies import Prune, Resample, Stop
+from luthier.policies import Prune, Resample, Stop, SubsetPicker
 from luthier.space import Choice, Space
 from luthier.spec.objectives import Objective
-from luthier.spec.rules import Tuned, compares_times, needs_relation_to_time, prune_from, resample_from, stop_from
+from luthier.spec.rules import (
+    Tuned,
+    compares_times,
+    needs_relation_to_time,
+    picker_from,
+    prune_from,
+    resample_from,
+    stop_from,
+)
 from luthier.spec.script import JobScript
 from luthier.spec.settings import Settings, all_settings
 from luthier.spec.template import Template
@@ -47,22 +55,25 @@ class Experiment(Settings):
     With several objectives the result is a Pareto front instead of a winner: there is no verification, `prune` and
     `stop` cannot be used, and `resample` is `once` or `static:RUNS`.
 
-    `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule` and `resample_rule` are the
-    parsed `stop`, `prune` and `resample`. The default and repeated configurations are removed
-    from `first`. `earlier` is what the search knows from the experiments in `after`, fixed when the experiment was
-    created. `refinements` are the times when the budget was raised after the search had ended (`luthier resume N
-    --budget +30`), oldest first. `spent_before_s` is the run time of another experiment that belongs to the same
-    tuning: for a verification on the application, that of the search on its kernel.
+    `budget` counts all submitted runs. The rules are parsed once: `stop_rule`, `prune_rule`, `resample_rule` and
+    `picker_rule` are the parsed `stop`, `prune`, `resample` and `impact_first`. The default and repeated
+    configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, and
+    `picker_weights` are those of a learned subset picker; both are fixed when the experiment is created.
+    `refinements` are the times when the budget was raised after the search had ended (`luthier resume N --budget +30`),
+    oldest first. `spent_before_s` is the run time of another experiment that belongs to the same tuning: for a
+    verification on the application, that of the search on its kernel.
     """
 
     space: Space
     command: Template | JobScript | None = None
     earlier: Earlier | None = None
+    picker_weights: Mapping[str, Json] | None = None
     refinements: tuple[Refinement, ...] = ()
     spent_before_s: float = 0.0
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
     resample_rule: Resample = field(init=False, repr=False, compare=False)
+    picker_rule: SubsetPicker | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for setting in all_settings():
@@ -82,6 +93,8 @@ class Experiment(Settings):
             self._set(
                 "stop_rule", stop_from(self.stop, Tuned(self.space, self.objective.maximizes, self.production_runs))
             )
+        with _about("impact_first"):
+            self._set("picker_rule", picker_from(self.impact_first, self.picker_weights))
         self._check_rules()
         self._check_objectives()
         with _about("first"):
@@ -122,6 +135,8 @@ class Experiment(Settings):
             raise InvalidInputError(f"measure: {', '.join(measures)}; give each of them once")
         if self.resample.startswith(("sedr", "evadyr")):
             raise InvalidInputError(f"resample: {shown(self.resample)} needs a single measure; use once or static:RUNS")
+        if self.picker_rule is not None:
+            raise InvalidInputError("impact_first: needs a single measure; remove it, or give one measure")
         for setting in all_settings():
             unused = setting.field in ("prune", "stop", "verify_pairs", "sentinels")
             if unused and getattr(self, setting.field):
@@ -153,6 +168,7 @@ class Experiment(Settings):
             "space": self.space.to_json(),
             "command": None if self.command is None else self.command.to_json(),
             **({} if self.earlier is None else {"earlier": self.earlier.to_json()}),
+            **({} if self.picker_weights is None else {"picker_weights": dict(self.picker_weights)}),
             **({"refinements": [asdict(one) for one in self.refinements]} if self.refinements else {}),
             **({"spent_before_s": self.spent_before_s} if self.spent_before_s else {}),
             **settings_json(self),

@@ -7,15 +7,16 @@ from inspect import Parameter, signature
 from typing import TypeAlias, TypeVar, cast
 
 from luthier.errors import InvalidInputError
-from luthier.plugins import Registry
-from luthier.policies import PRUNES, RESAMPLES, STOPS, stop
-from luthier.policies.base import Prune, Resample, Stop
+from luthier.plugins import Registry, instead
+from luthier.policies import AUTO_PICKER, PRUNES, RESAMPLES, STOPS, SUBSET_PICKERS, stop
+from luthier.policies.base import Prune, Resample, Stop, SubsetPicker
 from luthier.policies.learned import USUAL_PRODUCTION_RUNS, Learned
 from luthier.policies.prune import BeyondSeconds, Never, beyond_quantile
 from luthier.policies.resample import Sedr, Static
 from luthier.space import Space
 from luthier.spec.durations import parse_duration
 from luthier.texts import NUMBER, check_length, shown
+from luthier.trial import Json
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _CONSTANT = re.compile(rf"(\w+) ?= ?({NUMBER}) ?(%?)")
@@ -65,6 +66,30 @@ def prune_from(what: str | float | None) -> Prune:
         known = f"{', '.join(PRUNES.names())}, a quantile such as q75, or a time such as 90s"
         raise InvalidInputError(f"prune: {shown(what)} is not understood; write {known}")
     return rule
+
+
+def is_learned(impact_first: str) -> bool:
+    """Whether the picker has weights, which are stored with the experiment."""
+    return (AUTO_PICKER if impact_first == "auto" else impact_first) == "learned"
+
+
+def picker_from(text: str, weights: Mapping[str, Json] | None = None) -> SubsetPicker | None:
+    """Read `off`, `auto` or the name of a subset picker, with constants if it has any: `statistical:enough=80%`.
+
+    `weights` are those of the learned one; by default, it uses the weights that come with the package.
+    """
+    check_length(text, "impact_first")
+    if text == "off":
+        return None
+    if weights is not None and is_learned(text):
+        from luthier.policies.learned_subset import picker_with
+
+        return picker_with(weights)
+    picker = _named("impact_first", SUBSET_PICKERS, AUTO_PICKER if text == "auto" else text)
+    if picker is None:
+        known = ["off", "auto", *SUBSET_PICKERS.names()]
+        raise InvalidInputError(f"impact_first: {shown(text)} is unknown; {instead(text, known)}")
+    return picker
 
 
 def _named(what: str, rules: Registry[Callable[..., Rule]], text: str) -> Rule | None:

@@ -108,6 +108,17 @@ class Settings:
             unset="defaults",
         ),
     ] = field(default_factory=dict)
+    impact_first: Annotated[
+        str,
+        Setting(
+            Text(),
+            "Tune the parameters with the largest expected gain first, others later: off, auto, statistical (by a "
+            "model of their effects), learned (by a trained network), or the name of a plug-in.",
+            "Impact first",
+            "Search",
+            metavar="off|auto|statistical|learned",
+        ),
+    ] = "off"
     seed: Annotated[
         int,
         Setting(Whole(0), "Seed of the random numbers; the same seed gives the same suggestions.", "Seed", "Search"),
@@ -274,6 +285,7 @@ class GivenSettings(TypedDict, total=False):
     slots: int
     optimizer: str
     options: Mapping[str, Value]
+    impact_first: str
     seed: int
     first: Sequence[Mapping[str, Value]]
     after: Sequence[int | str] | int | str

@@ -42,6 +42,7 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
     from luthier.store.components import SqlComponents
     from luthier.store.explanations import SqlExplanations
     from luthier.store.job_records import SqlJobRecords
+    from luthier.store.learnt import SqlLearnt
     from luthier.store.online_sessions import SqlOnlineSessions
     from luthier.store.queue import SqlQueue
     from luthier.store.sql import SqlStore
@@ -55,6 +56,7 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
         SqlComponents(database),
         SqlOnlineSessions(database),
         SqlExplanations(database),
+        SqlLearnt(database),
         SqlJobRecords(database),
         SqlSubmissions(database),
         backend.where if "://" in backend.where else str(Path(backend.where).resolve()),

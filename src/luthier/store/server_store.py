@@ -1,7 +1,7 @@
 """What a server stores in addition to the history: queue, accounts, audit log, components and on-line sessions."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -332,6 +332,18 @@ class Explanations(Protocol):
         ...
 
 
+class Learnt(Protocol):
+    """What luthier has learnt from the experiments of the store, by name. Every method is one transaction."""
+
+    def get(self, name: str) -> Mapping[str, Json] | None:
+        """What was learnt under this name; None if nothing was."""
+        ...
+
+    def change(self, name: str, better: Callable[[Mapping[str, Json] | None], Mapping[str, Json]]) -> None:
+        """Replace what was learnt by what `better` makes of it; of two simultaneous changes none is lost."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ServerStore:
     """Everything that a server stores, in one database; `where` names the database, without its password."""
@@ -342,6 +354,7 @@ class ServerStore:
     components: Components
     online: OnlineSessions
     explanations: Explanations
+    learnt: Learnt
     job_records: JobRecords
     submissions: Submissions
     where: str

@@ -127,6 +127,14 @@ explanations = Table(
     PrimaryKeyConstraint("experiment_id"),
 )
 
+learnt = Table(
+    "learnt",
+    metadata,
+    Column("name", Text, nullable=False),
+    Column("content", AnyText, nullable=False),
+    PrimaryKeyConstraint("name"),
+)
+
 job_records = Table(
     "job_records",
     metadata,

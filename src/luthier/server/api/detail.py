@@ -14,6 +14,7 @@ from luthier.analysis.search_speedup import beside_random
 from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
 from luthier.analysis.serial import ending_of, record_json, result_json
 from luthier.analysis.settings import settings_texts
+from luthier.analysis.tuned_parameters import tuned_parameters
 from luthier.analysis.tuning_return import return_lines
 from luthier.analysis.waiting import waiting_for
 from luthier.analysis.working_time import machine_rows, working_time
@@ -91,6 +92,23 @@ class ExplanationResponse(ResponseModel):
     """What could not be counted."""
 
 
+class TunedStepResponse(ResponseModel):
+    """A decision on what is tuned, from the trial with this number on."""
+
+    first_trial: int
+    parameters: list[str]
+    reason: str
+
+
+class ImpactFirstResponse(ResponseModel):
+    """Which parameters are tuned now, or were last, and all decisions before; `of` is the number of all parameters."""
+
+    sentence: str
+    parameters: list[str]
+    of: int
+    steps: list[TunedStepResponse]
+
+
 class WaitingResponse(ResponseModel):
     """What a queued experiment waits for."""
 
@@ -118,6 +136,7 @@ class Detail(Summary):
             "explored": 1.0,
             "noise": "noise: 2.1 % from run to run",
             "search": ["search: 20 runs finished, slots busy 98 % of the time, suggestions took 0.2 s"],
+            "impact_first": None,
             "explanation": None,
             "trouble": [],
             "returns": ["return on tuning (RoTI): 0.8 s gained for each minute of the 12 s of tuning"],
@@ -162,6 +181,8 @@ class Detail(Summary):
     noise: str
     search: list[str]
     """How the search used its slots, and how much sooner it was than a random search in the store."""
+    impact_first: ImpactFirstResponse | None
+    """Which parameters are tuned now, and why; null if all are tuned all the time."""
     explanation: ExplanationResponse | None
     """What the best configuration does differently from the default; null before `luthier explain`."""
     trouble: list[str]
@@ -237,6 +258,7 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
     """The values that depend only on the runs and the settings: the result, and the other fields."""
     experiment = result.experiment
     size = exact_size(experiment.space.size)
+    tuned = tuned_parameters(record, experiment, result.runs)
     return result_json(record, result), {
         "settings": _settings(experiment),
         "settings_texts": settings_texts(result),
@@ -245,6 +267,7 @@ def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, o
         "size": size,
         "explored": None if size is None else len(result.trials) / size,
         "noise": noise_text(result),
+        "impact_first": None if tuned is None else tuned.to_json(),
         "trouble": trouble_lines(result),
         "returns": return_lines(result),
         "failures": [

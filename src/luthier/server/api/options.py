@@ -9,7 +9,7 @@ from pydantic import ConfigDict, JsonValue
 from luthier.measures.registry import MEASURES, PATTERNS
 from luthier.optimizers.earlier import TRANSFER_KINDS
 from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
-from luthier.policies import PRUNES, RESAMPLES, STOPS
+from luthier.policies import PRUNES, RESAMPLES, STOPS, SUBSET_PICKERS
 from luthier.runners.registry import AUTO as AUTO_RUNNER
 from luthier.runners.registry import RUNNERS
 from luthier.server.api.models import ERRORS, ResponseModel
@@ -131,9 +131,16 @@ def _options() -> Options:
     measures = {name: "" for name in MEASURES.names() if name != "returned"}
     resamples = _notations({**dict.fromkeys(RESAMPLES.names(), ""), **_RESAMPLES})
     prunes = _notations({**dict.fromkeys(PRUNES.names(), ""), **_PRUNES})
-    offered = {"estimator": [AUTO, *ESTIMATORS], "transfer": ["auto", *TRANSFER_KINDS]} | {
-        name: [one.notation for one in notations] for name, notations in (("resample", resamples), ("prune", prunes))
-    }
+    offered = (
+        {"estimator": [AUTO, *ESTIMATORS], "transfer": ["auto", *TRANSFER_KINDS]}
+        | {
+            "impact_first": ["off", "auto", *SUBSET_PICKERS.names()],
+        }
+        | {
+            name: [one.notation for one in notations]
+            for name, notations in (("resample", resamples), ("prune", prunes))
+        }
+    )
     return Options(
         optimizers=[_optimizer(name) for name in optimizer_names()],
         measures=_notations({**measures, **{text: "" for word, text in _PATTERNS.items() if word in PATTERNS}}),

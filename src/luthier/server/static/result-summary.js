@@ -22,6 +22,7 @@ export function showVerdict(element, detail) {
         bestSoFar(detail),
         result.ending ? h("p", { class: "small muted" }, `The search ended: ${result.ending}.`) : null,
         result.method ? h("p", { class: "small muted" }, `${result.method}.`) : null,
+        detail.impact_first ? h("p", { class: "small" }, `Impact first, ${detail.impact_first.sentence}`) : null,
         [...detail.returns, ...detail.search, ...detail.trouble].map((text) => h("p", { class: "small muted" }, text)),
       ),
     ),

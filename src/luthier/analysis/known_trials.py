@@ -78,3 +78,10 @@ class KnownTrials:
         candidates = [number for number in (self.best, *changed) if number is not None]
         best = best_of([self.trials[number] for number in candidates])
         return None if best is None else candidates[best]
+
+
+def events_of(runs: Sequence[Run]) -> list[Run]:
+    """Every submission (a run without an outcome) and every end of stored runs, in the order in which they happened."""
+    begun = [(run.submit_order, replace(run, finish_order=None, outcome=None)) for run in runs]
+    ended = [(run.finish_order, run) for run in runs if run.finish_order is not None]
+    return [run for _, run in sorted([*begun, *ended], key=lambda event: event[0])]

@@ -1,0 +1,174 @@
+"""The loops of a kernel that do I/O, and which of them may be left early."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from luthier.iokernel import externals
+from luthier.iokernel.calls import Linked
+from luthier.iokernel.flow import Reaching, followed
+from luthier.iokernel.ir import LOOPS, Call, Effects, Function, Program, Statement
+from luthier.iokernel.layout import is_balanced
+from luthier.iokernel.options import Options
+from luthier.iokernel.slicing import Slice
+
+MOST = 200
+"""The number of loops that are looked at; the library that counts has room for 255."""
+_LINES_ABOVE = 5000  # characters in which a directive above a statement is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop of the kernel that does I/O; `why_whole` tells why it cannot be left early, "" if it can."""
+
+    number: int
+    file: str
+    line: int
+    why_whole: str = ""
+
+
+def loops_with_io(program: Program, linked: Linked, kept: Slice, options: Options) -> dict[int, Loop]:
+    """The loops of the kernel in which I/O happens, by their statements."""
+    finder = _Finder(program, linked, kept, options)
+    found: dict[int, Loop] = {}
+    for key in sorted(kept.functions & linked.reachable):
+        function = program.functions[key]
+        for statement in function.statements:
+            if statement.kind in LOOPS and statement.index in kept.why and finder.does_io(statement.walk()):
+                number = len(found) + 1
+                why = f"it is not among the first {MOST} loops with I/O"
+                why = why if number > MOST else finder.why_whole(function, statement)
+                found[statement.index] = Loop(number, function.file, statement.line, why)
+    return found
+
+
+def _around(statement: Statement) -> Iterator[Statement]:
+    while statement.parent is not None:
+        statement = statement.parent
+        yield statement
+
+
+def _has_directive(text: str, statement: Statement) -> bool:
+    """Whether the line above a statement is a directive, or continues one."""
+    before = text[max(0, statement.start - _LINES_ABOVE) : statement.start]
+    lines = before.rstrip(" \t").removesuffix("\n").split("\n")
+    first = len(lines) - 1
+    while first > 0 and lines[first - 1].endswith("\\"):
+        first -= 1
+    above = lines[first].strip()
+    return above.startswith("#") and "luthier" not in above
+
+
+class _Finder:
+    def __init__(self, program: Program, linked: Linked, kept: Slice, options: Options) -> None:
+        self._program, self._linked, self._kept, self._options = program, linked, kept, options
+        self._reaching: dict[str, Reaching] = {}
+        self._users: dict[str, dict[str, list[tuple[Statement, Effects]]]] = {}
+        self._doing = self._functions_with_io()
+
+    def _functions_with_io(self) -> set[str]:
+        """The functions that do I/O, or call one that does."""
+        program, linked = self._program, self._linked
+        found: set[str] = set()
+        waiting = [key for key in linked.reachable if self._starts(program.functions[key].statements)]
+        while waiting:
+            key = waiting.pop()
+            if key in found:
+                continue
+            found.add(key)
+            sites = list(linked.callers.get(key, []))
+            if key in program.address_taken:
+                sites += linked.indirect
+            waiting += [site.function for site in sites]
+        return found
+
+    def _starts(self, statements: list[Statement]) -> bool:
+        return any(self._calls_io(part) for statement in statements for part in statement.parts.values())
+
+    def _calls_io(self, part: Effects) -> bool:
+        """Whether a function outside the sources is called that does I/O."""
+        return any(
+            call.key
+            and call.key not in self._program.functions
+            and self._why(call)  # a call through a pointer has no key
+            for call in part.calls
+        )
+
+    def _why(self, call: Call) -> str:
+        return externals.why_io(call, self._options, redirects=self._linked.redirects)
+
+    def _part_does_io(self, part: Effects) -> bool:
+        indirect = bool(self._doing & self._program.address_taken)
+        return self._calls_io(part) or any(
+            call.key in self._doing or (not call.key and indirect) for call in part.calls
+        )
+
+    def does_io(self, statements: list[Statement]) -> bool:
+        """Whether one of these statements does I/O, in functions that it calls too."""
+        return any(
+            self._part_does_io(part)
+            for statement in statements
+            if statement.index in self._kept.why
+            for part in statement.parts.values()
+        )
+
+    def why_whole(self, function: Function, loop: Statement) -> str:
+        """Why a loop cannot be left early; "" if nothing in the text speaks against it."""
+        if function.is_fixed:
+            return "it is in a header"
+        if any(inner.kind == "label" for inner in loop.walk()):
+            return "a jump leads into it"
+        text = self._program.files[function.file]
+        body = loop.children[0]
+        if _has_directive(text, loop):
+            return "a directive is above it"
+        if function.has_threads and any(_has_directive(text, outer) for outer in _around(loop)):
+            return "it is in a region of OpenMP or OpenACC"
+        if not is_balanced(text[loop.start : body.start]) or text[body.start] == "#":
+            return "directives divide it"
+        if any(self._part_does_io(part) for part in loop.parts.values()):
+            return "its condition does I/O"
+        return self._used_after(function, loop)
+
+    def _used_after(self, function: Function, loop: Statement) -> str:
+        """Whether a variable that decides when the loop ends is used after it."""
+        inside = {inner.index for inner in loop.walk()}
+        parts = [loop.parts[name] for name in ("cond", "any") if name in loop.parts]
+        users = self._users_in(function)
+        for name in sorted({place.var for part in parts for place in part.reads} & users.keys()):
+            for statement, part in users[name]:
+                if statement.index not in inside and self._comes_from(function, loop, statement, part, name):
+                    variable = self._program.variables[name]
+                    return f"{variable.name}, which it changes, is used in line {statement.line}"
+        return ""
+
+    def _users_in(self, function: Function) -> dict[str, list[tuple[Statement, Effects]]]:
+        """The statements that are kept, without return, by the local variables that they name."""
+        if function.key not in self._users:
+            local = {key for key, variable in self._program.variables.items() if variable.function == function.key}
+            found: dict[str, list[tuple[Statement, Effects]]] = {}
+            self._users[function.key] = found
+            for statement in function.statements:
+                if statement.index in self._kept.why and statement.kind != "return":
+                    for part in statement.parts.values():
+                        for name in part.names & local:
+                            found.setdefault(name, []).append((statement, part))
+        return self._users[function.key]
+
+    def _comes_from(self, function: Function, loop: Statement, user: Statement, part: Effects, name: str) -> bool:
+        """Whether a part of a statement may use a value that a variable got in the loop."""
+        inside = {inner.index for inner in loop.walk()}
+        if followed(self._program, name):
+            return name in {place.var for place in part.reads} and any(
+                made.index in inside for made in self._flow(function).definitions(part, name)
+            )
+        changes = any(
+            name in {place.var for place in inner.writes}
+            for statement in loop.walk()
+            for inner in statement.parts.values()
+        )
+        return changes and user.start >= loop.end
+
+    def _flow(self, function: Function) -> Reaching:
+        if function.key not in self._reaching:
+            self._reaching[function.key] = Reaching(self._program, function)
+        return self._reaching[function.key]
