@@ -25,6 +25,8 @@ BENCHMARKS = (
     "allreduce",
     "slurm_survival",
     "slurm_throughput",
+    "submission_delay",
+    "submissions",
     "live_pages",
     "online",
     "online_service",

@@ -10,7 +10,9 @@ ROOT = Path(luthier.__file__).parent
 
 LEVELS = {
     "arrays": 0,
+    "environment_rules": 0,
     "errors": 0,
+    "job_submission": 0,
     "plugins": 0,
     "submission": 0,
     "texts": 0,

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from luthier.cli import components, explain, io, native, online, reporting
+from luthier.cli import components, explain, io, native, online, reporting, slurm, submit
 from luthier.cli.online_options import OnlineChoices, check_offline, check_online, with_online_options
 from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
 from luthier.cli.running import read_result, show_result, work_on
@@ -356,5 +356,5 @@ def _fail(message: str) -> None:
     sys.exit(2)
 
 
-for commands in (components, explain, io, native, online, reporting):
+for commands in (components, explain, io, native, online, reporting, slurm, submit):
     commands.register(app)

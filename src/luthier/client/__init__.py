@@ -235,6 +235,35 @@ class Client:
         """Delete an on-line session and its samples."""
         self._ask("DELETE", f"/online/{number}")
 
+    def submissions(self, *, decision: str = "", mine: bool = False) -> Iterator[dict[str, Json]]:
+        """The submitted jobs that you may see, with what was decided about each, the newest first."""
+        wanted = {"decision": decision, "mine": "true" if mine else ""}
+        return cast("Iterator[dict[str, Json]]", self._listed("/submissions", "before", wanted))
+
+    def review_submission(self, number: int, *, confirmed: bool | None) -> dict[str, Json]:
+        """Confirm (True) or reject (False) the match of a submitted job; None removes an earlier review."""
+        return cast("dict[str, Json]", self._ask("POST", f"/submissions/{number}/review", {"confirmed": confirmed}))
+
+    def job_gains(self) -> list[dict[str, Json]]:
+        """What submitted jobs gained, by user and record."""
+        return cast("list[dict[str, Json]]", self._ask("GET", "/job-gains"))
+
+    def tuning_candidates(self) -> dict[str, Json]:
+        """Programs that run often and match no tuned job, those that took most time first."""
+        return cast("dict[str, Json]", self._ask("GET", "/tuning-candidates"))
+
+    def job_records(self, *, withdrawn: bool = False) -> list[dict[str, Json]]:
+        """Jobs that were tuned, with which new jobs are compared."""
+        return cast("list[dict[str, Json]]", self._ask("GET", f"/job-records?withdrawn={str(withdrawn).lower()}"))
+
+    def withdraw_record(self, number: int, reason: str) -> dict[str, Json]:
+        """Do not use a record any more."""
+        return cast("dict[str, Json]", self._ask("POST", f"/job-records/{number}/withdraw", {"reason": reason}))
+
+    def restore_record(self, number: int) -> dict[str, Json]:
+        """Use a record again that was withdrawn."""
+        return cast("dict[str, Json]", self._ask("POST", f"/job-records/{number}/restore"))
+
     def _events(self, path: str, last: int | None) -> Iterator[Event]:
         """The events of a stream, which is opened again when the connection is lost, until the event `gone`."""
         was_there = False

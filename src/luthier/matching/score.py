@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 
 from luthier.errors import InvalidInputError
@@ -57,11 +58,16 @@ class Weights:
         if sum(astuple(self)) <= 0:
             raise InvalidInputError("weights: all are 0; at least one must be above 0")
 
-    def shares(self) -> dict[str, float]:
+    def shares(self) -> Mapping[str, float]:
         """The share of each compared field in the score; the sum is 1."""
-        total = sum(astuple(self))
-        originals = zip(EXTRACTED.values(), astuple(self), strict=True)
-        return {name: weight / total / len(names) for names, weight in originals for name in names}
+        return _shares(self)
+
+
+@lru_cache(maxsize=16)
+def _shares(weights: Weights) -> Mapping[str, float]:
+    total = sum(astuple(weights))
+    originals = zip(EXTRACTED.values(), astuple(weights), strict=True)
+    return MappingProxyType({name: weight / total / len(names) for names, weight in originals for name in names})
 
 
 @dataclass(frozen=True, slots=True)

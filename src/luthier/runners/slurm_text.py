@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from luthier.runners.supervisor import inherited
@@ -136,8 +137,13 @@ def refused_option(script: str, options: Iterable[str]) -> str | None:
 
 def words_of(script: str) -> list[str]:
     """The words of all #SBATCH lines of a script."""
+    return list(_words_of(script))
+
+
+@lru_cache(maxsize=16)  # several questions about one script follow each other
+def _words_of(script: str) -> tuple[str, ...]:
     lines = (line.removeprefix("#SBATCH") for line in head_of(script).split("\n") if line.startswith("#SBATCH"))
-    return [word for line in lines for word in _words(line)]
+    return tuple(word for line in lines for word in _words(line))
 
 
 def _words(line: str) -> list[str]:

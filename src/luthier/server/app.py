@@ -20,6 +20,7 @@ from luthier.server.authentication import AccessError, Authenticator, ForbiddenE
 from luthier.server.context import Context, cached_user
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.json_response import SafeJsonResponse
+from luthier.server.known_tokens import KnownTokens
 from luthier.server.list_events import ExperimentList, ListEvents
 from luthier.server.login_limits import TooManyError
 from luthier.server.metrics import Metrics
@@ -29,6 +30,7 @@ from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
 from luthier.server.store_errors import STORE_UNAVAILABLE, StoreLog, is_store_error
+from luthier.server.submission_queue import SubmissionQueue
 from luthier.spec.library import Library
 from luthier.store import data_directory
 from luthier.store.server_store import ServerStore
@@ -63,7 +65,7 @@ class ServerAddress:
     is_https: bool = False
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - the parts of a server
     server_store: ServerStore,
     place: ServerAddress,
     *,
@@ -72,11 +74,14 @@ def create_app(
     run_timeout_s: float | None = RUN_TIMEOUT_S,
     has_worker: bool = True,
     online_addresses: Sequence[str] = (),
+    keep_default: float = 0.0,
 ) -> FastAPI:
     """The web application for one store; runs are executed below `folder`, by default this user's data directory.
 
     Without a worker on this machine they are executed elsewhere. The pages name `online_addresses`, where running
     programs reach the on-line service of this server.
+
+    `keep_default` is the share of matched jobs that keep the default configuration, for comparison.
 
     Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
@@ -104,6 +109,8 @@ def create_app(
         list_events=ListEvents(ExperimentList(server_store)),
         online=OnlineOperations(server_store),
         online_events=ListEvents(OnlineList(server_store)),
+        submissions=SubmissionQueue(server_store, keep_default),
+        submitters=KnownTokens(),
         metrics=Metrics(),
         passwords=PasswordQueue(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports

@@ -21,7 +21,7 @@ INVITATION_S = 24 * 3600.0
 _INVITED = "invitation"  # the label of a session that was opened by an invitation
 _LONGEST_NAME = 64
 _FORBIDDEN = "/\\?#%"  # these have a meaning in a URL
-_RANKS: dict[Role, int] = {"viewer": 0, "user": 1, "admin": 2}
+_RANKS: dict[Role, int] = {"submitter": -1, "viewer": 0, "user": 1, "admin": 2}
 
 
 class AccessError(LuthierError):

@@ -24,6 +24,7 @@ user = typer.Typer(help="Manage the accounts of a server.", no_args_is_help=True
 
 DEFAULT_PORT = 8642
 _LARGEST_PORT = 65535
+_MOST_KEPT = 0.5
 
 StoreUrl = Annotated[
     str | None,
@@ -90,6 +91,13 @@ def serve(
             metavar="ADDRESS",
         ),
     ] = None,
+    keep_default: Annotated[
+        float,
+        typer.Option(
+            help="The share of submitted jobs that keep the default although they match, to compare the two; 0 to 0.5.",
+            metavar="SHARE",
+        ),
+    ] = 0.0,
     store: StoreUrl = None,
 ) -> None:
     """Serve the web pages and the REST API, run the experiments launched there, and tune running programs.
@@ -103,6 +111,7 @@ def serve(
 
     limits = Limits(Proxies.parse(proxies or ()))
     run_timeout_s = _run_timeout(run_timeout)
+    _check_share(keep_default)
     server_store = _server_store(store)
     authenticator = _authenticator(server_store)
     working = _worker(server_store, store, local, batch)
@@ -139,9 +148,11 @@ def serve(
             run_timeout_s=run_timeout_s,
             has_worker=not no_worker,
             online_addresses=addresses,
+            keep_default=keep_default,
         )
         try:
-            serve_on(app, listening, limits)
+            with _job_times(server_store, stopped):
+                serve_on(app, listening, limits)
         finally:
             stopped.set()
         if looking is not None:
@@ -172,7 +183,7 @@ def worker(local: Local = 1, batch: Batch = 50, store: StoreUrl = None) -> None:
 @user.command("add")
 def add_user(
     name: Name,
-    role: Annotated[str, typer.Option(help="viewer, user or admin.", metavar="ROLE")] = "user",
+    role: Annotated[str, typer.Option(help="submitter, viewer, user or admin.", metavar="ROLE")] = "user",
     from_stdin: Annotated[
         bool, typer.Option("--password-stdin", help="Read the password from standard input.")
     ] = False,
@@ -185,8 +196,8 @@ def add_user(
 
     Example: luthier user add ada --role admin
     """
-    if role not in ("viewer", "user", "admin"):
-        raise InvalidInputError(f"--role {role}: unknown role; choose viewer, user or admin")
+    if role not in ("submitter", "viewer", "user", "admin"):
+        raise InvalidInputError(f"--role {role}: unknown role; choose submitter, viewer, user or admin")
     authenticator = _authenticator(_server_store(store))
     added = authenticator.add_user(name, cast("Role", role), None if no_password else _password(from_stdin=from_stdin))
     print(f"{added.name}: {added.role}")
@@ -238,6 +249,21 @@ def invite_user(name: Name, url: Url = None, store: StoreUrl = None) -> None:
     print(f"{address.rstrip('/')}/enter?token={authenticator.invite(name)}")
 
 
+@user.command("token")
+def add_token(name: Name, store: StoreUrl = None) -> None:
+    """Print a new token of a user, which does not expire, such as that of a submitter for the plug-in of Slurm.
+
+    Example: luthier user token slurm
+    """
+    from luthier.server.authentication import LOCAL
+
+    server_store = _server_store(store)
+    authenticator = _authenticator(server_store)
+    if name != LOCAL or authenticator.has_accounts:
+        server_store.accounts.user(name)  # raises if the user does not exist
+    print(authenticator.issue_token(name, "command line", None)[0])
+
+
 def _require_packages() -> None:
     for name in ("argon2", "fastapi", "fastapi_offline", "jinja2", "plotly", "prometheus_client", "uvicorn"):
         if find_spec(name) is None:
@@ -278,6 +304,25 @@ def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
     looking = threading.Thread(target=working.run, args=(stopped,), name="worker")
     looking.start()
     return looking
+
+
+def _check_share(keep_default: float) -> None:
+    if not 0.0 <= keep_default <= _MOST_KEPT:
+        raise InvalidInputError(f"--keep-default {keep_default:g}: give a share from 0 to {_MOST_KEPT:g}")
+
+
+@contextmanager
+def _job_times(server_store: "ServerStore", stopped: threading.Event) -> "Iterator[None]":
+    """Ask Slurm how submitted jobs ended, where its commands are."""
+    from luthier.launch.job_times import JobTimes
+
+    asking = threading.Thread(target=JobTimes(server_store).run, args=(stopped,), name="job times")
+    asking.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        asking.join()
 
 
 @contextmanager

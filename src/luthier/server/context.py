@@ -9,12 +9,14 @@ from fastapi.security import HTTPBearer
 
 from luthier.server.authentication import SESSION_S, AccessError, Authenticator, ForbiddenError, Principal
 from luthier.server.experiment_events import ExperimentEvents
+from luthier.server.known_tokens import KnownTokens
 from luthier.server.list_events import ListEvents
 from luthier.server.metrics import Metrics
 from luthier.server.online_operations import OnlineOperations
 from luthier.server.operations import Operations
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
+from luthier.server.submission_queue import SubmissionQueue
 from luthier.spec.library import Library
 from luthier.store.base import Record
 from luthier.store.server_store import OnlineRecord, Role, ServerStore
@@ -38,6 +40,8 @@ class Context:
     list_events: ListEvents[Record]
     online: OnlineOperations
     online_events: ListEvents[OnlineRecord]
+    submissions: SubmissionQueue
+    submitters: KnownTokens
     metrics: Metrics
     passwords: PasswordQueue
     cookie: str

@@ -73,6 +73,12 @@ def online_session(request: Request, who: MaybeUser, server: Server, number: str
     return _page(request, who, "online-session", record.name, section="/online", number=record.id)
 
 
+@_router.get("/submissions")
+def submissions(request: Request, who: MaybeUser) -> Response:
+    """Submitted jobs: what each got, and what that saved."""
+    return _page(request, who, "submissions", "Submitted jobs", section="/submissions")
+
+
 @_router.get("/new")
 def new(request: Request, who: MaybeUser) -> Response:
     """Describe and launch an experiment."""

@@ -20,13 +20,36 @@ searching them stops all requests for about 0.1 s, several times per second."""
 class LuthierServer(uvicorn.Server):
     """A server that can stop while event streams are open: it closes them first, and browsers reconnect later."""
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start what answers submitted jobs, then accept connections."""
+        context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is set below
+        context.submissions.start()
+        await _build_routes(self.config.app)  # type: ignore[arg-type]  # the same
+        await super().startup(sockets)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close all event streams, then stop."""
         context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is set below
         context.experiment_events.close()
         context.list_events.close()
         context.online_events.close()
+        context.submissions.close()
         await super().shutdown(sockets)
+
+
+async def _build_routes(app: FastAPI) -> None:
+    """Answer one request that nobody sent: FastAPI builds its routes then, which takes longer than a job may wait."""
+    path, host = "/api/v1/health", [(b"host", b"localhost")]
+    about = {"type": "http", "http_version": "1.1", "scheme": "http", "client": None, "root_path": ""}
+    scope = {**about, "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": host}
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b""}
+
+    async def send(_: object) -> None:
+        pass
+
+    await app(scope, receive, send)
 
 
 def server_of(app: FastAPI, limits: Limits | None = None) -> LuthierServer:

@@ -46,6 +46,7 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
     from luthier.store.online_sessions import SqlOnlineSessions
     from luthier.store.queue import SqlQueue
     from luthier.store.sql import SqlStore
+    from luthier.store.submissions import SqlSubmissions
 
     database = _prepared(backend)
     return ServerStore(
@@ -57,6 +58,7 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
         SqlExplanations(database),
         SqlLearnt(database),
         SqlJobRecords(database),
+        SqlSubmissions(database),
         backend.where if "://" in backend.where else str(Path(backend.where).resolve()),
     )
 

@@ -12,6 +12,7 @@ from luthier.store import rows
 from luthier.store.database import Database
 from luthier.store.online_sessions import change_author
 from luthier.store.server_store import Credential, CredentialKind, Entry, Role, User, author_after_removal
+from luthier.store.submissions import change_submitter
 from luthier.store.tables import audit, credentials, experiments, users
 
 USE_NOTED_EVERY_S = 60.0
@@ -94,6 +95,7 @@ class SqlAccounts:
             connection.execute(_REMOVE_CREDENTIALS, {"user": name})
             connection.execute(_CHANGE_AUTHOR, author)
             change_author(connection, name, author["removed"])
+            change_submitter(connection, name, author["removed"])
 
         self._database.write(work, repeatable=False)
 

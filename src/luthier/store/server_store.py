@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.store.base import Owner, Record, Status, StopRequest, Store
+from luthier.store.submitted import Submissions
 from luthier.store.tuned_jobs import JobRecords
 from luthier.trial import BatchJob, Json, Sample
 
-Role: TypeAlias = Literal["viewer", "user", "admin"]
-"""The rights of a user: `viewer` can look, `user` can also launch experiments and change their own, `admin` all."""
+Role: TypeAlias = Literal["submitter", "viewer", "user", "admin"]
+"""The rights of a user: `submitter` can only ask for the configurations of jobs and report their times, `viewer` can
+look, `user` can also launch experiments and change their own, `admin` all."""
 
 CredentialKind: TypeAlias = Literal["session", "token", "once"]
 """A session of a browser, a token for programs, or an invitation that works once."""
@@ -354,4 +356,5 @@ class ServerStore:
     explanations: Explanations
     learnt: Learnt
     job_records: JobRecords
+    submissions: Submissions
     where: str

@@ -182,6 +182,37 @@ examined_experiments = Table(
     PrimaryKeyConstraint("experiment_id"),
 )
 
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("id", Integer, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("utc_offset_s", Integer, nullable=False),
+    Column("author", AnyText, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("record_id", Integer),
+    Column("experiment_id", Integer),
+    Column("score", Double),
+    Column("confirmed", Boolean),
+    Column("job_id", AnyText),
+    Column("state", AnyText),
+    Column("elapsed_s", Double),
+    Column("nodes", Integer, nullable=False),
+    Column("user_name", AnyText, nullable=False),
+    Column("name", AnyText, nullable=False),
+    Column("program", AnyText, nullable=False),
+    Column("component", AnyText),
+    Column("command", AnyText, nullable=False),
+    Column("reason", AnyText, nullable=False),
+    Column("by_field", AnyText),
+    Column("environment", AnyText, nullable=False),
+    PrimaryKeyConstraint("id"),
+    Index("ix_submissions_author", "author", "id"),
+    Index("ix_submissions_record_id", "record_id", "id"),
+    Index("ix_submissions_decision", "decision", "at"),
+    sqlite_autoincrement=True,
+)
+
 users = Table(
     "users",
     metadata,

@@ -19,6 +19,8 @@ from luthier.server.api import (
     options,
     runs,
     session,
+    submission_gains,
+    submissions,
     users,
 )
 
@@ -26,6 +28,7 @@ BASE = "/api/v1"
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 _GROUPS = (
+    submissions,  # first: routes are tried in turn, and nothing else is asked for so often
     health,
     session,
     users,
@@ -39,6 +42,7 @@ _GROUPS = (
     figures,
     events,
     online,
+    submission_gains,
 )
 
 

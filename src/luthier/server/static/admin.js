@@ -15,7 +15,7 @@ function table(list) {
     h(
       "select",
       { "aria-label": `Role of ${one.name}`, onchange: (event) => change(one, { role: event.target.value }) },
-      ["viewer", "user", "admin"].map((name) => h("option", { selected: name === one.role }, name)),
+      ["submitter", "viewer", "user", "admin"].map((name) => h("option", { selected: name === one.role }, name)),
     );
   const button = (text, onclick, kind = "") => h("button", { type: "button", class: `tiny ${kind}`, onclick }, text);
   const row = (one) =>

@@ -104,6 +104,13 @@ $("#yaml").append(
   ),
 );
 
+/** The text of an experiment that begins with what another one found. */
+async function learningFrom(experiment, yaml) {
+  const { document: described } = await post("/experiments/document", { yaml });
+  described.experiment = { ...described.experiment, after: [experiment] };
+  return (await post("/experiments/yaml", { document: described })).yaml;
+}
+
 const query = new URLSearchParams(location.search);
 const isRestored = (await attempt(() => views.restore())) === true;
 if (isRestored) {
@@ -112,7 +119,7 @@ if (isRestored) {
   await attempt(async () => {
     const { yaml, notes } = await get(`/experiments/${encodeURIComponent(query.get("clone"))}/source`);
     for (const note of notes) showMessage(`In this copy ${note}.`);
-    await views.begin(yaml);
+    await views.begin(query.has("after") ? await learningFrom(Number(query.get("after")), yaml) : yaml);
   });
 } else {
   await form.show({ experiment: { budget: 60 } });

@@ -1,0 +1,67 @@
+"""The jobs that were tuned, in memory, and what each offers to other jobs."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from luthier.errors import LuthierError
+from luthier.launch.job_records import Matcher
+from luthier.matching import Index, Job, Match, learn_weights
+from luthier.spec.experiment import Experiment
+from luthier.spec.submitted_job import Offer, offer_of
+from luthier.store.server_store import ServerStore
+from luthier.store.tuned_jobs import JobRecord
+
+logger = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 5.0
+"""How often the store is asked for new records, also those of other processes."""
+
+
+class JobIndex:
+    """The records to compare jobs with. It belongs to one thread."""
+
+    def __init__(self, store: ServerStore, own_user: str, stopwatch: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._matcher = Matcher(store, own_user, time.time)
+        self._stopwatch = stopwatch
+        self._looked_at = -float("inf")
+        self._reviews: object = None
+        self._offers: dict[int, tuple[JobRecord, Offer]] = {}
+
+    def refresh(self) -> None:
+        """Read what changed in the store, if it is time to."""
+        if self._stopwatch() - self._looked_at >= LOOK_EVERY_S:
+            self._learn(self._matcher.refresh())
+            self._looked_at = self._stopwatch()
+
+    def match(self, job: Job) -> Match | None:
+        """The record most like the job, if it is similar enough."""
+        found = self._matcher.match(job)
+        return found[0] if found else None
+
+    def offer(self, record: int) -> tuple[JobRecord, Offer]:
+        """A record, and what it can give to other jobs."""
+        if record not in self._offers:
+            found = self._store.job_records.get(record)
+            self._offers[record] = found, self._offer(found)
+        return self._offers[record]
+
+    def _offer(self, record: JobRecord) -> Offer:
+        if record.experiment_id is None:
+            return Offer(record.tuned.component, {}, problem="its experiment was deleted")
+        if record.tuned.keeps_default:
+            return Offer(record.tuned.component, {}, problem="tuning found nothing better than the default for it")
+        try:
+            stored = self._store.history.experiment(record.experiment_id)
+            return offer_of(Experiment.from_json(stored.settings), record.tuned.config)
+        except LuthierError as error:
+            return Offer(record.tuned.component, {}, problem=str(error))
+
+    def _learn(self, index: Index) -> None:
+        """Weight the fields as reviewed matches say."""
+        reviews = self._store.submissions.reviews()
+        if reviews != self._reviews:
+            self._reviews = reviews
+            index.weights = learn_weights(reviews)
+            logger.info("fields are weighted as learned from %d reviewed matches", len(reviews))

@@ -1,0 +1,284 @@
+"""Jobs of an ordinary user on a real Slurm get the configuration of a tuned job, or run as they are."""
+
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.conftest import missing
+from tests.server.conftest import Running, server_of_its_own
+from tests.slurm.cluster import Cluster, missing_program, wait_until
+from tests.slurm.cluster import cluster as new_cluster
+from tests.slurm.submitting import (
+    EXPERIMENT,
+    SCRIPT,
+    SEEN,
+    UNTOUCHED,
+    Submitter,
+    submitter,
+    with_tuned_job,
+    wrapper,
+)
+
+from luthier.job_submission import CONFIG, TIME_LIMIT_MS
+from luthier.launch.job_times import JobTimes
+from luthier.launch.slurm_plugins import carry_out, installation, removal
+from luthier.runners.slurm_text import job_name
+
+PATIENT_MS = 2000  # this machine may be busy; the default limit is measured in benchmarks/submission_delay.py
+HOSTILE = "x\"'`touch pwned`$(touch pwned);touch pwned|touch pwned\n$(touch pwned)\n%s%n\\"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with server_of_its_own(tmp_path_factory.mktemp("served")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(served: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A Slurm with the plug-in, which asks the server."""
+    if (program := missing_program()) is not None:
+        missing(f"Slurm ({program}) is not installed; as root: sh tests/services.sh")
+    with new_cluster(nodes=1) as slurm:
+        folder = config_of(slurm)
+        folder.chmod(0o755)
+        carry_out(installation(folder, served.url, served.token, PATIENT_MS))
+        for order in ("stop slurmctld", "start slurmctld"):  # job_submit plug-ins are loaded when it starts
+            slurm.order(order)
+        yield slurm
+
+
+@pytest.fixture(scope="module")
+def user(cluster: Cluster, served: Running) -> Iterator[Submitter]:
+    with submitter(cluster.environment) as somebody:
+        somebody.write("job.sh", SCRIPT)
+        with_tuned_job(served.store, served.launch(EXPERIMENT), somebody.name)
+        wait_until(lambda: is_known(cluster, somebody), "the server knows the record")
+        yield somebody
+
+
+def is_known(cluster: Cluster, user: Submitter) -> bool:
+    return "luthier:" in submitted(cluster, user, "sbatch", "job.sh")[1]
+
+
+def config_of(slurm: Cluster) -> Path:
+    return Path(slurm.environment["SLURM_CONF"]).parent
+
+
+def submitted(slurm: Cluster, user: Submitter, *argv: str, **variables: str) -> tuple[str, str]:
+    """Submit a job and wait for its end; what it printed, and what its user was told."""
+    done = user.run(*argv, **variables)
+    assert done.returncode == 0, done.stderr
+    number = re.search(r"Submitted batch job (\d+)", done.stdout)
+    assert number is not None, done.stdout
+    return output_of(slurm, user, number[1]), done.stderr
+
+
+def output_of(slurm: Cluster, user: Submitter, number: str) -> str:
+    def is_over() -> bool:
+        return "COMPLETED" in slurm.run("squeue", "--states=all", "--noheader", f"--jobs={number}", "--format=%T")
+
+    wait_until(is_over, f"job {number} has ended")
+    return (user.folder / f"seen.{number}").read_text()
+
+
+def comment_of(slurm: Cluster, number: str) -> str:
+    return slurm.run("scontrol", "show", "job", number)
+
+
+def test_a_job_gets_the_configuration_through_sbatch_alone(cluster: Cluster, user: Submitter, served: Running) -> None:
+    seen, told = submitted(cluster, user, "sbatch", "job.sh")
+    assert seen.strip() == SEEN
+    assert re.fullmatch(r"luthier: sets KNOB_LEVEL=42 KNOB_MODE=fast as found by experiment 1 .*\n", told)
+    newest = served.store.submissions.all(limit=1)[0]
+    assert (newest.decision, newest.author, newest.job.name) == ("set", user.name, "stencil")
+
+
+def test_a_job_gets_the_configuration_through_the_wrapper(cluster: Cluster, user: Submitter, served: Running) -> None:
+    command, variables = wrapper(user)
+    if not command:
+        pytest.skip("no Python 3.11 that an ordinary user may run")
+    seen, told = submitted(cluster, user, *command, "job.sh", "--nodes=1", **variables)
+    assert seen.strip() == SEEN
+    assert told.count("luthier:") == 1  # the plug-in does not ask again
+
+
+def test_the_time_of_a_job_comes_back_by_its_comment(
+    cluster: Cluster, user: Submitter, served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in cluster.environment.items():
+        monkeypatch.setenv(name, value)
+    submitted(cluster, user, "sbatch", "--comment=of my own", "job.sh")
+    newest = served.store.submissions.all(limit=1)[0]
+    times = JobTimes(served.store)
+    assert times.look() > 0
+    ended = served.store.submissions.get(newest.id)
+    assert (ended.state, ended.elapsed_s is not None) == ("COMPLETED", True)
+    assert ended.job_id is not None
+    assert "Comment=of my own" in comment_of(cluster, ended.job_id)
+    assert times.look() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "variables"),
+    [
+        ([], {"LUTHIER": "off"}),
+        (["--comment=luthier:off"], {}),
+        ([], {"KNOB_LEVEL": ""}),
+        (["--export=NONE"], {}),
+    ],
+)
+def test_a_job_can_refuse(cluster: Cluster, user: Submitter, options: list[str], variables: dict[str, str]) -> None:
+    user.write("plain.sh", SCRIPT.replace("srun ", ""))  # with --export=NONE srun finds no program
+    seen, told = submitted(cluster, user, "sbatch", *options, "plain.sh", **variables)
+    assert seen.strip() == UNTOUCHED
+    assert "as found" not in told
+
+
+def test_runs_of_experiments_keep_their_configuration(cluster: Cluster, user: Submitter, served: Running) -> None:
+    before = served.store.submissions.all(limit=1)[0].id
+    seen, told = submitted(cluster, user, "sbatch", f"--job-name={job_name('stencil 3', 'a1b2c3')}", "job.sh")
+    assert (seen.strip(), told) == (UNTOUCHED, "")
+    assert served.store.submissions.all(limit=1)[0].id == before
+
+
+def test_settings_of_the_script_win(cluster: Cluster, user: Submitter) -> None:
+    user.write("own.sh", SCRIPT.replace("srun", "export KNOB_LEVEL=7\nsrun"))
+    seen, told = submitted(cluster, user, "sbatch", "own.sh")
+    assert seen.strip() == "level=7 mode="
+    assert "the job sets KNOB_LEVEL itself" in told
+
+
+def test_a_variable_that_the_script_changes_later_stays_changed_in_srun(cluster: Cluster, user: Submitter) -> None:
+    user.write("settings", "KNOB_LEVEL=9\n")
+    user.write("later.sh", SCRIPT.replace("srun", ". ./settings\nsrun"))
+    seen, _ = submitted(cluster, user, "sbatch", "later.sh")
+    assert seen.strip() == "level=9 mode=fast"
+
+
+def test_hostile_texts_run_nothing_and_arrive(cluster: Cluster, user: Submitter, served: Running) -> None:
+    name = "$(touch pwned) `touch pwned` '\" ; touch pwned"
+    path = "$(touch pwned);'x.sh"
+    user.write(path, SCRIPT + f"# {HOSTILE!r}\n" + "#" * 100_000 + "\n")
+    seen, _ = submitted(cluster, user, "sbatch", f"--job-name={name}", f"--comment={HOSTILE}", path)
+    assert seen.strip() == SEEN
+    newest = served.store.submissions.all(limit=1)[0]
+    assert newest.job.name == name
+    assert not list(user.folder.glob("pwned*"))
+    assert not Path("pwned").exists()
+
+
+def test_a_script_from_a_pipe_runs_as_it_is(cluster: Cluster, user: Submitter) -> None:
+    done = user.run("sbatch", given=SCRIPT.replace("srun ", ""))
+    assert done.returncode == 0, done.stderr
+    assert output_of(cluster, user, done.stdout.split()[-1]).strip() == UNTOUCHED
+
+
+def test_wrapped_commands_are_asked_about(cluster: Cluster, user: Submitter, served: Running) -> None:
+    submitted(cluster, user, "sbatch", "--output=seen.%j", "--wrap", "srun ./solver --steps 4 || true")
+    assert served.store.submissions.all(limit=1)[0].job.program == "solver"
+
+
+ANSWERS = {
+    "garbage": b"\x00\xff no HTTP at all",
+    "wrong decision": b"HTTP/1.1 201 Created\r\n\r\nluthier 1\ndecision 5\nset LD_PRELOAD=evil.so\nend\n",
+    "half an answer": b"HTTP/1.1 201 Created\r\n\r\nluthier 1\ndecision 5\nset KNOB_LEVEL=42\n",
+    "shell": b"HTTP/1.1 201 Created\r\n\r\nluthier 1\ndecision 5\nset KNOB_LEVEL=$(touch pwned)\nend\n",
+    "endless": b"HTTP/1.1 201 Created\r\n\r\n" + b"set KNOB_LEVEL=42\n" * 100_000,
+    "refused": b"HTTP/1.1 403 Forbidden\r\n\r\nluthier 1\ndecision 5\nset KNOB_LEVEL=42\nend\n",
+    "hanging": None,
+    "closed": b"",
+}
+
+
+@contextmanager
+def strange_server(answer: bytes | None) -> Iterator[str]:
+    """A server that gives every client the same answer; None: it never answers."""
+    stopped = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(0.05)
+        kept: list[socket.socket] = []
+
+        def serve() -> None:
+            while not stopped.is_set():
+                try:
+                    client, _ = listening.accept()
+                except TimeoutError:
+                    continue
+                kept.append(client)
+                if answer is not None:
+                    threading.Thread(target=say, args=(client, answer)).start()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        stopped.set()
+        thread.join()
+        for client in kept:
+            client.close()
+
+
+def say(client: socket.socket, answer: bytes) -> None:
+    try:
+        client.settimeout(5)
+        client.recv(100)
+        client.sendall(answer)
+        client.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass  # the client did not want to hear it all
+
+
+@pytest.fixture
+def another_server(cluster: Cluster) -> Iterator[Path]:
+    """The file that names the server, as it was afterwards."""
+    config = config_of(cluster) / CONFIG
+    before = config.read_text()
+    yield config
+    config.write_text(before)
+
+
+@pytest.mark.parametrize("kind", [*ANSWERS, "stopped"])
+def test_whatever_the_server_does_the_job_runs_as_it_is(
+    cluster: Cluster, user: Submitter, another_server: Path, kind: str
+) -> None:
+    user.write("plain.sh", SCRIPT.replace("srun ", ""))
+    with strange_server(ANSWERS.get(kind)) as url:
+        address = url if kind != "stopped" else "http://127.0.0.1:1"
+        another_server.write_text(f"url {address}\ntoken anything\n")
+        began = time.monotonic()
+        done = user.run("sbatch", "plain.sh")
+        took = time.monotonic() - began
+        asked_for = untouched_time(user)
+        command, variables = wrapper(user)
+        if command:
+            wrapped = user.run(*command, "plain.sh", **variables, LUTHIER_URL=address, LUTHIER_TOKEN="anything")
+            assert (wrapped.returncode, wrapped.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert output_of(cluster, user, done.stdout.split()[-1]).strip() == UNTOUCHED
+    assert took < asked_for + TIME_LIMIT_MS / 1000 + GENEROUS_S
+    assert not list(user.folder.glob("pwned*"))
+
+
+GENEROUS_S = 5.0  # a busy machine; the limit itself is measured in benchmarks/submission_delay.py
+
+
+def untouched_time(user: Submitter) -> float:
+    began = time.monotonic()
+    assert user.run("sbatch", "plain.sh", LUTHIER="off").returncode == 0
+    return time.monotonic() - began
+
+
+def test_uninstalled_as_it_was(cluster: Cluster, user: Submitter, served: Running) -> None:
+    """The last test here: it removes the plug-in."""
+    folder = config_of(cluster)
+    carry_out(removal(folder))
+    assert not [path for path in folder.iterdir() if "luthier" in path.name or path.suffix == ".lua"]
+    cluster.run("scontrol", "reconfigure")
+    user.write("plain.sh", SCRIPT.replace("srun ", ""))
+    seen, told = submitted(cluster, user, "sbatch", "plain.sh")
+    assert (seen.strip(), told) == (UNTOUCHED, "")
