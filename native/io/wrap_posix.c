@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -26,6 +27,7 @@ void closefrom(int first);
     X(read) X(pread) X(pread64) X(readv) X(preadv) X(preadv64) X(preadv2) X(preadv64v2) \
     X(__read_chk) X(__pread_chk) X(__pread64_chk) \
     X(write) X(pwrite) X(pwrite64) X(writev) X(pwritev) X(pwritev64) X(pwritev2) X(pwritev64v2) \
+    X(sendfile) X(sendfile64) X(copy_file_range) \
     X(lseek) X(lseek64) X(fsync) X(fdatasync) X(close) X(dup2) X(dup3) X(close_range) X(closefrom)
 
 #define DECLARE(name) static __typeof__(&name) next_##name;
@@ -174,6 +176,51 @@ TRANSFERS(pwritev2, (int fd, parts_t parts, int count, off_t offset, int flags),
           fd, parts, count, offset, flags)
 TRANSFERS(pwritev64v2, (int fd, parts_t parts, int count, off64_t offset, int flags), count_write, AT_EITHER,
           fd, parts, count, offset, flags)
+
+/* ---- copying inside the kernel: a read of one file and a write of the other ---- */
+
+static void count_end(int fd, const off64_t *offset, ssize_t got, uint64_t start_ns,
+                      void (*count)(struct file *, int64_t, ssize_t, uint64_t))
+{
+    struct file *file = file_of(fd);
+    if (file != NULL)
+        count(file, offset == NULL ? advance(fd, got) : *offset - (got > 0 ? got : 0), got, start_ns);
+}
+
+/* Its time counts once: as that of the write, if what is written is a file. */
+static ssize_t copied(int from, const off64_t *read_at, int to, const off64_t *written_at, ssize_t got,
+                      uint64_t start_ns)
+{
+    if (counting) {
+        int error = errno;
+        count_end(from, read_at, got, file_of(to) == NULL ? start_ns : now_ns(), count_read);
+        count_end(to, written_at, got, start_ns, count_write);
+        errno = error;
+    }
+    return got;
+}
+
+EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)
+{
+    uint64_t start_ns = START;
+    ssize_t got = CALL(sendfile, to, from, offset, size);
+    off64_t read_at = offset == NULL ? 0 : *offset;
+    return copied(from, offset == NULL ? NULL : &read_at, to, NULL, got, start_ns);
+}
+
+EXPORT ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
+{
+    uint64_t start_ns = START;
+    ssize_t got = CALL(sendfile64, to, from, offset, size);
+    return copied(from, offset, to, NULL, got, start_ns);
+}
+
+EXPORT ssize_t copy_file_range(int from, off64_t *read_at, int to, off64_t *written_at, size_t size, unsigned flags)
+{
+    uint64_t start_ns = START;
+    ssize_t got = CALL(copy_file_range, from, read_at, to, written_at, size, flags);
+    return copied(from, read_at, to, written_at, got, start_ns);
+}
 
 /* ---- positions and flushing ---- */
 

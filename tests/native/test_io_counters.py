@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,28 @@ def test_counts_each_call(io: Libraries, tmp_path: Path, options: list[str]) -> 
         if isinstance(value, int):
             assert value == sum(entry[name] for entry in report["files"] if entry["layer"] == "posix") or "est" in name
     assert 0 < counted["write_s"] < report["wall_s"]
+
+
+def test_copies_inside_the_kernel_are_a_read_and_a_write(io: Libraries, tmp_path: Path) -> None:
+    code = """
+import os
+one, other = os.open("one", os.O_RDONLY), os.open("other", os.O_WRONLY | os.O_CREAT)
+assert os.copy_file_range(one, other, 1000, 5, 7) == 1000
+assert os.sendfile(other, one, 100, 50) == 50
+assert os.sendfile(other, one, None, 20) == 20
+try:
+    os.copy_file_range(one, 999, 10)
+except OSError as error:
+    assert error.errno == 9
+"""
+    (tmp_path / "one").write_bytes(bytes(3000))
+    ended = io.run([sys.executable, "-c", code], tmp_path)
+    assert ended.returncode == 0
+    [report] = ended.reports
+    files = {Path(entry["path"]).name: entry for entry in report["files"]}
+    assert (files["one"]["reads"], files["one"]["read_bytes"]) == (3, 1070)
+    assert (files["other"]["writes"], files["other"]["write_bytes"]) == (3, 1070)
+    assert files["other"]["write_s"] > files["one"]["read_s"]  # the time counts once
 
 
 def test_counts_are_those_that_the_kernel_sees(io: Libraries, tmp_path: Path) -> None:
