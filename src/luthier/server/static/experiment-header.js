@@ -51,6 +51,11 @@ function canVerify({ status, stop_requested: stopping, verify_requested: asked, 
   return status === "running" && !stopping && !asked && isPossible;
 }
 
+/** Whether it compares what another experiment found: runs are added to that one. */
+function isComparison({ result }) {
+  return result.steps?.at(-1)?.name === "comparison";
+}
+
 function buttons(detail, reload) {
   const path = `/experiments/${detail.id}`;
   const mine = detail.may_change;
@@ -61,7 +66,7 @@ function buttons(detail, reload) {
     mine && on && !detail.stop_requested && actionButton("stop", "Stop", then(stop)),
     mine && on && detail.stop_requested && actionButton("stop", "Stop now", then(kill), "danger"),
     mine && !on && !ENDED.includes(detail.status) && actionButton("play", "Resume", then(resume), "primary"),
-    mine && !on && detail.has_script && moreRunsButton(path, detail, reload),
+    mine && !on && detail.has_script && !isComparison(detail) && moreRunsButton(path, detail, reload),
     mayLaunch && cloneButton(detail),
     h(
       "details",
