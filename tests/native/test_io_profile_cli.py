@@ -94,7 +94,8 @@ def test_an_interrupt_stops_the_program_and_shows_what_it_did(home: Path) -> Non
         "import time, sys\nopen('data', 'wb', 0).write(b'x' * 3000)\ntry:\n print('go', flush=True)\n time.sleep(100)\n"
         "except KeyboardInterrupt:\n sys.exit(5)"
     )
-    command = [sys.executable, "-m", "luthier", "io", "profile", "--", sys.executable, "-c", code]
+    profile = [sys.executable, "-m", "luthier", "io", "profile", "--", sys.executable, "-c", code]
+    command = ["env", "--default-signal=INT", *profile]  # also if the tests run in the background
     with subprocess.Popen(command, cwd=home, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "go\n"

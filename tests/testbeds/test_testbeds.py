@@ -113,10 +113,10 @@ def test_the_page_shows_the_figures_there_are() -> None:
         assert [cell.replace(" %", "%") for cell in rows[f"`{name}`"][:-1]] == expected
 
 
-def test_the_example_of_the_page_works() -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+def test_the_examples_of_the_page_work() -> None:
     names: dict[str, object] = {}
-    exec(block, names)
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(block, names)
     quiet, shared, noisy = names["quiet"], names["shared"], names["noisy"]
     assert isinstance(quiet, Result)
     assert isinstance(shared, Result)
