@@ -239,4 +239,4 @@ STATISTICS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "median": median_of,
     "p95": percentile_95,
 }
-"""What stands for all numbers of a window."""
+"""How the numbers of a window become one."""
