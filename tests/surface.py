@@ -88,7 +88,7 @@ def _operations(home: Path) -> Iterator[str]:
                 for schema in re.findall(r"'\$ref': '#/components/schemas/(\w+)'", str(described.get(part, ""))):
                     yield f"{where} {'takes' if part == 'requestBody' else 'answers'} {schema}"
     for name, schema in document["components"]["schemas"].items():
-        for field in schema.get("properties", {}):
+        for field in cast("dict[str, object]", schema.get("properties", {})):
             required = "" if field in cast("list[str]", schema.get("required", [])) else " (optional)"
             yield f"rest {name}.{field}{required}"
     for route in _routes(application.routes):
