@@ -1,11 +1,13 @@
-"""A store that an earlier version wrote (version 0.1, schema 0002) stays readable and can be worked on."""
+"""Stores that earlier versions wrote (schemas 0002 and 0011) stay readable and can be worked on."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.replayed import replayed
+from tests.store.answers import EXPECTED, answers, restored
 
 from luthier.analysis.result import conclude
 from luthier.engine.session import resumable
@@ -58,3 +60,18 @@ def test_what_was_stopped_goes_on(store: SqlStore) -> None:
     assert list(result.runs[: len(before)]) == list(before)
     assert len(result.runs) > len(before)
     store.dispose()
+
+
+def test_the_command_line_says_what_it_said(tmp_path: Path) -> None:
+    found, expected = answers(restored(tmp_path)), json.loads(EXPECTED.read_text(encoding="utf-8"))
+    assert found.keys() == expected.keys()
+    for command, said in expected.items():
+        assert flat(found[command]) == flat(said), f"{command}; if that is meant: python -m tests.store.answers"
+
+
+def flat(said: object, path: str = "") -> dict[str, object]:
+    """Each value by its path; numbers as far as they are the same on all machines."""
+    if isinstance(said, dict | list):
+        pairs = said.items() if isinstance(said, dict) else enumerate(said)
+        return {name: value for key, each in pairs for name, value in flat(each, f"{path}.{key}").items()}
+    return {path: pytest.approx(said, rel=1e-6) if isinstance(said, float) else said}
