@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 BENCHMARKS = (
+    "house",
     "engine_cost",
     "kill",
     "search",
