@@ -28,6 +28,8 @@ _COMPILERS = {
 }
 """For each compiler: the variable that names another one, what it is, and the packages of Debian."""
 _FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-O2", "-g")
+_HARDENING = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-Wl,-z,relro,-z,now")
+"""For every part; a library that defines the checked calls itself has `-U_FORTIFY_SOURCE` in its own flags."""
 _LONGEST_BUILD_S = 300.0
 _NOT_FOR_PRELOAD = re.compile(r"[\s:;\"'`$\\]")
 """Characters that end a path in LD_PRELOAD, or have a meaning within quotes of a shell."""
@@ -93,8 +95,8 @@ class Part:
             raise InvalidInputError(f"{variable}: {os.environ[variable]!r} is not a command; correct it") from None
 
     def _command(self, output: str) -> list[str]:
-        more = shlex.split(os.environ.get("CFLAGS", ""))
-        return [*self._compiler(), *_FLAGS, *self.flags, *more, "-o", output, *self.sources, *self.libraries]
+        flags = [*_FLAGS, *_HARDENING, *self.flags, *shlex.split(os.environ.get("CFLAGS", ""))]
+        return [*self._compiler(), *flags, "-o", output, *self.sources, *self.libraries]
 
     def _compile(self, output: Path) -> None:
         try:
