@@ -109,6 +109,28 @@ def test_without_an_improvement_the_original_is_put_back() -> None:
     assert bench.program.applied[-1] is None
 
 
+def test_a_winner_that_the_verification_did_not_prove_is_not_named_as_the_best() -> None:
+    """The search sees low values of others than the default by chance; when they are run again they are worse."""
+    bench = Bench(bowl, spread=0.0)
+    lucky = bench.program.value
+
+    def value(config: Config | None) -> float | None:
+        is_verified = any(note.kind == "default" for note in bench.evidence.notes)
+        return 9.0 if is_verified and config not in (None, DEFAULT) else lucky(config)
+
+    bench.program.value = value
+    result = bench.run()
+    assert result.comparison is not None
+    assert result.comparison.pairs > 2
+    assert not result.improved
+    assert (result.best, result.found != DEFAULT) == (DEFAULT, True)
+    assert [label for label, _, _ in result.rows()] == ["default", "tried"]
+    assert result.to_json()["best"] == result.to_json()["default"]
+    assert bench.session.best.best == DEFAULT
+    assert bench.evidence.views[-1].best.config == DEFAULT
+    assert bench.session.fetch("another", 0.0) == DEFAULT
+
+
 def test_the_budget_counts_windows_of_the_verification_too() -> None:
     bench = Bench(bowl, plan=TuningPlan(budget=14))
     result = bench.run()

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from luthier.errors import InvalidInputError, SpaceError
 from luthier.online.session import MOST_LOSSES, OnlineSession
 from luthier.online.settings import OnlineOptions, OnlineSettings
+from luthier.online.strategies.adaptive_sampling import proven_best
+from luthier.online.strategies.sampling import EstimatorName
 from luthier.space import Choice, Integer, Space
 from luthier.trial import Config, Sample
 
@@ -367,3 +369,65 @@ def test_no_order_of_calls_breaks_a_session(calls: list[tuple[str, int, float]])
     restored.replay(kept)
     assert restored.best == session.best
     assert restored.phase == session.phase
+
+
+def loaded(config: Config, after: int, now: float) -> float:
+    """What the program takes on a machine that becomes 5 times slower while it is tuned."""
+    return cost(config) * (5.0 if now > 100.0 + 0.5 * after else 1.0)
+
+
+@pytest.mark.parametrize("strategy", ["pro", "auto", "nelder-mead", "sequential"])
+@pytest.mark.parametrize("goal", ["minimize", "maximize"])
+@pytest.mark.parametrize("clients", [1, 4])
+def test_a_best_that_was_measured_worse_than_the_default_is_not_named(strategy: str, goal: str, clients: int) -> None:
+    """All but the default is measured under load: nothing shows that any of it is better."""
+    program = Program(session_of(strategy=strategy, goal=goal, watch=False), clients)
+    program.measure = lambda config: (
+        (1.0 if goal == "minimize" else -1.0) * loaded(config, 3 if clients == 1 else 1, program.now)
+    )
+    for _ in range(60):
+        program.step()
+        view, best = program.session.view(), program.session.best
+        assert view.best.config == best.best
+        assert best.best == SPACE.default
+    assert view.default.value == view.best.value
+    program.session.stop()
+    assert program.session.fetch("p0", program.now) == SPACE.default
+
+
+def test_a_restored_session_does_not_name_a_best_that_is_worse_than_the_default() -> None:
+    program = Program(session_of(watch=False), 4)
+    program.measure = lambda config: loaded(config, 1, program.now)
+    program.run(60)
+    restored = session_of(watch=False)
+    restored.replay(program.kept, program.session.view().to_json())
+    assert restored.phase == "converged"
+    assert restored.best == program.session.best
+    assert restored.fetch("p0", program.now) == SPACE.default
+
+
+A, B, C = ({"x": x, "kind": "fast"} for x in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "samples", "best"),
+    [
+        ("minimum", {"default": [1.0, 1.0], "a": [0.9]}, "a"),
+        ("minimum", {"default": [1.0, 1.2, 1.1], "a": [0.99, 1.3]}, "default"),  # less than the noise
+        ("minimum", {"default": [1.0, 1.2, 1.1], "a": [0.5, 0.6]}, "a"),
+        ("minimum", {"default": [1.0, 1.0], "a": [3.0], "b": [0.5], "c": [0.4]}, "c"),  # another one is better
+        ("minimum", {"default": [1.0, 1.0], "a": [1.0]}, "a"),  # as good
+        ("minimum", {"a": [3.0]}, "a"),  # nothing is known of the default
+        ("minimum", {"default": [1.0], "b": [3.0]}, "default"),  # nothing is known of what is named
+        ("median", {"default": [1.0, 1.3, 1.1], "a": [1.05]}, "default"),
+        ("median", {"default": [1.0, 1.3, 1.1], "a": [0.5]}, "a"),
+        ("mean", {"default": [-1.0, -1.01], "a": [-0.9]}, "default"),
+        ("mean", {"default": [-1.0, -1.01], "a": [-1.2]}, "a"),
+    ],
+)
+def test_the_samples_decide_whether_a_best_is_named(
+    estimator: EstimatorName, samples: dict[str, list[float]], best: str
+) -> None:
+    configs = {"default": SPACE.default, **{name: SPACE.check(one) for name, one in zip("abc", (A, B, C), strict=True)}}
+    known = {configs[name]: values for name, values in samples.items()}
+    assert proven_best(known, configs["a"], (SPACE.default,), estimator) == configs[best]

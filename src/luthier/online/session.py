@@ -3,7 +3,7 @@
 import heapq
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
@@ -20,6 +20,7 @@ from luthier.online.session_view import (
     Totals,
 )
 from luthier.online.settings import OnlineSettings
+from luthier.online.strategies.adaptive_sampling import proven_best
 from luthier.online.strategies.sampling import ESTIMATORS
 from luthier.online.total_time import ClosedStep, Ran, TotalTime
 from luthier.space import Space
@@ -62,7 +63,8 @@ class OnlineSession:
     First all clients run the default, until `baseline` samples of it are there. Then the strategy searches; clients
     that it does not need run the best known configuration. After convergence all run the best one, and the search
     starts again there when the program's behaviour changes or the best configuration fails several times in a row.
-    Times are arguments: nothing here reads a clock or a file.
+    The best configuration is the one that the strategy names, unless the samples do not say that it is at least as good
+    as the default. Times are arguments: nothing here reads a clock or a file.
     """
 
     def __init__(self, space: Space, settings: OnlineSettings | None = None) -> None:
@@ -76,7 +78,11 @@ class OnlineSession:
         self._clients: dict[str, _Client] = {}
         self._losses: dict[Config, _Losses] = {}
         self._defaults_run = 0
+        self._start = self._default  # of the present search
         self._points: dict[Config, list[float]] = {}  # the samples of the present search
+        self._failed: set[Config] = set()  # in the present search
+        self._settled: Config | None = None
+        self._named: tuple[int, Standing, Standing] | None = None  # the best after so many samples
         self._total, self._watch = TotalTime(), ChangeWatch()
         self._changes: list[ChangeView] = []
         self._numbers, self._longest_s, self._looked_at = 0, 0.0, 0.0
@@ -89,10 +95,15 @@ class OnlineSession:
 
     @property
     def best(self) -> Standing:
-        """The best configuration so far and its value, in the sign of the reports."""
-        found = self._standing
+        """The best configuration so far and its value, in the sign of the reports; never worse than the default."""
+        found = self._best
         value = None if found.value is None else self._sign * found.value
         return Standing(found.best, value, found.samples, found.converged)
+
+    @property
+    def candidate(self) -> Config:
+        """What the strategy found: the best, if a verification proves that it is better than the default."""
+        return self._standing.best
 
     @property
     def longest_s(self) -> float:
@@ -110,7 +121,7 @@ class OnlineSession:
         if self.phase == "searching" and not known.is_waiting:
             config = self._strategy.next(client)
         else:
-            config = self._default if self.phase == "baseline" else self._standing.best
+            config = self._default if self.phase == "baseline" else self._best.best
         known.config, known.since, known.is_late = config, now, False
         return config
 
@@ -192,6 +203,11 @@ class OnlineSession:
         if self._before is None:
             self._unlearned.clear()  # the search is over
 
+    def settle(self, best: Config) -> None:
+        """Name this configuration as the best of the present search: a verification has decided."""
+        self._settled = best
+        self._named = None
+
     def search_again(self, factor: float, now: float) -> None:
         """Start another search at the best configuration: the values of the program have changed by this factor."""
         self._stopped = False
@@ -257,7 +273,7 @@ class OnlineSession:
         is_over = self.phase in ("converged", "stopped")
         if signed is not None:
             self._watch_steps(self._total.add(client, signed, self._kind_of(ran)), now)
-        elif self.phase == "converged" and ran == self._standing.best:
+        elif self.phase == "converged" and ran == self._best.best:
             self._search_again()
             is_over = False
         if is_over:
@@ -268,6 +284,8 @@ class OnlineSession:
             self._defaults_run += 1
         if signed is not None:
             self._points.setdefault(ran, []).append(signed)
+        else:
+            self._failed.add(ran)
         if self._before is None:
             self._learn(client, ran, signed)
         else:
@@ -291,6 +309,24 @@ class OnlineSession:
     def _standing(self) -> Standing:
         return self._strategy.standing if self._before is None else self._before
 
+    @property
+    def _best(self) -> Standing:
+        """What the strategy names as the best, or what the samples of this search say instead."""
+        found = self._standing
+        if self._named is None or self._named[:2] != (self._numbers, found):
+            working = {config: values for config, values in self._points.items() if config not in self._failed}
+            known = (self._default, self._start)
+            best = self._settled or proven_best(working, found.best, known, self.settings.estimator)
+            if best in self._points:
+                values = self._points[best]
+                named = replace(
+                    found, best=best, value=ESTIMATORS[self.settings.estimator](values), samples=len(values)
+                )
+            else:
+                named = found
+            self._named = self._numbers, found, named
+        return self._named[2]
+
     def _is_lost_too_often(self, config: Config, began: float, now: float) -> bool:
         """Count a loss of a configuration; those that ran beside a lost one say nothing more, such as a killed job."""
         losses = self._losses.setdefault(config, _Losses())
@@ -303,7 +339,7 @@ class OnlineSession:
         return True
 
     def _kind_of(self, ran: Config) -> Ran:
-        if self.phase == "converged" and ran == self._standing.best:
+        if self.phase == "converged" and ran == self._best.best:
             return "best"
         return "default" if ran == self._default else "other"
 
@@ -332,13 +368,16 @@ class OnlineSession:
     def _search_again(self) -> None:
         """Start another search from the best configuration of the last one."""
         self.search += 1
-        self._strategy = self.settings.make_strategy(self.space, self.search, self._standing.best)
+        self._start = self._best.best
+        self._strategy = self.settings.make_strategy(self.space, self.search, self._start)
         self._before = None
         self._unlearned.clear()
         self._left.clear()
         if self._deferred:
             _defer(self._strategy)
         self._points, self._watch = {}, ChangeWatch()
+        self._settled = self._named = None
+        self._failed.clear()
         self._losses.clear()
         self._total.begin_search()
         self._note_phase()

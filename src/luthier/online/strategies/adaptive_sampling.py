@@ -3,8 +3,10 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import stdev
 
 from luthier.online.strategies.sampling import ESTIMATORS, EstimatorName
+from luthier.statistics.estimate import mean_of, median_of
 from luthier.trial import Config
 
 _MOST = 5  # samples of one configuration; Tabatabaee et al. 2005 see no gain from more
@@ -86,6 +88,44 @@ class AdaptiveSampling:
     def value(self, samples: Sequence[float]) -> float:
         """The minimum, the median or the mean."""
         return ESTIMATORS[self.estimator](samples)
+
+
+def proven_best(
+    samples: Mapping[Config, Sequence[float]], named: Config, known: Iterable[Config], estimator: EstimatorName
+) -> Config:
+    """The configuration named as the best, if its samples say that it is at least as good as those `known` before.
+
+    Otherwise the best one of which they say so, or else the best of the known ones. What was not measured says nothing.
+    """
+    value = ESTIMATORS[estimator]
+    measured = [config for config in known if samples.get(config)]
+    if not measured:
+        return named
+    base = min(measured, key=lambda config: value(samples[config]))
+    level, noise = value(samples[base]), _noise(samples.values(), estimator)
+    unit, count = abs(level) or 1.0, len(samples[base])
+
+    def is_proven(config: Config) -> bool:
+        others = len(samples[config])
+        # The least possible value of the base lies below its minimum by a share of the noise; other estimates of both
+        # are wrong by their standard errors.
+        doubt = noise / count if estimator == "minimum" else noise * math.sqrt(1.0 / count + 1.0 / others)
+        return value(samples[config]) <= level - doubt * unit
+
+    if named in measured and value(samples[named]) <= level:
+        return named
+    if samples.get(named) and is_proven(named):
+        return named
+    return min(filter(is_proven, samples), key=lambda config: value(samples[config]), default=base)
+
+
+def _noise(samples: Iterable[Sequence[float]], estimator: EstimatorName) -> float:
+    """The noise of one sample as a share of its value; 0 while nothing was sampled twice."""
+    samples = list(samples)
+    if estimator == "minimum":
+        return typical_drop(samples) or 0.0
+    repeated = [values for values in samples if len(values) > 1]
+    return median_of([stdev(values) / (abs(mean_of(values)) or 1.0) for values in repeated]) if repeated else 0.0
 
 
 def typical_drop(samples: Iterable[Sequence[float]]) -> float | None:

@@ -37,12 +37,18 @@ class Troubles:
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """Default and best configuration, how they compare, and which of them is in place."""
+    """The default, what the search found, how they compare, and which of them is the best and in place.
+
+    What was found is the best if the verification has proven that it is better than the default; without a
+    verification, if the samples of the search say so.
+    """
 
     space: Space
     best: Config
+    found: Config
     default_estimate: Estimate | None
     best_estimate: Estimate | None
+    found_estimate: Estimate | None
     comparison: Comparison | None
     verdict: str
     ending: str
@@ -55,14 +61,20 @@ class ProgramResult:
         cls, session: OnlineSession, duel: Duel, ending: str, *, windows: int, troubles: Troubles
     ) -> "ProgramResult":
         """What is known now; the estimates are from the verification if there was one."""
-        view, best = session.view(), session.best.best
+        view, found = session.view(), session.candidate
+        best = session.best.best
         comparison = None if duel.has_failures else duel.compare(session.settings.goal)
-        estimator = session.settings.estimator
+        if duel.winner_failures or (comparison is not None and comparison.low is not None):
+            best = found if comparison is not None and comparison.improved else session.space.default
+        estimator, values = session.settings.estimator, {session.space.default: duel.default_values}
+        values[found] = duel.winner_values if found != session.space.default else duel.default_values
         return cls(
             space=session.space,
             best=best,
+            found=found,
             default_estimate=_estimate(duel.default_values, view, session.space.default, estimator),
-            best_estimate=_estimate(duel.winner_values, view, best, estimator),
+            best_estimate=_estimate(values.get(best, ()), view, best, estimator),
+            found_estimate=_estimate(values[found], view, found, estimator),
             comparison=comparison,
             verdict=_verdict(session, duel, comparison),
             ending=ending,
@@ -77,9 +89,12 @@ class ProgramResult:
         return self.comparison is not None and self.comparison.improved
 
     def rows(self) -> list[tuple[str, str, str]]:
-        """Label, value and configuration of the default and of the best."""
+        """Label, value and configuration of the default and of what was found."""
         rows = [("default", self.space.default, self.default_estimate)]
-        rows += [("best", self.best, self.best_estimate)] if self.best != self.space.default else []
+        if self.best != self.space.default:
+            rows.append(("best", self.best, self.best_estimate))
+        if self.found not in (self.space.default, self.best):
+            rows.append(("tried", self.found, self.found_estimate))
         return [(label, estimate_text(value, ""), config_text(config, self.space)) for label, config, value in rows]
 
     def to_json(self) -> dict[str, Json]:
@@ -99,6 +114,7 @@ class ProgramResult:
             },
             "default": _point_json(self.space.default, self.default_estimate),
             "best": _point_json(self.best, self.best_estimate),
+            "found": _point_json(self.found, self.found_estimate),
             "in_place": dict(self.best if self.improved else self.space.default),
             "ending": self.ending,
             "windows": self.windows,
@@ -122,10 +138,10 @@ def _point_json(config: Config, value: Estimate | None) -> dict[str, Json]:
 
 def _verdict(session: OnlineSession, duel: Duel, comparison: Comparison | None) -> str:
     """The answer in one sentence."""
-    if session.best.best == session.space.default:
+    if session.candidate == session.space.default:
         return "no improvement found: the default is the best of all configurations tried"
     if duel.winner_failures:
-        return "no improvement found: the best configuration failed when it was run again"
+        return "no improvement found: the best of the others failed when it was run again"
     if comparison is None or comparison.low is None or comparison.high is None:
         return "not verified: there are too few windows of default and best configuration to compare them"
     low, high = (gain_text(bound, comparison.kind, "") for bound in (comparison.low, comparison.high))
@@ -135,4 +151,4 @@ def _verdict(session: OnlineSession, duel: Duel, comparison: Comparison | None) 
         return f"{'better by ' if comparison.kind == 'difference' else ''}{gain} better than the default ({interval})"
     if comparison.worsened:
         return f"no improvement found: the best of the others is worse than the default ({interval})"
-    return f"no improvement proven: the best configuration is {low} to {high} as good as the default ({interval})"
+    return f"no improvement proven: the best of the others is {low} to {high} as good as the default ({interval})"

@@ -181,14 +181,14 @@ class ProgramTuning:
         return window
 
     def _verify(self) -> None:
-        """Run default and best in turns until the speed-up is known."""
+        """Run the default and what the search found in turns until the speed-up is known."""
         self._ends_at_once_only = True
-        best = self._session.best.best
-        if best == self._session.space.default or self.was_cut_short:
+        found = self._session.candidate
+        if found == self._session.space.default or self.was_cut_short:
             return
         with self._cut_short():
             while (side := self._next_to_verify()) is not None:
-                config = best if side == "winner" else self._session.space.default
+                config = found if side == "winner" else self._session.space.default
                 window = self._measured(config)
                 self._note(Note(side, self._session.search, config, window.value, window.reason))
                 self._take(config, window)
@@ -205,16 +205,16 @@ class ProgramTuning:
 
     def _duel(self) -> Duel:
         """The windows of the verification so far; one in which the guard acted counts as failed."""
-        best, search = self._session.best.best, self._session.search
+        found, search = self._session.candidate, self._session.search
         pairs = [note for note in self._notes if note.search == search and note.kind in ("default", "winner")]
         of_default = [note for note in pairs if note.kind == "default"]
-        of_winner = [note for note in pairs if note.kind == "winner" and note.config == best]
+        of_winner = [note for note in pairs if note.kind == "winner" and note.config == found]
         values = [tuple(one.value for one in side if _is_measured(one)) for side in (of_default, of_winner)]
         failures = [sum(not _is_measured(one) for one in side) for side in (of_default, of_winner)]
         searched = [one for one in self._samples if one.search == search]
         all_values = [
             {*some, *(one.value for one in searched if one.config == config)}
-            for some, config in zip(values, (self._session.space.default, best), strict=True)
+            for some, config in zip(values, (self._session.space.default, found), strict=True)
         ]
         return Duel(
             default_values=tuple(value for value in values[0] if value is not None),
@@ -240,6 +240,8 @@ class ProgramTuning:
         )
 
     def _put_in_place(self, result: ProgramResult) -> None:
+        self._session.settle(result.best)
+        self._evidence.show(self._session.view(), self._clock.now())
         self._program.set(result.best if result.improved else None)
         self._program.last_good = self._program.current
 
