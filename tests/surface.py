@@ -17,6 +17,7 @@ from starlette.routing import Route
 import luthier as lt
 from luthier.__main__ import _with_commands_of_the_server
 from luthier.cli.app import app
+from luthier.launch.signing_key import kept_signing_key
 from luthier.measures.registry import MEASURES
 from luthier.online.registry import STRATEGIES
 from luthier.optimizers.registry import OPTIMIZERS
@@ -74,7 +75,8 @@ def _below(path: str, command: object) -> Iterator[str]:
 
 
 def _operations(home: Path) -> Iterator[str]:
-    application = create_app(open_server_store(str(home / "surface.db")), ServerAddress(1), folder=home)
+    store, key = open_server_store(str(home / "surface.db")), kept_signing_key(home / "key.pem")
+    application = create_app(store, ServerAddress(1), folder=home, signing_key=key)
     document = cast("dict[str, dict[str, dict[str, dict[str, object]]]]", application.openapi())
     for path, methods in document["paths"].items():
         for method, described in methods.items():

@@ -9,6 +9,7 @@ import luthier
 ROOT = Path(luthier.__file__).parent
 
 LEVELS = {
+    "answer_signature": 0,
     "arrays": 0,
     "environment_rules": 0,
     "errors": 0,

@@ -1,5 +1,8 @@
 """Jobs that are being submitted, through REST."""
 
+import hashlib
+import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -7,6 +10,8 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from tests.launch.test_records_of_experiments import SCRIPT as TUNED_SCRIPT
 from tests.launch.test_records_of_experiments import faster_with, finished, slower_with
 from tests.server.conftest import Reply, Running, Starter, running_server
@@ -20,6 +25,7 @@ from luthier.store.server_store import ServerStore
 
 Answer = dict[str, object]
 JOB = {"user": "ada", "script": SCRIPT}
+REQUEST = json.dumps(JOB, indent=3).encode()
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +94,36 @@ def test_lines_for_the_plug_in(tuned: Running) -> None:
     assert lines[:4] == ["luthier 1", "decision 1", "set KNOB_LEVEL=42", "set KNOB_MODE=fast"]
     assert lines[4].startswith("say sets KNOB_LEVEL=42")
     assert lines[5:] == ["end", ""]
+
+
+def test_an_answer_in_lines_is_signed_for_its_nonce_and_its_request(tuned: Running) -> None:
+    nonce = os.urandom(32)
+
+    def asked(sent: str) -> Reply:
+        where = "/api/v1/submissions?form=lines"
+        return tuned.ask(
+            "POST", where, raw=REQUEST, headers={"Luthier-Nonce": sent, "Content-Type": "application/json"}
+        )
+
+    reply = asked(nonce.hex())
+    signature = bytes.fromhex(reply.headers["luthier-signature"])
+    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(tuned.context.signing_key.public))
+    # As docs/submission.md describes it.
+    text = b"luthier submission 1\n" + nonce + hashlib.sha256(REQUEST).digest() + reply.body
+    public.verify(signature, text)
+    for other in (text[:-1], text.replace(b"42", b"43"), text.replace(nonce, os.urandom(32))):
+        with pytest.raises(InvalidSignature):
+            public.verify(signature, other)
+    assert asked("ab").status == asked("g" * 64).status == 422
+    assert "luthier-signature" not in tuned.ask("POST", "/api/v1/submissions?form=lines", JOB).headers
+
+
+def test_lines_are_ascii(server: Running) -> None:
+    text = EXPERIMENT.replace("    parameters:", "    command: start-größe\n    parameters:")
+    with_tuned_job(server.store, server.launch(text), "ada")
+    body = server.ask("POST", "/api/v1/submissions?form=lines", JOB).body
+    assert rb"its script has no start-gr\xf6\xdfe" in body
+    assert body.isascii()
 
 
 def test_a_submitter_can_submit_and_nothing_else(tuned: Running) -> None:

@@ -16,6 +16,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from luthier import __version__
 from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
+from luthier.launch.signing_key import SigningKey, kept_signing_key
 from luthier.server.authentication import AccessError, Authenticator, ForbiddenError
 from luthier.server.context import Context, cached_user
 from luthier.server.experiment_events import ExperimentEvents
@@ -75,6 +76,7 @@ def create_app(  # noqa: PLR0913 - the parts of a server
     has_worker: bool = True,
     online_addresses: Sequence[str] = (),
     keep_default: float = 0.0,
+    signing_key: SigningKey | None = None,
 ) -> FastAPI:
     """The web application for one store; runs are executed below `folder`, by default this user's data directory.
 
@@ -82,6 +84,7 @@ def create_app(  # noqa: PLR0913 - the parts of a server
     programs reach the on-line service of this server.
 
     `keep_default` is the share of matched jobs that keep the default configuration, for comparison.
+    Answers about submitted jobs are signed with `signing_key`, by default the one in the data folder.
 
     Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
@@ -111,6 +114,7 @@ def create_app(  # noqa: PLR0913 - the parts of a server
         online_events=ListEvents(OnlineList(server_store)),
         submissions=SubmissionQueue(server_store, keep_default),
         submitters=KnownTokens(),
+        signing_key=signing_key or kept_signing_key(),
         metrics=Metrics(),
         passwords=PasswordQueue(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports

@@ -6,6 +6,7 @@ import sys
 import threading
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -98,6 +99,14 @@ def serve(
             metavar="SHARE",
         ),
     ] = 0.0,
+    signing_key: Annotated[
+        Path | None,
+        typer.Option(
+            help="The file with the private key for answers to submitted jobs, made if missing; by default in the data "
+            "directory. Servers with one store use the same.",
+            metavar="FILE",
+        ),
+    ] = None,
     store: StoreUrl = None,
 ) -> None:
     """Serve the web pages and the REST API, run the experiments launched there, and tune running programs.
@@ -105,6 +114,7 @@ def serve(
     Example: luthier serve --port 8080
     """
     _require_packages()
+    from luthier.launch.signing_key import kept_signing_key
     from luthier.server.client_addresses import Proxies
     from luthier.server.connections import Limits
     from luthier.server.online_serving import addresses_in
@@ -112,6 +122,7 @@ def serve(
     limits = Limits(Proxies.parse(proxies or ()))
     run_timeout_s = _run_timeout(run_timeout)
     _check_share(keep_default)
+    key = kept_signing_key(signing_key)
     server_store = _server_store(store)
     authenticator = _authenticator(server_store)
     working = _worker(server_store, store, local, batch)
@@ -135,8 +146,11 @@ def serve(
         if authenticator.has_accounts:
             print(f"luthier: log in at {url}", file=sys.stderr)
         else:
-            print(f"luthier: open {url}enter?token={authenticator.invite(LOCAL)}", file=sys.stderr)
-            print(f"luthier: the link works once; for another one: luthier user invite {LOCAL}", file=sys.stderr)
+            print(
+                f"luthier: open {url}enter?token={authenticator.invite(LOCAL)}\n"
+                f"luthier: the link works once; for another one: luthier user invite {LOCAL}",
+                file=sys.stderr,
+            )
         if addresses:
             print(f"luthier: on-line sessions at {', '.join(addresses)}", file=sys.stderr)
         print("luthier: press Ctrl-C to stop the server", file=sys.stderr, flush=True)
@@ -149,6 +163,7 @@ def serve(
             has_worker=not no_worker,
             online_addresses=addresses,
             keep_default=keep_default,
+            signing_key=key,
         )
         try:
             with _job_times(server_store, stopped):
@@ -265,7 +280,16 @@ def add_token(name: Name, store: StoreUrl = None) -> None:
 
 
 def _require_packages() -> None:
-    for name in ("argon2", "fastapi", "fastapi_offline", "jinja2", "plotly", "prometheus_client", "uvicorn"):
+    for name in (
+        "argon2",
+        "cryptography",
+        "fastapi",
+        "fastapi_offline",
+        "jinja2",
+        "plotly",
+        "prometheus_client",
+        "uvicorn",
+    ):
         if find_spec(name) is None:
             raise NotFoundError(f"the server needs {name}: pip install 'luthier[serve]'")
 

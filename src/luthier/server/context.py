@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
 
+from luthier.launch.signing_key import SigningKey
 from luthier.server.authentication import SESSION_S, AccessError, Authenticator, ForbiddenError, Principal
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.known_tokens import KnownTokens
@@ -42,6 +43,7 @@ class Context:
     online_events: ListEvents[OnlineRecord]
     submissions: SubmissionQueue
     submitters: KnownTokens
+    signing_key: SigningKey
     metrics: Metrics
     passwords: PasswordQueue
     cookie: str

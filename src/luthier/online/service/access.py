@@ -1,18 +1,16 @@
 """Who may use the on-line service: everybody who can open its unix socket, and holders of a token."""
 
 import hmac
-import os
 import secrets
-import stat
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.errors import InvalidInputError, NotFoundError
 from luthier.online.service.address import Address, TcpAddress
 from luthier.store import data_directory
+from luthier.store.secret_file import kept_secret
 from luthier.store.server_store import LOCAL_USER, Accounts, digest_of
 
 _MAY_TUNE = ("user", "admin")
@@ -63,35 +61,11 @@ def token_path() -> Path:
 
 def kept_token(path: Path) -> str:
     """The token in a file that only its owner can read; it is made when it is first needed."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not path.exists():
-            _make_token(path)
-        return _read_token(path)
-    except OSError as error:
-        raise UnavailableError(f"{path}: cannot be used: {error.strerror}; make it writable") from None
-
-
-def _make_token(path: Path) -> None:
-    """Write a new token; another process that does the same at this moment may win."""
-    made = path.with_name(f"{path.name}.{os.getpid()}")
-    file = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(file, f"{secrets.token_urlsafe(32)}\n".encode())
-        with suppress(FileExistsError):
-            os.link(made, path)
-    finally:
-        os.close(file)
-        made.unlink()
-
-
-def _read_token(path: Path) -> str:
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    with os.fdopen(file, encoding="utf-8", errors="replace") as readable:
-        mode = os.fstat(file).st_mode
-        if not stat.S_ISREG(mode) or mode & 0o077:
-            raise InvalidInputError(f"{path}: other users can read the token; delete the file, a new one is made")
-        token = readable.read(1000).strip()
+    token = kept_secret(path, _new_token).decode("utf-8", "replace").strip()
     if len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable():
         raise InvalidInputError(f"{path}: does not contain a token; delete the file, a new one is made")
     return token
+
+
+def _new_token() -> bytes:
+    return f"{secrets.token_urlsafe(32)}\n".encode()

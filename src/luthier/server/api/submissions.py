@@ -3,12 +3,13 @@
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from fastapi.responses import PlainTextResponse
 from fastapi.security import HTTPBearer
 from pydantic import Field, JsonValue
 from starlette.concurrency import run_in_threadpool
 
+from luthier.answer_signature import NONCE_BYTES, NONCE_HEADER, SIGNATURE_HEADER
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.matching import job_of_script
 from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Before, Limit, Page, RequestModel, ResponseModel, example
@@ -27,6 +28,7 @@ LONGEST_SCRIPT = 256 * 1024
 """Most characters of a script; a client does not ask about longer ones."""
 
 _DAY_S = 24 * 3600
+_NONCE = f"^[0-9a-f]{{{2 * NONCE_BYTES}}}$"
 _JOB: dict[str, JsonValue] = {
     "user": "ada",
     "name": "stencil",
@@ -163,17 +165,27 @@ async def submit_job(
     server: Server,
     who: Annotated[Principal, Depends(submitter)],
     given: SubmittedJob,
+    request: Request,
     form: Annotated[Literal["json", "lines"], Query(description="`lines` for the plug-in of Slurm.")] = "json",
+    nonce: Annotated[
+        str | None,
+        Header(
+            alias=NONCE_HEADER, pattern=_NONCE, description="Random; an answer in lines is signed if this is given."
+        ),
+    ] = None,
 ) -> DecidedJob:
     """The job is matched with those that were tuned; the decision is recorded. Nothing in the script is run."""
     script = Script(given.script, given.options, frozenset(given.variables), given.via == "environment")
     if is_refused(script):
         decided = DecidedJob(id=None, decision="refused", reason="the job wants to be left alone")
     else:
-        answer = await server.submissions.decide(_asked(given, script, who))
-        decided = _decided(answer)
+        decided = _decided(await server.submissions.decide(_asked(given, script, who)))
     if form == "lines":
-        return PlainTextResponse(_lines(decided), 201)  # type: ignore[return-value]  # FastAPI sends it as it is
+        answer = PlainTextResponse(_lines(decided), 201)
+        if nonce is not None:
+            signature = server.signing_key.signature(bytes.fromhex(nonce), await request.body(), bytes(answer.body))
+            answer.headers[SIGNATURE_HEADER] = signature
+        return answer  # type: ignore[return-value]  # FastAPI sends it as it is
     return decided
 
 
@@ -234,7 +246,8 @@ def _lines(decided: DecidedJob) -> str:
     """The decision for a program that reads no JSON: a key and a value in each line, and `end` in the last."""
     lines = [] if decided.id is None else [f"decision {decided.id}"]
     lines += [f"set {name}={value}" for name, value in decided.environment.items()]
-    lines += [f"say {decided.reason}"] if decided.decision in ("set", "default", "unused") else []
+    said = decided.reason.encode("ascii", "backslashreplace").decode()  # clients accept nothing else for a terminal
+    lines += [f"say {said}"] if decided.decision in ("set", "default", "unused") else []
     return "\n".join(["luthier 1", *lines, "end", ""])
 
 
