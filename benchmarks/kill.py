@@ -18,7 +18,7 @@ from typing import cast
 from rich.console import Console
 from rich.table import Table
 from tests.kill.audit import BREACHES, Kind
-from tests.kill.torture import KINDS, Report, Torture
+from tests.kill.kills import KINDS, Report, Torture
 
 _ALL_TOGETHER = "all together"
 

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from tests.kill.torture import KINDS, Torture
+from tests.kill.kills import KINDS, Torture
 
 KILLS = 15
 
