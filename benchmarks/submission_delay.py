@@ -18,8 +18,8 @@ from statistics import median
 
 from tests.server.conftest import server_of_its_own
 from tests.slurm.cluster import cluster
+from tests.slurm.strange_server import strange_server
 from tests.slurm.submitting import EXPERIMENT, SCRIPT, with_tuned_job
-from tests.slurm.test_submission import strange_server
 
 from luthier.job_submission import CONFIG
 from luthier.launch.slurm_plugins import carry_out, installation
@@ -36,13 +36,14 @@ def main() -> None:
         folder.chmod(0o755)
         (Path(path) / "job.sh").write_text(SCRIPT)
         with_tuned_job(served.store, served.launch(EXPERIMENT), pwd.getpwuid(os.getuid()).pw_name)
-        carry_out(installation(folder, served.url, served.token))
+        key = served.context.signing_key.public
+        carry_out(installation(folder, served.url, served.token, key))
         time.sleep(6)  # the server reads new records every few seconds
         print(f"load {os.getloadavg()[0]:.1f}; seconds: median and longest of {turns}, and how much longer than alone")
         for state in STATES:
             with strange_server(None if state == "hanging" else b"garbage") as strange:
                 url = {"answers": served.url, "stopped": "http://127.0.0.1:1"}.get(state, strange)
-                (folder / CONFIG).write_text(f"url {url}\ntoken {served.token}\n")
+                (folder / CONFIG).write_text(f"url {url}\ntoken {served.token}\nkey {key}\n")
                 measure(state, turns, {**os.environ, **slurm.environment}, Path(path) / "job.sh")
 
 

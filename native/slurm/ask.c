@@ -1,8 +1,9 @@
-/* Asks the server which configuration a job gets, and prints its answer; prints nothing if there is none in time.
+/* Asks the server which configuration a job gets, and prints its answer; prints nothing if there is none in time, or if
+ * it is not signed by the server for this very question.
  *
  *     luthier-ask CONFIG REQUEST
  *
- * CONFIG has the lines `url http://HOST:PORT`, `token TOKEN` and optionally `limit_ms N`. REQUEST is a file of
+ * CONFIG has the lines `url http://HOST:PORT`, `token TOKEN`, `key KEY` and optionally `limit_ms N`. REQUEST is a file of
  * NUL-terminated texts in pairs: `script` (the path of a file), `text` (a script itself), `file`, `name`, `option`;
  * the last two may be missing and `option` may be repeated. The plug-in of Slurm writes it, so no text of a user is
  * ever part of a command line.
@@ -18,11 +19,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "answer.h"
 
 enum {
     LIMIT_MS = 200,
@@ -275,48 +280,110 @@ static void send_all(int server, const char *at, size_t left)
     }
 }
 
-int main(int argc, char **argv)
-{
-    char url[512], token[600], limit[16], authority[300];
-    struct text config, request, body, head = {NULL, 0, 0}, answer = {NULL, 0, 0};
-    char part[8192];
-    const char *text;
-    ssize_t got;
-    int server, limit_ms;
+struct config {
+    char url[512], token[600];
+    unsigned char key[KEY_BYTES];
+};
 
-    start_timer(LIMIT_MS);
-    if (argc != 3)
-        return 2;
-    config = contents(argv[1], 4096);
-    if (!value_of(config.at, "url", url, sizeof url) || !value_of(config.at, "token", token, sizeof token))
-        return 2;
-    for (const char *at = token; *at != '\0'; at++)
+static void read_config(const char *path, struct config *config)
+{
+    struct text text = contents(path, 4096);
+    char key[2 * KEY_BYTES + 2], limit[16];
+    int limit_ms;
+
+    if (!value_of(text.at, "url", config->url, sizeof config->url)
+        || !value_of(text.at, "token", config->token, sizeof config->token)
+        || !value_of(text.at, "key", key, sizeof key) || !from_hex(key, '\0', config->key, KEY_BYTES))
+        give_up();
+    for (const char *at = config->token; *at != '\0'; at++)
         if (!isgraph((unsigned char)*at))
-            return 2;
-    if (value_of(config.at, "limit_ms", limit, sizeof limit)) {
+            give_up();
+    if (value_of(text.at, "limit_ms", limit, sizeof limit)) {
         limit_ms = atoi(limit);
         if (limit_ms > 0 && limit_ms <= LONGEST_LIMIT_MS)
             start_timer(limit_ms);
     }
+}
+
+/* The request with its head; the nonce makes the answer to it unlike all others. */
+static struct text message(
+    const struct config *config, const char *authority, const unsigned char *nonce, const struct text *body)
+{
+    struct text text = {NULL, 0, 0};
+    char part[100];
+
+    add_string(&text, "POST /api/v1/submissions?form=lines HTTP/1.0\r\nHost: ");
+    add_string(&text, authority);
+    add_string(&text, "\r\nAuthorization: Bearer ");
+    add_string(&text, config->token);
+    add_string(&text, "\r\nLuthier-Nonce: ");
+    for (int i = 0; i < NONCE_BYTES; i++) {
+        snprintf(part, sizeof part, "%02x", nonce[i]);
+        add_string(&text, part);
+    }
+    snprintf(part, sizeof part, "\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", body->length);
+    add_string(&text, part);
+    add(&text, body->at, body->length);
+    return text;
+}
+
+/* Everything that the server sends; gives up if that is too much. */
+static struct text received(int server)
+{
+    struct text text = {NULL, 0, 0};
+    char part[8192];
+    ssize_t got;
+
+    add(&text, "", 0);
+    while ((got = recv(server, part, sizeof part, 0)) > 0) {
+        add(&text, part, (size_t)got);
+        if (text.length > LONGEST_ANSWER)
+            give_up();
+    }
+    if (got < 0)
+        give_up();
+    return text;
+}
+
+/* The signature in the head of an answer. */
+static int signature_of(const char *head, unsigned char *signature)
+{
+    static const char name[] = "\r\nLuthier-Signature: ";
+    for (const char *at = strchr(head, '\r'); at != NULL; at = strchr(at + 1, '\r'))
+        if (strncasecmp(at, name, sizeof name - 1) == 0)
+            return from_hex(at + sizeof name - 1, '\r', signature, SIGNATURE_BYTES);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned char nonce[NONCE_BYTES], signature[SIGNATURE_BYTES];
+    struct text request, body, sent, answer;
+    struct config config;
+    char authority[300];
+    const char *text;
+    size_t length;
+    int server;
+
+    start_timer(LIMIT_MS);
+    if (argc != 3)
+        return 2;
+    read_config(argv[1], &config);
+    if (!can_check(config.key) || getrandom(nonce, sizeof nonce, 0) != sizeof nonce)
+        return 1;
     request = contents(argv[2], LONGEST_REQUEST);
     body = body_of(request.at, request.length);
-    server = connected(url, authority, sizeof authority);
-    add_string(&head, "POST /api/v1/submissions?form=lines HTTP/1.0\r\nHost: ");
-    add_string(&head, authority);
-    add_string(&head, "\r\nAuthorization: Bearer ");
-    add_string(&head, token);
-    snprintf(part, sizeof part, "\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n", body.length);
-    add_string(&head, part);
-    send_all(server, head.at, head.length);
-    send_all(server, body.at, body.length);
-    add(&answer, "", 0);
-    while ((got = recv(server, part, sizeof part, 0)) > 0) {
-        add(&answer, part, (size_t)got);
-        if (answer.length > LONGEST_ANSWER)
-            return 1;
-    }
+    server = connected(config.url, authority, sizeof authority);
+    sent = message(&config, authority, nonce, &body);
+    send_all(server, sent.at, sent.length);
+    answer = received(server);
     text = strstr(answer.at, "\r\n\r\n");
-    if (got < 0 || text == NULL || strncmp(answer.at, "HTTP/1.", 7) != 0 || strncmp(answer.at + 8, " 201 ", 5) != 0)
+    if (text == NULL || strncmp(answer.at, "HTTP/1.", 7) != 0 || strncmp(answer.at + 8, " 201 ", 5) != 0)
         return 1;
-    return fputs(text + 4, stdout) < 0 || fflush(stdout) != 0;
+    text += 4;
+    length = answer.length - (size_t)(text - answer.at);
+    if (!signature_of(answer.at, signature) || !is_signed(signature, nonce, body.at, body.length, text, length)
+        || !is_allowed(text, length))
+        return 1;
+    return fwrite(text, 1, length, stdout) != length || fflush(stdout) != 0;
 }

@@ -4,7 +4,8 @@
 local FOLDER = "@FOLDER@"
 local luthier = {}
 
-local MOST_VARIABLES = 64
+-- Written by luthier slurm install from the one list of luthier; `*` is any text.
+local RULES = @RULES@
 
 local function is_off(text)
   local said = (text or ""):lower()
@@ -61,15 +62,14 @@ local function ask(request)
   return answer
 end
 
-local REFUSED_STARTS = { "LD_", "DYLD_", "LUTHIER", "SLURM", "SBATCH", "SRUN", "BASH", "PYTHON", "PERL" }
-
+-- Ranges of letters, not classes like %a: those depend on the locale of sbatch.
 local function may_set(name, value)
-  if not name:match("^[%a_][%w_]*$") or #name > 100 then return false end
-  if #value > 256 or not value:match("^[%w_.:+=@%%^-]*$") then return false end -- no comma: it would end the value
-  for _, start in ipairs(REFUSED_STARTS) do
-    if name:upper():sub(1, #start) == start then return false end
+  if not name:match("^[A-Za-z_][A-Za-z0-9_]*$") or #name > RULES.name then return false end
+  if #value > RULES.value or not value:match("^[A-Za-z0-9" .. RULES.signs .. "]*$") then return false end
+  for _, refused in ipairs(RULES.refused) do
+    if name:upper():match("^" .. refused:gsub("%*", ".*") .. "$") then return false end
   end
-  return name:upper():sub(-4) ~= "PATH" and os.getenv(name) == nil
+  return os.getenv(name) == nil
 end
 
 -- The decision in an answer; nil unless every line is as it must be.
@@ -84,9 +84,9 @@ local function read(answer)
       decision.number = value
     elseif key == "set" then
       local name, text = value:match("^([^=]*)=(.*)$")
-      if name == nil or not may_set(name, text) or #decision.variables >= MOST_VARIABLES then return nil end
+      if name == nil or not may_set(name, text) or #decision.variables >= RULES.most then return nil end
       decision.variables[#decision.variables + 1] = name .. "=" .. text
-    elseif key == "say" and not value:find("%c") then
+    elseif key == "say" and not value:find("[^ -~]") then -- printable ASCII: it goes to a terminal
       decision.line = value
     else
       return nil

@@ -12,6 +12,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
+from luthier.answer_signature import (
+    KEY_BYTES,
+    NONCE_BYTES,
+    NONCE_HEADER,
+    SIGNATURE_HEADER,
+    check_with,
+    signed_text,
+)
 from luthier.environment_rules import MOST_VARIABLES, problem_of_variable
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 
@@ -29,9 +37,13 @@ LONGEST_SCRIPT = 256 * 1024
 CONFIG = "luthier-submit.conf"
 """The file beside slurm.conf that names the server and the token."""
 
+KEY = f"[0-9a-f]{{{2 * KEY_BYTES}}}"
+"""How the public key of a server is written."""
+
 _LONGEST_ANSWER = 64 * 1024
 _OFF = frozenset(["off", "0", "no", "false"])
 _COMMENT = re.compile(r"--comment(=|$)")
+_SIGNATURE = rb"(?im)^%s: ([0-9a-f]{128})\r?$" % SIGNATURE_HEADER.encode()
 
 
 def main(words: Sequence[str]) -> NoReturn:
@@ -90,11 +102,12 @@ class Answer:
 
 
 class Server(NamedTuple):
-    """Where to ask, and how long to wait for the answer."""
+    """Where to ask, with which key it signs, and how long to wait for the answer."""
 
     host: str
     port: int
     token: str
+    key: bytes
     limit_s: float
 
 
@@ -129,9 +142,12 @@ def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], 
         "utc_offset_s": time.localtime().tm_gmtoff,
     }
     body = json.dumps(job).encode()
+    nonce, check = os.urandom(NONCE_BYTES), check_with(server.key)
+    if check is None:
+        return Answer()  # an answer could not be checked
     head = (
         f"POST /api/v1/submissions?form=lines HTTP/1.0\r\nHost: {server.host}\r\n"
-        f"Authorization: Bearer {server.token}\r\n"
+        f"Authorization: Bearer {server.token}\r\n{NONCE_HEADER}: {nonce.hex()}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     with socket.create_connection((server.host, server.port), timeout=_left(give_up_at)) as connection:
@@ -143,7 +159,11 @@ def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], 
             if not part:
                 break
             received += part
-    return read_answer(received.decode("utf-8"), options, text)
+    head_of_answer, _, answer = received.partition(b"\r\n\r\n")
+    signature = re.search(_SIGNATURE, head_of_answer)
+    if signature is None or not check(bytes.fromhex(signature[1].decode()), signed_text(nonce, body, answer)):
+        return Answer()
+    return read_answer(received.decode("ascii"), options, text)
 
 
 def _age_s() -> float:
@@ -186,19 +206,19 @@ def script_text(path: str) -> str:
 
 
 def server_of(environment: Mapping[str, str]) -> Server:
-    """The server to ask: from LUTHIER_URL and LUTHIER_TOKEN, else from the file beside slurm.conf."""
-    values = {"url": environment.get("LUTHIER_URL", ""), "token": environment.get("LUTHIER_TOKEN", "")}
+    """The server to ask: from LUTHIER_URL, LUTHIER_TOKEN and LUTHIER_KEY, else from the file beside slurm.conf."""
+    values = {name: environment.get(f"LUTHIER_{name.upper()}", "") for name in ("url", "token", "key")}
     if not values["url"]:
         folder = environment.get("SLURM_CONF", "").rpartition("/")[0] or "/etc/slurm"
         with open(f"{folder}/{CONFIG}", encoding="ascii") as file:  # noqa: PTH123 - importing pathlib takes long
             values = dict(line.rstrip("\n").split(" ", 1) for line in file if " " in line)
-    found = re.fullmatch(r"http://(\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})/?", values["url"])
-    token = values["token"]
-    if found is None or not re.fullmatch(r"[\w.~+/=-]{1,512}", token, re.ASCII):
+    url, token, key = (values.get(name, "") for name in ("url", "token", "key"))
+    found = re.fullmatch(r"http://(\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})/?", url)
+    if found is None or not re.fullmatch(r"[\w.~+/=-]{1,512}", token, re.ASCII) or not re.fullmatch(KEY, key):
         raise ValueError("no server")
     limit = values.get("limit_ms", "")
     limit_ms = min(int(limit), LONGEST_LIMIT_MS) if re.fullmatch("[1-9][0-9]{0,5}", limit) else TIME_LIMIT_MS
-    return Server(found[1].strip("[]"), int(found[2]), token, limit_ms / 1000)
+    return Server(found[1].strip("[]"), int(found[2]), token, bytes.fromhex(key), limit_ms / 1000)
 
 
 def read_answer(received: str, options: Sequence[str], script: str) -> Answer:
@@ -217,7 +237,7 @@ def read_answer(received: str, options: Sequence[str], script: str) -> Answer:
             if not equals or problem_of_variable(name, text) is not None or name in os.environ:
                 raise ValueError("not a variable to set")
             answer.environment[name] = text
-        elif key == "say" and value.isprintable():
+        elif key == "say" and value.isascii() and value.isprintable():
             answer.said.append(value)
         else:
             raise ValueError("not an answer")

@@ -9,9 +9,11 @@ import pytest
 
 from luthier.__main__ import main
 from luthier.job_submission import CONFIG
+from luthier.launch.signing_key import kept_signing_key
 
 CONF = "ClusterName=x\nSlurmctldHost=h\n# the end, without a line end"
 URL = "http://127.0.0.1:8642"
+KEY = "0123456789abcdef" * 4
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
@@ -19,6 +21,8 @@ needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C com
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LUTHIER_TOKEN", "secret-token")
+    monkeypatch.delenv("LUTHIER_KEY", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     path = tmp_path / "slurm"
     path.mkdir()
     (path / "slurm.conf").write_text(CONF)
@@ -40,7 +44,7 @@ class Site:
         self.folder, self._with = folder, (monkeypatch, capsys)
 
     def install(self, *more: str) -> tuple[int, str]:
-        return call(*self._with, "install", "--url", URL, "--config", str(self.folder), *more)
+        return call(*self._with, "install", "--url", URL, "--key", KEY, "--config", str(self.folder), *more)
 
     def uninstall(self, *more: str) -> tuple[int, str]:
         return call(*self._with, "uninstall", "--config", str(self.folder), *more)
@@ -81,7 +85,7 @@ def test_uninstall_restores_every_byte(site: Site, conf: str) -> None:
     assert sum(line.startswith("clifilterplugins=") and line.endswith("lua") for line in lines) == 1
     assert sum(line.startswith("jobsubmitplugins=") and line.endswith("lua") for line in lines) == 1
     assert os.access(site.folder / "luthier-ask", os.X_OK)
-    assert (site.folder / CONFIG).read_text() == f"url {URL}\ntoken secret-token\nlimit_ms 200\n"
+    assert (site.folder / CONFIG).read_text() == f"url {URL}\ntoken secret-token\nkey {KEY}\nlimit_ms 200\n"
     installed = site.files
     assert site.install() == (0, "installed already\n")
     assert site.files == installed
@@ -151,6 +155,8 @@ def test_a_link_stays_a_link(site: Site, tmp_path: Path) -> None:
         (["--url", "https://host:1"], "without HTTPS"),
         (["--url", "http://host"], "not valid"),
         (["--limit-ms", "0"], "not possible"),
+        (["--key", KEY[1:]], "is not the public key of a server; print it there: luthier slurm key"),
+        (["--key", ""], "start luthier serve as this user first"),
         (["--token-file", "/nonexistent"], "No such file"),
         (["--config", "/nonexistent"], "has no slurm.conf"),
     ],
@@ -162,6 +168,26 @@ def test_mistakes_change_nothing(site: Site, words: list[str], said: str) -> Non
     assert said in told
     assert told.count("\n") == 1
     assert site.files == before
+
+
+@needs_compiler
+def test_the_key_of_the_server_of_this_user(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = call(monkeypatch, capsys, "key")
+    assert (code, said.count("\n"), "start luthier serve" in said) == (2, 1, True)
+    public = kept_signing_key().public  # as luthier serve does
+    assert call(monkeypatch, capsys, "key") == (0, f"{public}\n")
+    old = f"url {URL}\ntoken secret-token\nlimit_ms 200\n"
+    (site.folder / CONFIG).write_text(old)
+    assert f"replace {site.folder / CONFIG}\n" in site.install("--key", "")[1]
+    assert f"\nkey {public}\n" in (site.folder / CONFIG).read_text()
+    other = site.folder / "other.pem"
+    named = kept_signing_key(other).public
+    assert call(monkeypatch, capsys, "key", "--file", str(other)) == (0, f"{named}\n")
+    monkeypatch.setenv("LUTHIER_KEY", named)
+    assert site.install("--key", "")[0] == 0
+    assert named != public
 
 
 def test_a_folder_with_odd_characters_is_refused(site: Site) -> None:

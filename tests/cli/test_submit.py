@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.server.conftest import Running, server_of_its_own
 from tests.slurm.cluster import wait_until
+from tests.slurm.strange_server import ANSWERS, KEY, RIGHT, signed, strange_server
 from tests.slurm.submitting import EXPERIMENT, SCRIPT, with_tuned_job
-from tests.slurm.test_submission import ANSWERS, strange_server
 
 from luthier.errors import InvalidInputError
 from luthier.job_submission import CONFIG, Answer, read_answer, server_of, split
@@ -22,6 +22,8 @@ import json, os, sys
 json.dump({{"words": sys.argv[1:], "environment": dict(os.environ)}}, open("called", "w"))
 print("Submitted batch job 7")
 """
+
+SERVER = {"LUTHIER_URL": "http://host:80", "LUTHIER_TOKEN": "t", "LUTHIER_KEY": KEY}
 
 
 @pytest.fixture
@@ -71,7 +73,9 @@ class Called:
 @pytest.fixture
 def patient(tuned: Running, folder: Path) -> dict[str, str]:
     """The variables with which a job waits longer for the server: this machine may be busy."""
-    (folder / CONFIG).write_text(f"url {tuned.url}\ntoken {tuned.token}\nlimit_ms 2000\n")
+    (folder / CONFIG).write_text(
+        f"url {tuned.url}\ntoken {tuned.token}\nkey {tuned.context.signing_key.public}\nlimit_ms 2000\n"
+    )
     return {"SLURM_CONF": str(folder / "slurm.conf")}
 
 
@@ -113,18 +117,41 @@ def test_a_job_can_refuse(patient: dict[str, str], folder: Path, words: list[str
 
 
 def test_the_server_can_be_named_by_variables() -> None:
-    found = server_of({"LUTHIER_URL": "http://host:80", "LUTHIER_TOKEN": "t", "SLURM_CONF": "/nonexistent/slurm.conf"})
-    assert found == ("host", 80, "t", 0.2)
+    found = server_of({**SERVER, "SLURM_CONF": "/nonexistent/slurm.conf"})
+    assert found == ("host", 80, "t", bytes.fromhex(KEY), 0.2)
 
 
-@pytest.mark.parametrize("kind", [*ANSWERS, "stopped", "unknown host", "no token", "no server"])
+@pytest.mark.parametrize(
+    "key",
+    ["", "x" * 64, KEY[:-1], f"{KEY}0", f"A{KEY[1:]}", f"0x{KEY[2:]}", f"{KEY} ", " "],
+    ids=["empty", "no digits", "short", "long", "capital", "prefix", "space after", "space"],
+)
+def test_without_the_key_of_the_server_nobody_is_asked(key: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no server"):
+        server_of({**SERVER, "LUTHIER_KEY": key})
+    for text in ("", "token t\n", "url http://h:1\ntoken t\n", f"url http://h:1\ntoken t\nkey {key}\n"):
+        (tmp_path / CONFIG).write_text(text)
+        with pytest.raises(ValueError, match="no server"):
+            server_of({"SLURM_CONF": f"{tmp_path}/slurm.conf"})
+
+
+def test_an_answer_with_a_right_signature_is_used(folder: Path) -> None:
+    """So the answers below are ignored because of what is wrong with each."""
+    with strange_server(signed(RIGHT)) as url:
+        (folder / CONFIG).write_text(f"url {url}\ntoken x\nkey {KEY}\nlimit_ms 2000\n")
+        called = Called(folder, "job.sh", SLURM_CONF=str(folder / "slurm.conf"))
+    assert (called.set, called.done.stderr) == ({"KNOB_LEVEL": "42"}, "luthier: hello\n")
+
+
+@pytest.mark.parametrize("kind", [*ANSWERS, "stopped", "unknown host", "no token", "no key", "no server"])
 def test_whatever_the_server_does_sbatch_is_called(folder: Path, kind: str) -> None:
     with strange_server(ANSWERS.get(kind)) as url:
-        server = {"LUTHIER_URL": url, "LUTHIER_TOKEN": "x"}
+        server = {"LUTHIER_URL": url, "LUTHIER_TOKEN": "x", "LUTHIER_KEY": KEY}
         other = {
             "stopped": {"LUTHIER_URL": "http://127.0.0.1:1"},
             "unknown host": {"LUTHIER_URL": "http://no-such-host.invalid:80"},
             "no token": {"LUTHIER_TOKEN": ""},
+            "no key": {"LUTHIER_KEY": ""},
             "no server": {"LUTHIER_URL": ""},
         }
         called = Called(folder, "job.sh", "-N1", **{**server, **other.get(kind, {})})
@@ -206,4 +233,4 @@ def test_answers_that_are_ignored_as_a_whole(good: str, bad: str) -> None:
 )
 def test_addresses_that_are_not_used(url: str) -> None:
     with pytest.raises(ValueError, match="no server"):
-        server_of({"LUTHIER_URL": url, "LUTHIER_TOKEN": "t"})
+        server_of({**SERVER, "LUTHIER_URL": url})

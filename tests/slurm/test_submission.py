@@ -1,11 +1,8 @@
 """Jobs of an ordinary user on a real Slurm get the configuration of a tuned job, or run as they are."""
 
 import re
-import socket
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from tests.conftest import missing
 from tests.server.conftest import Running, server_of_its_own
 from tests.slurm.cluster import Cluster, missing_program, wait_until
 from tests.slurm.cluster import cluster as new_cluster
+from tests.slurm.strange_server import ANSWERS, KEY, RIGHT, on_the_way, signed, strange_server
 from tests.slurm.submitting import (
     EXPERIMENT,
     SCRIPT,
@@ -47,7 +45,7 @@ def cluster(served: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with new_cluster(nodes=1) as slurm:
         folder = config_of(slurm)
         folder.chmod(0o755)
-        carry_out(installation(folder, served.url, served.token, PATIENT_MS))
+        carry_out(installation(folder, served.url, served.token, served.context.signing_key.public, PATIENT_MS))
         for order in ("stop slurmctld", "start slurmctld"):  # job_submit plug-ins are loaded when it starts
             slurm.order(order)
         yield slurm
@@ -184,55 +182,6 @@ def test_wrapped_commands_are_asked_about(cluster: Cluster, user: Submitter, ser
     assert served.store.submissions.all(limit=1)[0].job.program == "solver"
 
 
-ANSWERS = {
-    "garbage": b"\x00\xff no HTTP at all",
-    "wrong decision": b"HTTP/1.1 201 Created\r\n\r\nluthier 1\ndecision 5\nset LD_PRELOAD=evil.so\nend\n",
-    "half an answer": b"HTTP/1.1 201 Created\r\n\r\nluthier 1\ndecision 5\nset KNOB_LEVEL=42\n",
-    "shell": b"HTTP/1.1 201 Created\r\n\r\nluthier 1\ndecision 5\nset KNOB_LEVEL=$(touch pwned)\nend\n",
-    "endless": b"HTTP/1.1 201 Created\r\n\r\n" + b"set KNOB_LEVEL=42\n" * 100_000,
-    "refused": b"HTTP/1.1 403 Forbidden\r\n\r\nluthier 1\ndecision 5\nset KNOB_LEVEL=42\nend\n",
-    "hanging": None,
-    "closed": b"",
-}
-
-
-@contextmanager
-def strange_server(answer: bytes | None) -> Iterator[str]:
-    """A server that gives every client the same answer; None: it never answers."""
-    stopped = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(0.05)
-        kept: list[socket.socket] = []
-
-        def serve() -> None:
-            while not stopped.is_set():
-                try:
-                    client, _ = listening.accept()
-                except TimeoutError:
-                    continue
-                kept.append(client)
-                if answer is not None:
-                    threading.Thread(target=say, args=(client, answer)).start()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        stopped.set()
-        thread.join()
-        for client in kept:
-            client.close()
-
-
-def say(client: socket.socket, answer: bytes) -> None:
-    try:
-        client.settimeout(5)
-        client.recv(100)
-        client.sendall(answer)
-        client.shutdown(socket.SHUT_WR)
-    except OSError:
-        pass  # the client did not want to hear it all
-
-
 @pytest.fixture
 def another_server(cluster: Cluster) -> Iterator[Path]:
     """The file that names the server, as it was afterwards."""
@@ -249,19 +198,63 @@ def test_whatever_the_server_does_the_job_runs_as_it_is(
     user.write("plain.sh", SCRIPT.replace("srun ", ""))
     with strange_server(ANSWERS.get(kind)) as url:
         address = url if kind != "stopped" else "http://127.0.0.1:1"
-        another_server.write_text(f"url {address}\ntoken anything\n")
+        another_server.write_text(f"url {address}\ntoken anything\nkey {KEY}\n")
         began = time.monotonic()
         done = user.run("sbatch", "plain.sh")
         took = time.monotonic() - began
         asked_for = untouched_time(user)
         command, variables = wrapper(user)
         if command:
-            wrapped = user.run(*command, "plain.sh", **variables, LUTHIER_URL=address, LUTHIER_TOKEN="anything")
+            server = {"LUTHIER_URL": address, "LUTHIER_TOKEN": "anything", "LUTHIER_KEY": KEY}
+            wrapped = user.run(*command, "plain.sh", **variables, **server)
             assert (wrapped.returncode, wrapped.stderr) == (0, "")
     assert (done.returncode, done.stderr) == (0, "")
     assert output_of(cluster, user, done.stdout.split()[-1]).strip() == UNTOUCHED
     assert took < asked_for + TIME_LIMIT_MS / 1000 + GENEROUS_S
     assert not list(user.folder.glob("pwned*"))
+
+
+def test_a_signed_answer_is_used(cluster: Cluster, user: Submitter, another_server: Path) -> None:
+    """So the jobs above run as they are because of what is wrong with each answer."""
+    with strange_server(signed(RIGHT)) as url:
+        another_server.write_text(f"url {url}\ntoken anything\nkey {KEY}\nlimit_ms {PATIENT_MS}\n")
+        seen, told = submitted(cluster, user, "sbatch", "job.sh")
+    assert (seen.strip(), told) == ("level=42 mode=", "luthier: hello\n")
+
+
+class Recorded:
+    """Somebody on the way to the server who sends the first answer again to all later questions."""
+
+    first = b""
+
+    def __call__(self, answer: bytes) -> bytes:
+        """What is sent instead of this answer."""
+        self.first = self.first or answer
+        return self.first
+
+
+MIDDLE: dict[str, tuple[Callable[[], Callable[[bytes], bytes]], list[str]]] = {
+    "passes answers on": (lambda: lambda answer: answer, [SEEN, SEEN]),
+    "changes a value": (lambda: lambda answer: answer.replace(b"LEVEL=42", b"LEVEL=43"), [UNTOUCHED, UNTOUCHED]),
+    "sends an old answer again": (Recorded, [SEEN, UNTOUCHED]),
+    "takes a line away": (lambda: lambda answer: re.sub(rb"set KNOB_MODE=.*\n", b"", answer), [UNTOUCHED, UNTOUCHED]),
+}
+
+
+@pytest.mark.parametrize("what", MIDDLE)
+@pytest.mark.parametrize("by_wrapper", [False, True], ids=["sbatch", "luthier submit"])
+def test_somebody_on_the_way_to_the_server(
+    cluster: Cluster, user: Submitter, served: Running, another_server: Path, what: str, *, by_wrapper: bool
+) -> None:
+    command, variables = wrapper(user) if by_wrapper else (["sbatch"], {})
+    if not command:
+        pytest.skip("no Python 3.11 that an ordinary user may run")
+    change, wanted = MIDDLE[what]
+    with strange_server(on_the_way(served.url, change())) as url:
+        another_server.write_text(re.sub("url .*", f"url {url}", another_server.read_text()))
+        seen = [submitted(cluster, user, *command, "job.sh", **variables) for _ in wanted]
+    assert [one.strip() for one, _ in seen] == wanted
+    assert [told.count("luthier:") for _, told in seen] == [one == SEEN for one in wanted]
 
 
 GENEROUS_S = 5.0  # a busy machine; the limit itself is measured in benchmarks/submission_delay.py

@@ -36,19 +36,31 @@ def install(
         Path | None,
         typer.Option(help="A file with a token of a submitter; by default LUTHIER_TOKEN.", metavar="FILE"),
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            envvar="LUTHIER_KEY",
+            help="The public key of the server, as luthier slurm key prints it there; by default that of this user's "
+            "server on this host.",
+            metavar="KEY",
+        ),
+    ] = None,
     limit_ms: Annotated[int, typer.Option(help="How long a job waits for the server, in milliseconds.")] = 200,
     config: Config = Path("/etc/slurm"),
     dry_run: DryRun = False,
 ) -> None:
     """Install the plug-in: a program and Lua scripts beside slurm.conf, and two lines in it.
 
-    The token can be read by everybody who submits jobs, so use one of an account with the role submitter.
+    The token can be read by everybody who submits jobs, so use one of an account with the role submitter. Jobs accept
+    answers only if they are signed with the server's key. Install again if luthier-submit.conf has no key: jobs are
+    submitted as they are then.
 
     Example: luthier slurm install --url http://127.0.0.1:8642 --token-file token --dry-run
     """
+    from luthier.launch.signing_key import existing_signing_key
     from luthier.launch.slurm_plugins import carry_out, installation
 
-    changes = installation(config, url, _token(token_file), limit_ms)
+    changes = installation(config, url, _token(token_file), key or existing_signing_key().public, limit_ms)
     if not dry_run:
         carry_out(changes)
     for change in changes:
@@ -70,6 +82,22 @@ def uninstall(config: Config = Path("/etc/slurm"), dry_run: DryRun = False) -> N
     for change in changes:
         say_lines(change.text)
     say(_NEXT if changes and not dry_run else "nothing was changed" if changes else "not installed")
+
+
+@slurm.command()
+def key(
+    file: Annotated[
+        Path | None,
+        typer.Option(help="The file that luthier serve --signing-key names.", metavar="FILE"),
+    ] = None,
+) -> None:
+    """Print the public key of this user's server, for LUTHIER_KEY and luthier slurm install --key on other hosts.
+
+    Example: luthier slurm key
+    """
+    from luthier.launch.signing_key import existing_signing_key
+
+    say(existing_signing_key(file).public)
 
 
 @slurm.command()

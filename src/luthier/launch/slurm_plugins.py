@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from luthier import environment_rules
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
-from luthier.job_submission import CONFIG, LONGEST_LIMIT_MS, TIME_LIMIT_MS, server_of
+from luthier.job_submission import CONFIG, KEY, LONGEST_LIMIT_MS, TIME_LIMIT_MS, server_of
 from luthier.launch.native import part
 from luthier.texts import shown
 
@@ -63,11 +64,15 @@ class Change:
         return "\n".join([f"change {self.path}:", *(f"  {line}" for line in lines)])
 
 
-def installation(folder: Path, url: str, token: str, limit_ms: int = TIME_LIMIT_MS) -> list[Change]:
+def installation(folder: Path, url: str, token: str, key: str, limit_ms: int = TIME_LIMIT_MS) -> list[Change]:
     """What has to change to install the plug-in in the folder of slurm.conf; nothing if that was done before."""
     folder = _checked(folder)
+    if not re.fullmatch(KEY, key):
+        raise InvalidInputError(
+            f"key {shown(key)}: is not the public key of a server; print it there: luthier slurm key"
+        )
     try:
-        server_of({"LUTHIER_URL": url, "LUTHIER_TOKEN": token})
+        server_of({"LUTHIER_URL": url, "LUTHIER_TOKEN": token, "LUTHIER_KEY": key})
     except ValueError:
         raise InvalidInputError(
             f"url {shown(url)} or its token is not valid; the address is http://HOST:PORT, without HTTPS: "
@@ -77,11 +82,15 @@ def installation(folder: Path, url: str, token: str, limit_ms: int = TIME_LIMIT_
         raise InvalidInputError(f"limit: {limit_ms} ms is not possible; give 1 to {LONGEST_LIMIT_MS}")
     wanted = {
         folder / PROGRAM: (part("slurm-ask").build().read_bytes(), 0o755),
-        folder / CONFIG: (f"url {url.rstrip('/')}\ntoken {token}\nlimit_ms {limit_ms}\n".encode(), 0o644),
+        folder / CONFIG: (
+            f"url {url.rstrip('/')}\ntoken {token}\nkey {key}\nlimit_ms {limit_ms}\n".encode(),
+            0o644,
+        ),
     }
     for name, (_, functions, advice) in _SCRIPTS.items():
         module, script = folder / f"luthier_{name}.lua", folder / f"{name}.lua"
-        text = (part("slurm-ask").folder / f"{name}.lua").read_text(encoding="utf-8").replace("@FOLDER@", str(folder))
+        text = (part("slurm-ask").folder / f"{name}.lua").read_text(encoding="utf-8")
+        text = text.replace("@FOLDER@", str(folder)).replace("@RULES@", lua_rules())
         wanted[module] = text.encode(), 0o644
         if not _is_combined(script, module, advice):
             own = f'{_OWN_SCRIPT}\nlocal loaded, luthier = pcall(dofile, "{module}")\n\n{functions}'
@@ -93,6 +102,16 @@ def installation(folder: Path, url: str, token: str, limit_ms: int = TIME_LIMIT_
     for line, _, _ in _SCRIPTS.values():
         after = _with_lua(after.decode(errors="surrogateescape"), line, config).encode(errors="surrogateescape")
     return [one for one in [*changes, Change(config, before, after)] if one.before != one.after]
+
+
+def lua_rules() -> str:
+    """The rules of environment variables as a table of Lua; no comma in values, which would end one in `--export`."""
+    refused = ", ".join(f'"{one}"' for one in environment_rules.REFUSED)
+    signs = "".join(f"%{sign}" for sign in environment_rules.VALUE_SIGNS if sign != ",")
+    longest = f"name = {environment_rules.LONGEST_NAME}, value = {environment_rules.LONGEST_VALUE}"
+    return (
+        f'{{ {longest}, most = {environment_rules.MOST_VARIABLES}, signs = "{signs}",\n  refused = {{ {refused} }} }}'
+    )
 
 
 def removal(folder: Path) -> list[Change]:
