@@ -4,12 +4,18 @@ A buffer that nobody touched would move its page faults into the first write.
 """
 
 import re
+from collections import Counter
+from dataclasses import replace
 
+from luthier.iokernel import tables
 from luthier.iokernel.calls import Linked
+from luthier.iokernel.files_read import line_read_back
 from luthier.iokernel.ir import Call, Effects, Place, Program, Statement
 from luthier.iokernel.layout import closing_parenthesis, split_arguments
+from luthier.iokernel.options import Options
 from luthier.iokernel.slicing import Slice
 
+_TWICE = 2
 FILL = 63  # the byte; as a double or float it is a small positive number
 _SIZES = {"malloc": (0,), "calloc": (0, 1), "aligned_alloc": (1,), "valloc": (0,), "memalign": (1,)}
 _UNFILLED = frozenset(["realloc", "posix_memalign", "strdup", "strndup", "MPI_Alloc_mem", "reallocarray"])
@@ -25,8 +31,8 @@ def keep_uncuttable(program: Program, linked: Linked, reachable: list[Statement]
     for statement in reachable:
         for part in statement.parts.values():
             for place in list(part.unneeded):
-                if linked.has_filters:
-                    _give_up(linked, statement, part, place, "a filter makes the written size depend on the values")
+                if linked.reads_content:
+                    _give_up(linked, statement, part, place, linked.reads_content)
                 elif program.memory.holds_pointers[program.memory.find(place.node)]:
                     _give_up(linked, statement, part, place, "it may hold pointers")
 
@@ -40,8 +46,8 @@ def _give_up(linked: Linked, statement: Statement, part: Effects, place: Place, 
 class Buffers:
     """The buffers that were cut in a slice."""
 
-    def __init__(self, program: Program, linked: Linked, kept: Slice) -> None:
-        self._program, self._linked, self._kept = program, linked, kept
+    def __init__(self, program: Program, linked: Linked, kept: Slice, options: Options) -> None:
+        self._program, self._linked, self._kept, self._options = program, linked, kept, options
         self._used: dict[int, list[tuple[Statement, Effects, Place]]] = {}
         self._written: set[int] = set()
         for index in kept.why:
@@ -57,12 +63,13 @@ class Buffers:
     def fills(self) -> tuple[dict[int, str], bool]:
         """Texts to insert after statements; and whether cutting had to be given up for some buffer."""
         found: dict[int, str] = {}
-        given_up = False
+        given_up = self._read_back()
         for location, uses in self._used.items():
             if location in self._kept.needed:
-                continue
-            texts = self._filled(location)
-            if isinstance(texts, str) and location in self._written:
+                continue  # all that writes it is kept
+            line = self._needed_part(uses)
+            texts = f"a part of it is needed in line {line}" if line is not None else self._filled(location)
+            if line is None and isinstance(texts, str) and location in self._written:
                 continue  # what is kept fills it, such as the reading of a restart file
             if isinstance(texts, str):
                 given_up = True
@@ -72,6 +79,27 @@ class Buffers:
             else:
                 found |= texts
         return found, given_up
+
+    def _read_back(self) -> bool:
+        """Give up all cutting if what is read from files is needed and may have been written before by the program."""
+        cut = [(statement, part, place) for uses in self._used.values() for statement, part, place in uses]
+        line = line_read_back(
+            self._program, self._linked, self._kept, self._options, [statement for statement, _, _ in cut]
+        )
+        for statement, part, place in cut if line else []:
+            why = f"what line {line} reads from a file is needed, and may be what is written here"
+            if place in part.unneeded:
+                _give_up(self._linked, statement, part, place, why)
+        return bool(cut and line)
+
+    def _needed_part(self, uses: list[tuple[Statement, Effects, Place]]) -> int | None:
+        """The line that needs some of what a fill would overwrite, such as one field of a struct."""
+        for _, _, place in uses:
+            for location in self._program.locations(replace(place, whole=True, indexed=True, var="")):
+                line = self._kept.needed.get(location)
+                if line is not None:
+                    return line
+        return None
 
     def notes(self) -> list[str]:
         """One line for each write of a buffer: cut, or why not."""
@@ -138,10 +166,14 @@ class Buffers:
         function = self._program.functions[statement.function]
         if function.is_fixed or statement.kind not in ("expression", "declaration", "if"):
             return ""
+        if not self._is_plain(statement):
+            return ""
         text = self._program.files[function.file]
         end = statement.children[0].start if statement.children else statement.end
         matches = list(_ALLOCATION.finditer(text, statement.start, end))
         fills = []
+        if matches and self._is_conditional(statement, text[statement.start : matches[-1].start()]):
+            return ""
         for match in matches:
             stop = closing_parenthesis(text, match.start("open"))
             arguments = split_arguments(text[match.start("open") + 1 : stop])
@@ -151,6 +183,39 @@ class Buffers:
             size = " * ".join(f"({part})" for part in sizes) if len(sizes) > 1 else sizes[0]
             fills.append(f"if ({match['target']})\n    memset({match['target']}, {FILL}, {size});")
         return self._indented(text, statement, fills)
+
+    def _is_plain(self, statement: Statement) -> bool:
+        """Whether nothing in the statement changes size or target between the allocation and the fill behind it."""
+        own = list(statement.parts.values())
+        inner = [part for child in statement.children for one in child.walk() for part in one.parts.values()]
+        calls = [call for part in [*own, *inner] for call in part.calls]
+        if any(not call.key or call.key in self._program.functions for call in calls):
+            return False
+        if any(self._stored(part) for part in inner):
+            return False
+        written = Counter(place.var for part in own for place in self._stored(part))
+        if statement.kind == "declaration":  # a variable with a first value is written twice
+            return all(count <= _TWICE and self._is_declared_by(statement, name) for name, count in written.items())
+        return written.total() <= sum(call.name in _SIZES for call in calls)
+
+    def _is_declared_by(self, statement: Statement, name: str) -> bool:
+        return bool(name) and statement.index in self._program.variables[name].declared_by
+
+    def _stored(self, part: Effects) -> list[Place]:
+        """What is written, without hidden states of the C library such as errno."""
+        states = {node for name, node in self._program.fields.items() if name.startswith("state:")}
+        return [place for place in part.writes if place.node not in states]
+
+    @staticmethod
+    def _is_conditional(statement: Statement, before: str) -> bool:
+        """Whether the allocation may be skipped; in `if (!(a = f()) || !(b = f()))` the branch must leave."""
+        if "?" in before or "&&" in before:
+            return True
+        leaves = statement.kind == "if" and any(
+            one.jumps or any(call.name in tables.EXITS for part in one.parts.values() for call in part.calls)
+            for one in statement.children[0].walk()
+        )
+        return "||" in before and not leaves
 
     def _after_declaration(self, statement: Statement, name: str) -> str:
         text = self._program.files[self._program.functions[statement.function].file]

@@ -51,7 +51,7 @@ def _sliced(program: Program, linked: Linked, options: Options) -> tuple[Slice, 
     keep_uncuttable(program, linked, statements)
     while True:
         kept = Slicer(program, linked, options).run()
-        buffers = Buffers(program, linked, kept)
+        buffers = Buffers(program, linked, kept, options)
         fills, given_up = buffers.fills()
         if not given_up:
             return kept, fills, buffers.notes() if options.buffer_content == "cut" else []

@@ -17,7 +17,7 @@ class Linked:
     reachable: set[str] = field(default_factory=set)
     callers: dict[str, list[Statement]] = field(default_factory=dict)
     indirect: list[Statement] = field(default_factory=list)
-    has_filters: bool = False
+    reads_content: str = ""  # what makes the content of written data matter elsewhere
     allocators: set[str] = field(default_factory=set)  # functions of the program that only allocate memory
     redirects: bool = False  # the standard output may be a file
     uncut: dict[int, str] = field(default_factory=dict)  # statement -> why its buffer was not cut
@@ -31,7 +31,7 @@ def link(program: Program, options: Options) -> Linked:
         for part in statement.parts.values():
             for call in part.calls:
                 _refuse(program, statement, call)
-                linked.has_filters |= externals.is_filter(call)
+                linked.reads_content = linked.reads_content or externals.reads_content(call)
                 linked.redirects |= call.name in tables.REDIRECTIONS
                 if call.key in program.functions:
                     linked.callers.setdefault(call.key, []).append(statement)

@@ -141,6 +141,12 @@ def tags(call: Call) -> list[int | None]:
     return [value if value is not None and value >= 0 else None for value in values]  # MPI_ANY_TAG is negative
 
 
-def is_filter(call: Call) -> bool:
-    """Whether the call makes the number of bytes written depend on the data."""
-    return call.name.startswith(tables.FILTERS)
+def reads_content(call: Call) -> str:
+    """What a call makes of data that is written later, other than to store it: then its content matters; or ""."""
+    if call.name.startswith(tables.FILTERS):
+        return "a filter makes the written size depend on the values"
+    if call.name.startswith(tables.TYPES_WITH_ADDRESSES):
+        return "a type of HDF5 with references or of variable length makes HDF5 look at the values"
+    if call.name in tables.CHANNELS:
+        return f"{call.name} may let another process, or memory, have the values"
+    return ""

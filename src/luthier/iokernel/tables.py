@@ -182,3 +182,17 @@ FILTERS = tuple(
 """)
     )
 )
+TYPES_WITH_ADDRESSES = ("H5Rcreate", "H5Tvlen_create")
+CHANNELS = _words("""
+    MPI_Comm_spawn MPI_Comm_spawn_multiple dup2 dup3 execl execle execlp execv execve execvp execvpe fexecve
+    fmemopen fopencookie fork memfd_create mkfifo mkfifoat mknod mknodat open_memstream openpty pipe pipe2 popen
+    posix_openpt posix_spawn posix_spawnp socket socketpair splice system tee vmsplice
+""")  # through which data that is written reaches more than a file
+READS = _words("""
+    fread fread_unlocked pread pread64 preadv preadv64 read readv
+""")
+READS_OF_LIBRARIES = ("H5DOread", "H5Dread", "H5IM", "H5LTread", "H5PT", "H5TB", "MPI_File_read")
+READS_TEXT = _words("""
+    fgetc fgetc_unlocked fgets fgets_unlocked fgetwc fgetws fscanf fwscanf getc getc_unlocked getdelim getline getw
+    getwc vfscanf
+""")  # the flow of control depends on the content
