@@ -195,12 +195,13 @@ def running_server(
     place: Callable[[int], ServerAddress] = ServerAddress,
     provider: Provider | None = None,
     limits: Limits | None = None,
+    accounts_are_logins: bool = False,
 ) -> Iterator[Running]:
     """A server over this store, until the block ends."""
     server_store = open_server_store(store_url)
     with socket.create_server(("127.0.0.1", port), backlog=256) as listening:
         port = listening.getsockname()[1]
-        app = create_app(server_store, place(port), provider=provider)
+        app = create_app(server_store, place(port), provider=provider, accounts_are_logins=accounts_are_logins)
         uvicorn = server_of(app, limits)
         thread = threading.Thread(target=uvicorn.run, args=([listening],), name="server")
         thread.start()

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from tests.launch.test_records_of_experiments import SCRIPT as TUNED_SCRIPT
 from tests.launch.test_records_of_experiments import faster_with, finished, slower_with
 from tests.server.conftest import Reply, Running, Starter, running_server
-from tests.slurm.submitting import EXPERIMENT, SCRIPT, with_tuned_job
+from tests.slurm.submitting import EXPERIMENT, SCRIPT, approve_all, with_tuned_job
 
 from luthier.client import Client
 from luthier.launch.job_times import JobTimes
@@ -58,6 +58,7 @@ def test_a_job_like_a_tuned_one_gets_its_configuration(tuned: Running) -> None:
 
 def test_an_experiment_that_finished_is_used(server: Running) -> None:
     number = finished(server.store, faster_with)
+    approve_all(server.store, number)
     job = {"user": own_user(), "script": TUNED_SCRIPT, "options": ["--constraint=fast"]}
     answer = submit(server, changes=job)
     assert (answer["decision"], answer["experiment_id"]) == ("set", number)

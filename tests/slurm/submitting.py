@@ -14,6 +14,9 @@ from pathlib import Path
 
 import luthier
 from luthier.matching import job_of_script
+from luthier.spec.experiment import Experiment
+from luthier.spec.library import Library
+from luthier.spec.script import JobScript
 from luthier.store.server_store import ServerStore
 from luthier.store.tuned_jobs import Tuned
 
@@ -38,8 +41,25 @@ SEEN = "level=42 mode=fast"
 UNTOUCHED = "level= mode="
 
 
-def with_tuned_job(store: ServerStore, experiment: int, user: str, script: str = SCRIPT) -> int:
+def approve_all(store: ServerStore, experiment: int) -> None:
+    """Register the component of an experiment as the experiment has it, and approve what it sets."""
+    command = Experiment.from_json(store.history.experiment(experiment).settings).command
+    assert isinstance(command, JobScript)
+    name, library = command.component_name, Library(store.components)
+    library.add({name: command.component}, replace=True)
+    allowed = {
+        one.name: "1..99" if one.declared and one.declared.isdigit() else "slow fast yes"
+        for one in library.review(name).variables
+    }
+    library.approve(name, allowed, library.review(name).version, "root", 1.0)
+
+
+def with_tuned_job(
+    store: ServerStore, experiment: int, user: str, script: str = SCRIPT, *, is_approved: bool = True
+) -> int:
     """Record that an experiment found a configuration for a job; returns the number of the record."""
+    if is_approved:
+        approve_all(store, experiment)
     tuned = Tuned(
         component="knob",
         config={"KNOB_LEVEL": 42, "KNOB_MODE": "fast"},

@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -38,7 +39,7 @@ PLAIN = Offer("knob", {"DEPTH": "42M", "MODE": "slow"})
 
 
 def test_the_whole_configuration_is_offered() -> None:
-    assert offer() == PLAIN
+    assert replace(offer(), version="") == PLAIN
 
 
 def test_only_values_of_the_space() -> None:

@@ -77,14 +77,16 @@ def create_app(  # noqa: PLR0913 - the parts of a server
     online_addresses: Sequence[str] = (),
     keep_default: float = 0.0,
     signing_key: SigningKey | None = None,
+    accounts_are_logins: bool = False,
 ) -> FastAPI:
     """The web application for one store; runs are executed below `folder`, by default this user's data directory.
 
     Without a worker on this machine they are executed elsewhere. The pages name `online_addresses`, where running
     programs reach the on-line service of this server.
 
-    `keep_default` is the share of matched jobs that keep the default configuration, for comparison.
-    Answers about submitted jobs are signed with `signing_key`, by default the one in the data folder.
+    `keep_default` is the share of matched jobs that keep the default configuration, for comparison. With
+    `accounts_are_logins`, users of the cluster get what experiments of the account of the same name found. Answers
+    about submitted jobs are signed with `signing_key`, by default the one in the data folder.
 
     Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
@@ -112,7 +114,7 @@ def create_app(  # noqa: PLR0913 - the parts of a server
         list_events=ListEvents(ExperimentList(server_store)),
         online=OnlineOperations(server_store),
         online_events=ListEvents(OnlineList(server_store)),
-        submissions=SubmissionQueue(server_store, keep_default),
+        submissions=SubmissionQueue(server_store, keep_default, accounts_are_logins=accounts_are_logins),
         submitters=KnownTokens(),
         signing_key=signing_key or kept_signing_key(),
         metrics=Metrics(),

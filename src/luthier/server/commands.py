@@ -107,6 +107,14 @@ def serve(
             metavar="FILE",
         ),
     ] = None,
+    accounts_are_logins: Annotated[
+        bool,
+        typer.Option(
+            "--accounts-are-logins",
+            help="Every account has the name of the same person's login on the cluster: jobs get what experiments of "
+            "their own user found. Without it, and for others, only variables that an administrator approved are set.",
+        ),
+    ] = False,
     store: StoreUrl = None,
 ) -> None:
     """Serve the web pages and the REST API, run the experiments launched there, and tune running programs.
@@ -164,6 +172,7 @@ def serve(
             online_addresses=addresses,
             keep_default=keep_default,
             signing_key=key,
+            accounts_are_logins=accounts_are_logins,
         )
         try:
             with _job_times(server_store, stopped):

@@ -3,13 +3,15 @@
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from luthier.errors import LuthierError
 from luthier.launch.job_records import Matcher
 from luthier.matching import Index, Job, Match, learn_weights
+from luthier.spec.approvals import refusal
 from luthier.spec.experiment import Experiment
 from luthier.spec.submitted_job import Offer, offer_of
-from luthier.store.server_store import ServerStore
+from luthier.store.server_store import Approval, ServerStore, is_no_account
 from luthier.store.tuned_jobs import JobRecord
 
 logger = logging.getLogger(__name__)
@@ -28,11 +30,16 @@ class JobIndex:
         self._looked_at = -float("inf")
         self._reviews: object = None
         self._offers: dict[int, tuple[JobRecord, Offer]] = {}
+        self._approvals: dict[str, list[Approval]] = {}
 
     def refresh(self) -> None:
         """Read what changed in the store, if it is time to."""
         if self._stopwatch() - self._looked_at >= LOOK_EVERY_S:
             self._learn(self._matcher.refresh())
+            self._offers.clear()  # a record may have been replaced, and an account removed
+            self._approvals.clear()
+            for approval in self._store.components.approvals():
+                self._approvals.setdefault(approval.component, []).append(approval)
             self._looked_at = self._stopwatch()
 
     def match(self, job: Job) -> Match | None:
@@ -47,6 +54,10 @@ class JobIndex:
             self._offers[record] = found, self._offer(found)
         return self._offers[record]
 
+    def refusal(self, offer: Offer) -> str | None:
+        """Why an offer is not made to other people than the author of its experiment; None if it is approved."""
+        return refusal(offer, self._approvals.get(offer.component, ()))
+
     def _offer(self, record: JobRecord) -> Offer:
         if record.experiment_id is None:
             return Offer(record.tuned.component, {}, problem="its experiment was deleted")
@@ -54,9 +65,10 @@ class JobIndex:
             return Offer(record.tuned.component, {}, problem="tuning found nothing better than the default for it")
         try:
             stored = self._store.history.experiment(record.experiment_id)
-            return offer_of(Experiment.from_json(stored.settings), record.tuned.config)
+            offer = offer_of(Experiment.from_json(stored.settings), record.tuned.config)
         except LuthierError as error:
             return Offer(record.tuned.component, {}, problem=str(error))
+        return replace(offer, author="" if is_no_account(stored.author) else stored.author)
 
     def _learn(self, index: Index) -> None:
         """Weight the fields as reviewed matches say."""

@@ -65,13 +65,21 @@ class SubmissionQueue:
     """Decides about jobs that are being submitted.
 
     `keep_default` is the share of matched jobs that keep the default configuration, so that the two can be compared.
+    With `accounts_are_logins`, an account is the user of the cluster with the same name, whose jobs get what that
+    account's experiments found; all others get only what an administrator approved.
     """
 
     def __init__(
-        self, store: ServerStore, keep_default: float = 0.0, chance: Callable[[], float] | None = None
+        self,
+        store: ServerStore,
+        keep_default: float = 0.0,
+        chance: Callable[[], float] | None = None,
+        *,
+        accounts_are_logins: bool = False,
     ) -> None:
         self._store = store
         self._keep_default = keep_default
+        self._accounts_are_logins = accounts_are_logins
         self._chance = chance or random.SystemRandom().random
         self._index = JobIndex(store, own_user())
         self._waiting: list[_Waiting] = []
@@ -148,7 +156,8 @@ class SubmissionQueue:
         if match is None:
             return NewSubmission(asked.author, asked.job, "none", "no tuned job is similar enough")
         record, offer = self._index.offer(match.record)
-        problem = objection(offer, asked.script)
+        is_own = self._accounts_are_logins and offer.author == asked.job.user
+        problem = objection(offer, asked.script) or (None if is_own else self._index.refusal(offer))
         if problem is not None:
             return _matched(asked, match, record, "unused", problem)
         if self._chance() < self._keep_default:

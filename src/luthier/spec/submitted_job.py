@@ -1,5 +1,7 @@
 """What a tuned component can give to a job that is being submitted, whose script is not changed."""
 
+import hashlib
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ class Offer:
     """The variables that set a configuration, or in `problem` why other jobs cannot have it.
 
     A job uses the component if all `options` are among its options of sbatch and all `texts` are in its script.
+    `version` is the digest of the component that the experiment tuned, `author` the account that created the
+    experiment; empty without an account.
     """
 
     component: str
@@ -30,6 +34,8 @@ class Offer:
     options: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     problem: str | None = None
+    version: str = ""
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ def offer_of(experiment: Experiment, config: Mapping[str, Value]) -> Offer:
         environment = dict(command.batch(experiment.space, checked).environment)
     except LuthierError as error:
         return Offer(name, {}, problem=f"it is not in the space of component {name}: {error}")
-    offer = Offer(name, environment, component.options, _texts(component))
+    offer = Offer(name, environment, component.options, _texts(component), version=version_of(component))
     if elsewhere := [each for each in experiment.space.names if not component.parameters[each].env_var]:
         problem = f"parameter {elsewhere[0]} is not an environment variable; to use it: luthier apply"
         return Offer(name, {}, problem=problem)
@@ -69,6 +75,12 @@ def offer_of(experiment: Experiment, config: Mapping[str, Value]) -> Offer:
     if problems or not 0 < len(environment) <= MOST_VARIABLES:
         return Offer(name, {}, problem=problems[0] if problems else f"it sets {len(environment)} variables")
     return offer
+
+
+def version_of(component: Component) -> str:
+    """The digest of everything that a component describes."""
+    plain = component.model_dump(mode="json", exclude_defaults=True)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def objection(offer: Offer, job: Script) -> str | None:

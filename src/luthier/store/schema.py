@@ -9,7 +9,7 @@ from luthier.errors import InvalidInputError
 from luthier.store.database import Backend, Database
 from luthier.store.tables import VERSION_TABLE, metadata
 
-NEWEST = "0011"
+NEWEST = "0012"
 """The newest migration. It is defined here because importing Alembic takes longer than most commands."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -1,7 +1,7 @@
 """What a server stores in addition to the history: queue, accounts, audit log, components and on-line sessions."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -103,6 +103,22 @@ class Queue(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A variable of a component that may be set in jobs of other people, with the values that it may have.
+
+    `allowed` is in the notation of `luthier.spec.approvals`; `version` is that of the component that the administrator
+    looked at.
+    """
+
+    component: str
+    variable: str
+    allowed: str
+    version: str
+    approved_by: str
+    approved_at: float
+
+
 class Components(Protocol):
     """The registered components, each as the text of a YAML file. Every method is one transaction."""
 
@@ -117,18 +133,40 @@ class Components(Protocol):
     def put(self, texts: Mapping[str, str], *, replace: bool) -> None:
         """Register components, all of them or none.
 
-        If one of them is registered already and `replace` is false, that is an error (`InvalidInputError`).
+        If one of them is registered already and `replace` is false, that is an error (`InvalidInputError`). The
+        approvals of a component whose text changes are deleted.
         """
         ...
 
     def remove(self, name: str) -> None:
-        """Delete a component; `NotFoundError` if the name is unknown."""
+        """Delete a component and its approvals; `NotFoundError` if the name is unknown."""
+        ...
+
+    def approvals(self, name: str | None = None) -> Sequence[Approval]:
+        """What is approved for one component, or for all, by component and variable."""
+        ...
+
+    def approve(self, name: str, text: str, approvals: Sequence[Approval]) -> None:
+        """Approve variables of a component, all of them or none; those approved before are replaced.
+
+        `text` is that of the component as the administrator saw it; if it has changed meanwhile, that is an error
+        (`InvalidInputError`).
+        """
+        ...
+
+    def withdraw(self, name: str, variables: Collection[str] | None = None) -> Sequence[str]:
+        """Delete approvals of a component, by default all; returns the variables that were approved until then."""
         ...
 
 
 def author_after_removal(name: str) -> str:
     """The author of experiments whose user was removed; because of the `/`, no account can have this name."""
     return f"{name}{_REMOVED}"
+
+
+def is_no_account(author: str) -> bool:
+    """Whether an author is the command line, the user of a server without accounts, or an account that was removed."""
+    return author in ("", LOCAL_USER) or author.endswith(_REMOVED)
 
 
 def shown_author(author: str) -> str:

@@ -281,6 +281,18 @@ components = Table(
     PrimaryKeyConstraint("name"),
 )
 
+approvals = Table(
+    "approvals",
+    metadata,
+    Column("component", AnyText, nullable=False),
+    Column("variable", AnyText, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("approved_by", AnyText, nullable=False),
+    Column("approved_at", Double, nullable=False),
+    Column("allowed", AnyText, nullable=False),
+    PrimaryKeyConstraint("component", "variable"),
+)
+
 workers = Table(
     "workers",
     metadata,

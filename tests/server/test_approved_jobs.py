@@ -1,0 +1,194 @@
+"""Which variables reach which jobs: those of the user's own experiments, and those that an administrator approved."""
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.server.conftest import Running, running_server
+from tests.server.test_submissions_api import JOB, Answer, submit
+from tests.slurm.submitting import EXPERIMENT, SCRIPT, approve_all, with_tuned_job
+from tests.spec.test_approved_variables import HOSTILE
+
+from luthier.environment_rules import problem_of_variable
+from luthier.launch.declared import declared_by
+from luthier.matching import job_of_script
+from luthier.server import job_index
+from luthier.server.operations import parsed
+from luthier.spec.component import Component
+from luthier.spec.library import Library
+from luthier.store import open_server_store
+from luthier.store.base import Origin
+from luthier.store.server_store import Role, ServerStore, User
+from luthier.store.tuned_jobs import Tuned
+
+SET = {"KNOB_LEVEL": "42", "KNOB_MODE": "fast"}
+
+
+@pytest.fixture(autouse=True)
+def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_index, "LOOK_EVERY_S", 0.0)
+
+
+def account(server: Running, name: str, role: Role) -> str:
+    """Add an account without a password, and give a token of it."""
+    server.store.accounts.put_user(User(name, role, 1.0))
+    return server.context.authenticator.issue_token(name, "test", None)[0]
+
+
+@pytest.fixture
+def logins(tmp_path: Path) -> Iterator[Running]:
+    """A server whose accounts are logins of the cluster, with a tuned job of ada that nobody approved."""
+    with running_server(f"sqlite:///{tmp_path / 'logins.db'}", accounts_are_logins=True) as server:
+        account(server, "root", "admin")
+        token = account(server, "ada", "user")
+        with_tuned_job(server.store, server.launch(EXPERIMENT, token=token), "ada", is_approved=False)
+        yield server
+
+
+def record_of(store: ServerStore, variables: dict[str, str], author: str, definition: str = "openmpi") -> int:
+    """The record of an experiment of somebody who wants other people's jobs to have these variables."""
+    parameters = {name: {"env_var": True, "type": "str", "default": text} for name, text in variables.items()}
+    parameters["OMP_NUM_THREADS"] = {"env_var": True, "type": "int", "default": 1}
+    component = Component.model_validate({"parameters": parameters})
+    text = f"""
+experiment: {{name: x, budget: 20, runner: slurm, script: "./stencil"}}
+components: {{{definition}: {{OMP_NUM_THREADS: {{min: 1, max: 8}}}}}}
+"""
+    found = declared_by(parsed(text, "x.yaml"), Path("/"), None, lambda _: component)
+    record = store.history.create("x", found.experiment.to_json(), 1.0, Origin(author))
+    environment = {**variables, "OMP_NUM_THREADS": "4"}
+    tuned = Tuned(
+        component=definition,
+        config={"OMP_NUM_THREADS": 4},
+        environment=environment,
+        options=(),
+        measure="wall",
+        default_value=2.0,
+        best_value=1.0,
+        speedup=2.0,
+    )
+    return store.job_records.put(record.id, job_of_script(SCRIPT, author, datetime.now(UTC).astimezone()), tuned, 1.0)
+
+
+def test_no_variable_of_the_attack_is_set(server: Running) -> None:
+    """Recorded by one user, matched with another's job; nothing is approved."""
+    for name, value in HOSTILE.items():
+        record = record_of(server.store, {name: value}, "mallory")
+        answer = submit(server)
+        assert (answer["decision"], answer["environment"], answer["record_id"]) == ("unused", {}, record), name
+        lines = server.ask("POST", "/api/v1/submissions?form=lines", JOB).body.decode().split("\n")
+        assert [line.partition(" ")[0] for line in lines] == ["luthier", "decision", "say", "end", ""], name
+        assert "luthier component approve openmpi" in lines[2] or str(problem_of_variable(name, value)) in lines[2]
+        server.store.job_records.withdraw(record, "the next one")
+
+
+def test_nor_beside_an_approved_one(server: Running) -> None:
+    """The component has an approved variable; the attack adds one in its file, or in the registered component."""
+    library = Library(server.store.components)
+    threads = {"OMP_NUM_THREADS": {"env_var": True, "type": "int", "default": 1}}
+    for name, value in HOSTILE.items():
+        hostile = {name: {"env_var": True, "type": "str", "default": value}}
+        for parameters, said in ((threads, "another version"), ({**hostile, **threads}, f"{name} of component")):
+            library.add({"openmpi": Component.model_validate({"parameters": parameters})}, replace=True)
+            library.approve("openmpi", {"OMP_NUM_THREADS": "1..8"}, library.review("openmpi").version, "root", 1.0)
+            record = record_of(server.store, {name: value}, "mallory")
+            answer = submit(server)
+            assert (answer["decision"], answer["environment"], answer["record_id"]) == ("unused", {}, record), name
+            assert (problem_of_variable(name, value) or said) in str(answer["reason"])
+            server.store.job_records.withdraw(record, "the next one")
+
+
+def test_approved_variables_are_set(server: Running) -> None:
+    record_of(server.store, {}, "mallory")
+    assert submit(server)["environment"] == {}
+    approve_all(server.store, 1)
+    assert submit(server)["environment"] == {"OMP_NUM_THREADS": "4"}
+
+
+def test_only_the_approved_values(server: Running) -> None:
+    with_tuned_job(server.store, server.launch(EXPERIMENT), "ada")
+    library = Library(server.store.components)
+    version = library.review("knob").version
+    for allowed, decision in (("1..41", "unused"), ("41..42", "set"), ("40 41", "unused"), ("1 42", "set")):
+        library.approve("knob", {"KNOB_LEVEL": allowed}, version, "root", 1.0)
+        answer = submit(server)
+        assert answer["decision"] == decision, allowed
+        assert answer["environment"] == (SET if decision == "set" else {})
+        if decision == "unused":
+            assert f"KNOB_LEVEL=42 is not among the values approved for component knob: {allowed}" in str(
+                answer["reason"]
+            )
+
+
+def test_withdrawn_or_changed_it_is_not_set_any_more(server: Running) -> None:
+    with_tuned_job(server.store, server.launch(EXPERIMENT), "ada")
+    library, before = Library(server.store.components), Library(server.store.components).get("knob")
+    assert submit(server)["environment"] == SET
+    library.withdraw("knob", ["KNOB_MODE"])
+    assert "KNOB_MODE of component knob is not approved" in str(submit(server)["reason"])
+    approve_all(server.store, 1)
+    assert submit(server)["environment"] == SET
+    library.add({"knob": before.model_copy(update={"description": "changed"})}, replace=True)
+    assert submit(server)["environment"] == {}
+    library.add({"knob": before}, replace=True)
+    assert "no variable of component knob is approved" in str(submit(server)["reason"])
+
+
+def test_the_own_user_of_a_job_needs_no_approval(logins: Running) -> None:
+    submitter = account(logins, "slurm", "submitter")
+    assert submit(logins, submitter)["environment"] == SET
+    assert submit(logins, submitter, user="bob")["environment"] == {}
+    approve_all(logins.store, 1)
+    assert submit(logins, submitter, user="bob")["environment"] == SET
+
+
+def test_by_default_accounts_are_no_logins(tmp_path: Path, logins: Running) -> None:
+    with running_server(logins.store_url) as other:
+        submitter = account(other, "slurm", "submitter")
+        assert submit(other, submitter)["environment"] == {}
+
+
+def test_own_variables_that_are_refused_in_any_case_stay_so(logins: Running) -> None:
+    record_of(logins.store, {"LD_PRELOAD": "evil.so"}, "carol")
+    submitter = account(logins, "slurm", "submitter")
+    answer = submit(logins, submitter, user="carol")
+    assert answer["environment"] == {}
+    assert "LD_PRELOAD can change" in str(answer["reason"])
+
+
+def test_a_removed_account_is_nobody(logins: Running) -> None:
+    submitter = account(logins, "slurm", "submitter")
+    assert submit(logins, submitter)["environment"] == SET
+    logins.store.accounts.remove_user("ada")
+    account(logins, "ada", "user")
+    for user in ("ada", "ada/removed", "ada (removed)"):
+        assert submit(logins, submitter, user=user)["environment"] == {}, user
+
+
+@pytest.mark.parametrize("author", ["", "local"])
+def test_experiments_without_an_account_are_somebody_elses(logins: Running, author: str) -> None:
+    store = open_server_store(logins.store_url)
+    record_of(store, {"KNOB": "1"}, author)
+    submitter = account(logins, "slurm", "submitter")
+    assert submit(logins, submitter, user="local")["environment"] == {}
+
+
+def test_each_asker_gets_the_answer_for_the_user_that_they_named(logins: Running) -> None:
+    """Whoever names another user gets that user's variables for a job of their own, and nobody else does."""
+    submitter = account(logins, "slurm", "submitter")
+    wrong: list[Answer] = []
+
+    def ask(user: str, expected: dict[str, str]) -> None:
+        answers = [submit(logins, submitter, user=user) for _ in range(20)]
+        wrong.extend(answer for answer in answers if answer["environment"] != expected)
+
+    threads = [threading.Thread(target=ask, args=each) for each in (("ada", SET), ("bob", {}), ("ada", SET))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    named = {one.job.user: one.author for one in logins.store.submissions.all(limit=100)}
+    assert named == {"ada": "ada", "bob": "bob"}
