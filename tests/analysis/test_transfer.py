@@ -327,3 +327,21 @@ def test_related_experiments_have_the_program_the_measure_and_parameters() -> No
     function = Experiment(space=new.space)
     assert [each.id for each, _ in related(function, "prog", records)] == [9]
     assert related(function, "other", records) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_related"),
+    [
+        (("sh", "-c", "./prog --size 4"), ("sh", "-c", "./prog --depth 9 x"), True),
+        (("sh", "-c", "./prog --size 4"), ("sh", "-c", "./other --size 4"), False),
+        (("sh", "-c", "./prog"), ("bash", "-c", "./prog"), False),
+        (("python", "-u", "train.py", "fast"), ("python", "train.py", "slow"), True),
+        (("python", "-u", "train.py"), ("python", "-u", "test.py"), False),
+        (("env", " ", "prog"), ("env", "prog"), True),
+        (("python", "-V"), ("python", "-W"), True),
+        (("/opt/1/prog", "in"), ("/opt/2/prog", "out"), True),
+    ],
+)
+def test_what_an_interpreter_runs_is_the_program(one: Sequence[str], other: Sequence[str], are_related: bool) -> None:
+    """Options and arguments make no other program; the second word of a shell's text is an argument."""
+    assert bool(related(commanded(*one), "x", [record(1, commanded(*other))])) == are_related

@@ -97,6 +97,11 @@ CASES = (
         (3, 30),
     ),
     Case(
+        "the last step is used by what is no I/O, and returned",
+        'int t;\nfor (t = 0; t < 20; t++) save(t);\nprintf("%d", t);\nif (argc > 7) return t;',
+        (2, 20),
+    ),
+    Case(
         "returns and jumps out",
         "for (int t = 0; t < 30; t++) {\n    save(t);\n    if (t == 99) return 3;\n"
         "    if (t == 98) goto end;\n}\nend: ;",

@@ -79,6 +79,23 @@ PROGRAMS = {
     write(4, "abcdef", a); // +
     printf("%d", b); // -
 """,
+    "pointers that are copied as bytes": """\
+    int a = 1, b = 2;
+    int *from[1] = {&a}, *to[1]; // +
+    memcpy(to, from, sizeof to); // +
+    *to[0] = 5; // +
+    b = 6; // -
+    write(4, "abcdef", a); // +
+    printf("%d", b); // -
+""",
+    "pointers that are only compared as bytes": """\
+    int a = 1, b = 2;
+    int *one[1] = {&a}, *two[1] = {&b};
+    if (memcmp(one, two, sizeof one)) // -
+        *two[0] = 5; // -
+    write(4, "abcdef", *one[0]); // +
+    printf("%d", b); // -
+""",
     "control structure, jumps and early exits": """\
     int n = 0;
     double waste = 0;

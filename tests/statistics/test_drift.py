@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luthier.statistics.drift import STEADY, Drift, Reading, drift_of
+from luthier.statistics.drift import (
+    STEADY,
+    Drift,
+    Reading,
+    _has_trend,
+    _most_different_side,
+    _most_different_stretch,
+    drift_of,
+)
 from luthier.statistics.outliers import Outlier, Timed, outliers_of
 
 SEEDS = range(40)
@@ -127,3 +135,38 @@ def test_a_slope_stays_within_the_readings() -> None:
     values = [value for _, value in early + late]
     for at_s in (0.0, 300.0, 600.0, 601.0, 2000.0):
         assert min(values) / max(values) <= drift.factor(at_s) <= max(values) / min(values)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_jump_between_few_readings_is_found_in_any_unit(unit: float) -> None:
+    """Too few for a test of ranks: the step is 0.47 on a logarithmic scale, and neighbours differ by 0.01 to 0.02."""
+    values = [10.0, 10.1, 9.9, 16.0, 16.2, 15.9]
+    drift = drift_of([Reading(60.0 * at, unit * value) for at, value in enumerate(values)])
+    assert (drift.kind, drift.moments, drift.gaps) == ("jumps", (150.0,), ((120.0, 180.0),))
+    assert drift.factors == pytest.approx((1.6,))
+    assert drift.possible(150.0) == pytest.approx((1.0, 1.6))
+
+
+def test_how_much_a_part_differs_from_the_rest() -> None:
+    """Difference of the mean ranks, times the root of the product of the sizes."""
+    assert _most_different_side([5.0, 4.0, 3.0, 2.0, 1.0, 0.0]) == (9.0, 0, 3)  # (4 - 1) * sqrt(3 * 3)
+    assert _most_different_stretch([0.0, 1.0, 5.0, 6.0, 7.0, 2.0, 3.0, 4.0]) == pytest.approx((4.0 * 15.0**0.5, 2, 5))
+    assert _most_different_side([0.0, 1.0, 2.0, 3.0, 4.0]) == (0.0, 0, 0), "three on either side at least"
+
+
+@pytest.mark.parametrize("falling", [False, True])
+@pytest.mark.parametrize(
+    ("values", "is_trend"),
+    [
+        # Kendall's score, its variance, and (score - 1) / deviation by hand; 2 % are exceeded above 2.326
+        ([4, 1, 2, 3, 5, 6, 7], False),  # 15, 44.3: 2.10
+        ([1, 4, 2, 3, 5, 6, 7], True),  # 17, 44.3: 2.40
+        ([10, 1, 2, 3, 4, 5, 6, 7, 8, 9], False),  # 27, 125: 2.3255
+        ([1, 10, 2, 3, 4, 5, 6, 7, 8, 9], True),  # 29, 125: 2.50
+        ([0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 1], False),  # 30, 156, as there are two groups of equal ones: 2.32
+        ([0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 1, 1], True),  # 32, 156: 2.48; without the groups 212.7: 2.13
+        ([3] * 20, False),
+    ],
+)
+def test_a_trend_is_what_kendalls_test_says(values: list[float], is_trend: bool, falling: bool) -> None:
+    assert _has_trend([-value for value in values] if falling else values) == is_trend
