@@ -28,7 +28,7 @@ def test_exit_codes_differ_and_numbers_in_messages_do_not() -> None:
 
 
 def test_the_three_most_common_reasons_are_told_and_the_rest_is_counted() -> None:
-    outcomes: list[Outcome] = [TimedOut("10 s")] * 4 + [Failed("a")] * 3 + [Failed("b")] * 2
+    outcomes: Sequence[Outcome] = [TimedOut("10 s")] * 4 + [Failed("a")] * 3 + [Failed("b")] * 2
     assert reasons_text(runs_of(outcomes)) == "timed out: 10 s (4 runs); failed: a (3 runs); failed: b (2 runs)"
     told = reasons_text(runs_of([*outcomes[:-1], Lost("node 1"), Lost("node 2")]))
     assert told == "timed out: 10 s (4 runs); failed: a (3 runs); failed: b (1 run); other reasons (2 runs)"
@@ -36,7 +36,7 @@ def test_the_three_most_common_reasons_are_told_and_the_rest_is_counted() -> Non
 
 def test_rare_reasons_are_one_sum() -> None:
     """Twelve reasons: the ten most common ones are listed, the runs of the two others counted together."""
-    common: list[Outcome] = [Failed(f"reason {letter}") for letter in "abcdefghij" for _ in range(2)]
+    common: Sequence[Outcome] = [Failed(f"reason {letter}") for letter in "abcdefghij" for _ in range(2)]
     runs = runs_of([*common, Failed("rare"), Failed("rarer")])
     found = reasons_of(runs)
     assert [(reason.text, reason.runs) for reason in found[9:]] == [("failed: reason j", 2), ("other reasons", 2)]
