@@ -8,6 +8,12 @@ from luthier.errors import InvalidInputError
 MOST_NODES = 2**31 - 1
 """The largest number of nodes of a job; databases keep it in 32 bits."""
 
+LONGEST_SCRIPT = 64 * 1024
+"""Most characters of a script that are read."""
+
+LONGEST_HEAD = 16 * 1024
+"""Most characters of a script in which options of sbatch are looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

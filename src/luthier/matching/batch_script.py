@@ -7,10 +7,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from luthier.matching.command_line import LONGEST_COMMAND, Invocation, invocation_of, simple_commands
-from luthier.submission import MOST_NODES, Job
-
-LONGEST_SCRIPT = 64 * 1024
-"""Most characters of a script that are read."""
+from luthier.submission import LONGEST_HEAD, LONGEST_SCRIPT, MOST_NODES, Job
 
 _KEYWORDS = {"!", "{", "do", "elif", "else", "if", "then", "until", "while"}
 _NOT_COMMANDS = {"}", "case", "done", "esac", "fi", "for", "function", "select"}
@@ -50,12 +47,12 @@ def job_of_script(
     from luthier.runners.sbatch_options import asked
     from luthier.runners.slurm_text import words_of
 
-    text = text[:LONGEST_SCRIPT]
-    words, called = main_command(text)
+    words, called = main_command(text[:LONGEST_SCRIPT])
+    head = text[:LONGEST_HEAD]
     if name is None:
-        name = asked(text, options, {}).job_name or PurePosixPath(script).name
+        name = asked(head, options, {}).job_name or PurePosixPath(script).name
     if nodes is None:
-        nodes = _node_count(options) or _node_count(words_of(text)) or 1
+        nodes = _node_count(options) or _node_count(words_of(head)) or 1
     return Job(user, name, called.program, shlex.join(words)[:LONGEST_COMMAND], submitted_at, nodes)
 
 

@@ -1,26 +1,33 @@
 """Command lines as data: words, the program behind its launchers, and options. No shell is ever involved."""
 
 import re
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import islice
 
 LONGEST_COMMAND = 8192
 """Most characters of a command line that are read."""
 
+MOST_TOKENS = 10_000
+"""Most tokens of a script that are read: a step takes up to 1 us, and strangers write scripts that are all tokens."""
+
+_MOST_COMMANDS = 2_000
+_MOST_LINES = 10_000
 _MOST_WORDS = 256
 
 _TOKEN = re.compile(
     r"""
-    (?P<space>(?:[^\S\n]|\\\n)++)
-    |(?P<comment>\#[^\n]*+)
+    (?:[^\S\n]|\\\n)*+(?:
+    (?P<comment>\#[^\n]*+)
     |(?P<redirection>\d*+(?:<<<|<<-?|<>|<&|>>|>\||>&|<|>)|&>>?)
     |(?P<separator>\n|&&|\|\||\|&|;;|[;|&()])
     |(?P<word>(?:
         \\.|'[^']*+'|"(?:\\.|[^"\\])*+"
         |\$\((?:[^()\n]++|\([^()\n]*+\))*+\)|\$\{[^{}\n]*+\}|`[^`\n]*+`
         |[^\s\\'"`&|;<>()]
-    )++|.)
+    )++|.))
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -28,16 +35,6 @@ _QUOTED = re.compile(r"""\\\n|\\(.)|'([^']*+)'|"((?:\\.|[^"\\])*+)\"""", re.DOTA
 _ESCAPED = re.compile(r"""\\([\\"$`])""")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*+\+?=")
 _NUMBER = re.compile(r"-[0-9.]")
-
-Kind = Literal["word", "redirection", "separator"]
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word, without its quotes; a redirection such as `2>`; or a separator of commands such as `;`."""
-
-    kind: Kind
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,45 +60,59 @@ class _Launcher:
     arguments: int = 0
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a shell script, without comments and here-documents; an unknown construct is plain words."""
-    position, ends = 0, list[str]()
-    awaits_end = False
-    while position < len(text) and (match := _TOKEN.match(text, position)) is not None:
-        position, kind, found = match.end(), match.lastgroup, match[0]
+def tokens(text: str) -> Iterator[tuple[str, str]]:
+    """The tokens of a shell script without comments and here-documents, each with its kind.
+
+    A `word` is without its quotes, a `redirection` is such as `2>`, a `separator` of commands such as `;`. An unknown
+    construct is plain words. Of a long script, only the first tokens are read.
+    """
+    position, awaits_end = 0, False
+    ends: deque[str] = deque()
+    lines: dict[str, list[int]] | None = None
+    for _ in range(MOST_TOKENS):
+        if (match := _TOKEN.match(text, position)) is None:
+            return
+        position, kind = match.end(), match.lastgroup or ""
+        found = match[kind]
         if kind == "word":
-            word = _unquoted(found)
+            found = _unquoted(found[:LONGEST_COMMAND])
             if awaits_end:
-                ends.append(word)
+                ends.append(found)
                 awaits_end = False
-            yield Token("word", word)
         elif kind == "redirection":
             awaits_end = found.lstrip("0123456789") in {"<<", "<<-"}
-            yield Token("redirection", found)
-        elif kind == "separator":
-            yield Token("separator", found)
-            while found == "\n" and ends:
-                position = _after_document(text, position, ends.pop(0))
+        elif kind == "comment":
+            continue
+        yield kind, found
+        while ends and found == "\n" and kind == "separator":
+            lines = _line_ends(text) if lines is None else lines
+            after = lines.get(ends.popleft(), ())
+            place = bisect_right(after, position)
+            position = after[place] if place < len(after) else len(text)
 
 
 def simple_commands(text: str) -> Iterator[list[str]]:
     """The words of each command of a script, without redirections; lists of values and names of functions are none."""
+    return islice(_simple_commands(text), _MOST_COMMANDS)
+
+
+def _simple_commands(text: str) -> Iterator[list[str]]:
     words, skips, in_list = list[str](), False, False
-    for token in tokens(text):
+    for kind, found in tokens(text):
         if in_list:
-            in_list = token.text != ")"
-        elif token.kind == "separator":
-            if token.text == "(" and words:  # NAME=(values) or NAME()
+            in_list = found != ")"
+        elif kind == "separator":
+            if found == "(" and words:  # NAME=(values) or NAME()
                 in_list = words[-1].endswith("=")
             elif words:
                 yield words
             words, skips = [], False
-        elif token.kind == "redirection":
+        elif kind == "redirection":
             skips = True
         elif skips:
             skips = False
         elif len(words) < _MOST_WORDS:
-            words.append(token.text)
+            words.append(found)
     if words:
         yield words
 
@@ -157,10 +168,14 @@ def options_of(words: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((name, tuple(sorted(found[name]))) for name in sorted(found))
 
 
-def _after_document(text: str, start: int, end: str) -> int:
-    """The position after a here-document."""
-    match = re.compile(rf"^\t*{re.escape(end)}\r?$", re.MULTILINE).search(text, start)
-    return len(text) if match is None else min(match.end() + 1, len(text))
+def _line_ends(text: str) -> dict[str, list[int]]:
+    """The positions after the lines of a text, by what the lines say: each may end a here-document."""
+    found: dict[str, list[int]] = {}
+    position = 0
+    for line in text.split("\n", _MOST_LINES)[:_MOST_LINES]:
+        position = min(position + len(line) + 1, len(text))
+        found.setdefault(line.lstrip("\t").removesuffix("\r"), []).append(position)
+    return found
 
 
 def _unquoted(word: str) -> str:

@@ -14,10 +14,14 @@ from luthier.runners.slurm_text import words_of
 from luthier.spec.component import Component
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
+from luthier.submission import LONGEST_HEAD
 from luthier.trial import Value
 
 REFUSAL = "luthier:off"
 """A job with this comment is left alone."""
+
+_REMOVAL = re.compile(r"\b(?:unset|setenv|read)\b([^\n;]*+)")
+_MOST_REMOVALS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Script:
     @property
     def words(self) -> list[str]:
         """The options in the script, then those of the command line."""
-        return [*words_of(self.text), *self.options]
+        return [*words_of(self.text[:LONGEST_HEAD]), *self.options]
 
 
 def offer_of(experiment: Experiment, config: Mapping[str, Value]) -> Offer:
@@ -121,9 +125,19 @@ def _texts(component: Component) -> tuple[str, ...]:
 
 
 def _sets(text: str, name: str) -> bool:
-    """Whether a script or option gives the variable a value, or removes it."""
-    assigns = rf"(?<![\w$]){re.escape(name)}\+?="
-    return re.search(rf"{assigns}|\b(?:unset|setenv|read)\b[^\n;]*\b{re.escape(name)}\b", text) is not None
+    """Whether a script or option gives the variable a value, or removes it; in time by the length of the text."""
+    if name not in text:
+        return False
+    if re.search(rf"(?<![\w$]){re.escape(name)}\+?=", text):
+        return True
+    whole, end = re.compile(rf"\b{re.escape(name)}\b"), 0
+    for _ in range(_MOST_REMOVALS):
+        if (command := _REMOVAL.search(text, end)) is None:
+            break
+        end = command.end()
+        if whole.search(text, command.start(1), end):
+            return True
+    return False
 
 
 def _exports_all(words: Sequence[str]) -> bool:

@@ -19,13 +19,14 @@ from luthier.server.submission_queue import Answer, Asked
 from luthier.spec.submitted_job import Script, is_refused
 from luthier.store.server_store import shown_author
 from luthier.store.submitted import Decision, NewSubmission, Submission
+from luthier.submission import LONGEST_SCRIPT as READ_OF_SCRIPT
 
 router = APIRouter(tags=["submitted jobs"], responses=ERRORS)
 
 Id = Annotated[int, Path(ge=1, le=LARGEST_NUMBER, description="The number of the submitted job.", examples=[1])]
 
 LONGEST_SCRIPT = 256 * 1024
-"""Most characters of a script; a client does not ask about longer ones."""
+"""Most characters of a script; a client does not ask about longer ones. Only `READ_OF_SCRIPT` are read."""
 
 _DAY_S = 24 * 3600
 _NONCE = f"^[0-9a-f]{{{2 * NONCE_BYTES}}}$"
@@ -175,7 +176,8 @@ async def submit_job(
     ] = None,
 ) -> DecidedJob:
     """The job is matched with those that were tuned; the decision is recorded. Nothing in the script is run."""
-    script = Script(given.script, given.options, frozenset(given.variables), given.via == "environment")
+    text = given.script[:READ_OF_SCRIPT]
+    script = Script(text, given.options, frozenset(given.variables), given.via == "environment")
     if is_refused(script):
         decided = DecidedJob(id=None, decision="refused", reason="the job wants to be left alone")
     else:
@@ -228,7 +230,7 @@ def _asked(given: SubmittedJob, script: Script, who: Principal) -> Asked:
     now = datetime.now(UTC)
     zone = None if given.utc_offset_s is None else timezone(timedelta(seconds=given.utc_offset_s))
     job = job_of_script(
-        given.script, given.user, now.astimezone(zone), given.name, options=given.options, script=given.file
+        script.text, given.user, now.astimezone(zone), given.name, options=given.options, script=given.file
     )
     return Asked(given.user, job, script)
 
