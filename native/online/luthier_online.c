@@ -35,9 +35,14 @@
 #define FIRST_PAUSE (100 * MS)      /* between two attempts to connect; doubles up to the longest */
 #define LONGEST_PAUSE (5000 * MS)
 #define LONGEST_ANSWER ((size_t)1 << 20)
+#define LARGEST_VALUE 1e300         /* larger ones say that the iteration failed: sums of them would not be finite */
 #define DEEPEST 32
 #define QUEUE 8
+#define MOST_MEASURED 128 /* configurations whose values are remembered: the best ones */
+#define KEPT 5            /* the last values of each */
+#define FEWEST 2          /* values before a configuration may replace the default: one may be due to luck */
 
+enum running { NOTHING, FROM_SERVICE, FROM_OWN };
 enum request { HELLO = 'h', FETCH = 'f', REPORT = 'r', BEST = 'b', LEAVE = 'l' };
 enum kind { INTEGER, REAL, CHOICE };
 
@@ -59,6 +64,12 @@ typedef struct parameter {
     char **values;
     luthier_value first; /* the default */
 } parameter;
+
+typedef struct measured {
+    double values[KEPT]; /* lower is better; a failed iteration is infinite */
+    int64_t count;       /* of all values; the newest is at (count - 1) % KEPT */
+    uint64_t hash;       /* of the configuration */
+} measured;
 
 struct luthier_online {
     char *address, *session;
@@ -82,7 +93,10 @@ struct luthier_online {
     luthier_value *incoming, *next, *best; /* being read; fetched; the best */
     char *seen;
     int next_arrived, best_arrived;
-    int running;  /* the variables hold what was fetched, and it was not reported yet */
+    enum running running; /* whose choice the variables hold, as long as it was not reported */
+    measured *seen_values; /* what this program has measured itself, and the configurations one after the other */
+    luthier_value *seen_configs, *first, *own; /* the default; what runs FROM_OWN */
+    int seen_count;
     text kept;    /* a report that could not be sent because the connection was gone */
     int64_t started;
     void *attached;
@@ -163,7 +177,15 @@ static void add_real(const luthier_online *tuning, text *to, double real)
 /* A value that is not finite, or so large that sums of it would not be, says that the iteration failed. */
 static void add_reported(const luthier_online *tuning, text *to, double value)
 {
-    add_real(tuning, to, fabs(value) <= 1e300 ? value : HUGE_VAL);
+    add_real(tuning, to, fabs(value) <= LARGEST_VALUE ? value : HUGE_VAL);
+}
+
+static uint64_t hash_bytes(const void *bytes, size_t length)
+{
+    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
+    return hash;
 }
 
 static char *copy_text(const char *from, size_t length)
@@ -178,18 +200,40 @@ static char *copy_text(const char *from, size_t length)
 
 /* Problems. */
 
+/* How many bytes the character at a place has in UTF-8; 0 for a control character, and for what is no character. */
+static int printable(const unsigned char *at)
+{
+    static const unsigned lowest[] = {0, 0, 0xa0, 0x800, 0x10000}; /* by length; from 0x80 to 0x9f are controls */
+    const int length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : *at < 0xf5 ? 4 : 0;
+    if (length < 2)
+        return length == 1 && *at >= 0x20 && *at != 0x7f;
+    unsigned code = *at & (0xffu >> (length + 1));
+    for (int i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (at[i] & 0x3fu);
+    }
+    const int is_direction = (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+        (code >= 0x2066 && code <= 0x2069); /* these change how the rest of a line is shown */
+    return code < lowest[length] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff || is_direction ? 0 : length;
+}
+
+/* What a service sends reaches the terminal: nothing in it may control that. */
 static void note(luthier_online *tuning, const char *format, va_list arguments)
 {
     vsnprintf(tuning->error, sizeof tuning->error, format, arguments);
-    for (char *at = tuning->error; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = ' ';
+    for (char *at = tuning->error; *at != '\0';) {
+        int length = printable((const unsigned char *)at);
+        if (length == 0)
+            *at = (unsigned char)*at < 0x80 ? ' ' : '?';
+        at += length > 0 ? length : 1;
+    }
 }
 
 static void tell(luthier_online *tuning)
 {
     if (!tuning->quiet && !tuning->told)
-        fprintf(stderr, "luthier: %s: %s; the program goes on with the values it has\n", tuning->session,
+        fprintf(stderr, "luthier: %s: %s; the program goes on without it\n", tuning->session,
             tuning->error);
     tuning->told = 1;
 }
@@ -1040,10 +1084,15 @@ static int prepare(luthier_online *tuning)
     tuning->incoming = calloc(all, sizeof *tuning->incoming);
     tuning->next = calloc(all, sizeof *tuning->next);
     tuning->best = calloc(count, sizeof *tuning->best);
+    tuning->first = calloc(count, sizeof *tuning->first);
+    tuning->own = calloc(count, sizeof *tuning->own);
     tuning->seen = calloc(count, 1);
     tuning->prepared = 1;
-    if (tuning->incoming == NULL || tuning->next == NULL || tuning->best == NULL || tuning->seen == NULL)
+    if (tuning->incoming == NULL || tuning->next == NULL || tuning->best == NULL || tuning->seen == NULL ||
+        tuning->first == NULL || tuning->own == NULL)
         return wrong(tuning, "out of memory");
+    for (int i = 0; i < tuning->count; i++)
+        tuning->first[i] = tuning->parameters[i].first;
     return 1;
 }
 
@@ -1218,7 +1267,7 @@ static int usable(luthier_online *tuning)
         empty(&tuning->kept);
         tuning->pid = getpid();
         tuning->retry_at = tuning->pause = 0;
-        tuning->running = 0;
+        tuning->running = NOTHING;
     }
     return 1;
 }
@@ -1228,6 +1277,105 @@ static int64_t limit(const luthier_online *tuning)
     return now_ns() + (tuning->connected_before ? tuning->later_limit : tuning->first_limit);
 }
 
+/* What this program has measured itself. While the service does not answer, the best of it is used. */
+
+static int same_config(const luthier_online *tuning, const luthier_value *one, const luthier_value *other)
+{
+    return memcmp(one, other, (size_t)tuning->count * sizeof *one) == 0;
+}
+
+static luthier_value *seen_config(const luthier_online *tuning, int number)
+{
+    return tuning->seen_configs + (size_t)number * (size_t)tuning->count;
+}
+
+/* The value that stands for the last ones: the median, and of an even number the worse of the two in the middle. */
+static double judged(const measured *one)
+{
+    const int count = one->count < KEPT ? (int)one->count : KEPT;
+    double sorted[KEPT];
+    for (int i = 0; i < count; i++) {
+        int at = i;
+        for (; at > 0 && sorted[at - 1] > one->values[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = one->values[i];
+    }
+    return count == 0 ? HUGE_VAL : sorted[count / 2];
+}
+
+static int keep_room(luthier_online *tuning)
+{
+    if (tuning->seen_values == NULL)
+        tuning->seen_values = calloc(MOST_MEASURED, sizeof *tuning->seen_values);
+    if (tuning->seen_configs == NULL)
+        tuning->seen_configs = calloc(MOST_MEASURED, (size_t)tuning->count * sizeof *tuning->seen_configs);
+    return tuning->seen_values != NULL && tuning->seen_configs != NULL;
+}
+
+/* The number of the worst configuration that is not the default. */
+static int worst_seen(const luthier_online *tuning)
+{
+    int worst = -1;
+    for (int i = 0; i < tuning->seen_count; i++)
+        if (!same_config(tuning, seen_config(tuning, i), tuning->first) &&
+            (worst < 0 || judged(&tuning->seen_values[i]) > judged(&tuning->seen_values[worst])))
+            worst = i;
+    return worst;
+}
+
+/* The place of a configuration; where all are taken, a new one gets that of the worst. */
+static measured *place_of(luthier_online *tuning, const luthier_value *config)
+{
+    const size_t size = (size_t)tuning->count * sizeof *config;
+    uint64_t hash = hash_bytes(config, size);
+    for (int i = 0; i < tuning->seen_count; i++)
+        if (tuning->seen_values[i].hash == hash && same_config(tuning, seen_config(tuning, i), config))
+            return &tuning->seen_values[i];
+    if (!keep_room(tuning))
+        return NULL;
+    const int place = tuning->seen_count < MOST_MEASURED ? tuning->seen_count++ : worst_seen(tuning);
+    memset(&tuning->seen_values[place], 0, sizeof *tuning->seen_values);
+    tuning->seen_values[place].hash = hash;
+    memcpy(seen_config(tuning, place), config, size);
+    return &tuning->seen_values[place];
+}
+
+static void remember(luthier_online *tuning, const luthier_value *config, double value)
+{
+    measured *one = place_of(tuning, config);
+    if (one != NULL)
+        one->values[one->count++ % KEPT] = !(fabs(value) <= LARGEST_VALUE) ? HUGE_VAL : tuning->maximizes ? -value : value;
+}
+
+/* The default, or the best configuration that was measured at least twice and is better. */
+static const luthier_value *best_seen(const luthier_online *tuning)
+{
+    const luthier_value *best = tuning->first;
+    double lowest = HUGE_VAL;
+    for (int i = 0; i < tuning->seen_count; i++)
+        if (same_config(tuning, seen_config(tuning, i), tuning->first))
+            lowest = judged(&tuning->seen_values[i]);
+    for (int i = 0; i < tuning->seen_count; i++)
+        if (tuning->seen_values[i].count >= FEWEST && judged(&tuning->seen_values[i]) < lowest) {
+            lowest = judged(&tuning->seen_values[i]);
+            best = seen_config(tuning, i);
+        }
+    return best;
+}
+
+int luthier_fallback_values(luthier_online *tuning, luthier_value *values)
+{
+    /* Before the service has chosen anything, the variables have the values that the program gave them. */
+    if (!usable(tuning) || !tuning->connected_before)
+        return 0;
+    const size_t size = (size_t)tuning->count * sizeof *values;
+    memcpy(tuning->own, best_seen(tuning), size);
+    for (int client = 0; client < tuning->clients; client++)
+        memcpy(values + (size_t)client * (size_t)tuning->count, tuning->own, size);
+    tuning->running = FROM_OWN;
+    return 1;
+}
+
 /* The calls of the loop. */
 
 int luthier_fetch_values(luthier_online *tuning, luthier_value *values)
@@ -1235,7 +1383,7 @@ int luthier_fetch_values(luthier_online *tuning, luthier_value *values)
     if (!usable(tuning))
         return 0;
     int64_t deadline = limit(tuning);
-    tuning->running = 0;
+    tuning->running = NOTHING;
     if (tuning->fd < 0 && !connect_now(tuning, deadline))
         return 0;
     if (is_asked(tuning, FETCH)) {
@@ -1248,7 +1396,7 @@ int luthier_fetch_values(luthier_online *tuning, luthier_value *values)
     if (!until_answered(tuning, FETCH, deadline) || !tuning->next_arrived)
         return 0;
     tuning->next_arrived = 0;
-    tuning->running = 1;
+    tuning->running = FROM_SERVICE;
     if (values != tuning->next)
         memcpy(values, tuning->next, (size_t)tuning->clients * (size_t)tuning->count * sizeof *values);
     return 1;
@@ -1269,10 +1417,14 @@ void luthier_put(luthier_online *tuning, const luthier_value *values)
 
 int luthier_fetch(luthier_online *tuning)
 {
-    if (!usable(tuning) || !prepare(tuning) || !luthier_fetch_values(tuning, tuning->next))
+    if (!usable(tuning) || !prepare(tuning))
         return 0;
-    luthier_put(tuning, tuning->next);
-    return 1;
+    int fetched = luthier_fetch_values(tuning, tuning->next);
+    if (fetched)
+        luthier_put(tuning, tuning->next);
+    else if (luthier_fallback_values(tuning, tuning->incoming))
+        luthier_put(tuning, tuning->incoming);
+    return fetched;
 }
 
 /* Keeps a report for the next connection: it tells what was run, since the service may be a new one. */
@@ -1302,9 +1454,15 @@ static int send_report(luthier_online *tuning, const double *values)
 
 int luthier_report_values(luthier_online *tuning, const double *values)
 {
-    if (!usable(tuning) || !tuning->running)
+    if (!usable(tuning) || tuning->running == NOTHING)
         return 0;
-    tuning->running = 0;
+    const int is_chosen = tuning->running == FROM_SERVICE;
+    const size_t count = (size_t)tuning->count;
+    for (int client = 0; client < tuning->clients; client++)
+        remember(tuning, is_chosen ? tuning->next + (size_t)client * count : tuning->own, values[client]);
+    tuning->running = NOTHING;
+    if (!is_chosen)
+        return 0; /* the service has not asked for it */
     /* A connection that ended is noticed by reading: the first bytes sent over TCP would still be accepted. */
     if (tuning->fd >= 0 && receive(tuning) != 0 && send_report(tuning, values))
         return 1;
@@ -1340,10 +1498,8 @@ int luthier_end(luthier_online *tuning)
     return tuning == NULL ? 0 : luthier_report(tuning, (double)(ended - tuning->started) / 1e9);
 }
 
-int luthier_best_values(luthier_online *tuning, luthier_value *values)
+static int fetch_best(luthier_online *tuning)
 {
-    if (!usable(tuning))
-        return 0;
     int64_t deadline = limit(tuning);
     if (tuning->fd < 0 && !connect_now(tuning, deadline))
         return 0;
@@ -1353,10 +1509,18 @@ int luthier_best_values(luthier_online *tuning, luthier_value *values)
         if (!ask(tuning, BEST))
             return 0;
     }
-    if (!until_answered(tuning, BEST, deadline) || !tuning->best_arrived)
+    return until_answered(tuning, BEST, deadline) && tuning->best_arrived;
+}
+
+int luthier_best_values(luthier_online *tuning, luthier_value *values)
+{
+    if (!usable(tuning))
         return 0;
-    tuning->running = 0;
-    memcpy(values, tuning->best, (size_t)tuning->count * sizeof *values);
+    const luthier_value *best = fetch_best(tuning) ? tuning->best : tuning->connected_before ? best_seen(tuning) : NULL;
+    if (best == NULL)
+        return 0;
+    tuning->running = NOTHING;
+    memcpy(values, best, (size_t)tuning->count * sizeof *values);
     return 1;
 }
 
@@ -1415,6 +1579,10 @@ static void release(luthier_online *tuning)
     free(tuning->next);
     free(tuning->best);
     free(tuning->seen);
+    free(tuning->seen_values);
+    free(tuning->seen_configs);
+    free(tuning->first);
+    free(tuning->own);
     if (tuning->plain != (locale_t)0)
         freelocale(tuning->plain);
     free(tuning);
@@ -1515,12 +1683,10 @@ void luthier_disable(luthier_online *tuning, const char *message)
 uint64_t luthier_fingerprint(luthier_online *tuning)
 {
     text space = {NULL, 0, 0, 0};
-    uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
     if (!usable(tuning) || !prepare(tuning))
         return 0;
     add_space(tuning, &space);
-    for (size_t i = 0; i < space.length; i++)
-        hash = (hash ^ (unsigned char)space.at[i]) * UINT64_C(1099511628211);
+    uint64_t hash = hash_bytes(space.at, space.length);
     free(space.at);
     return hash;
 }

@@ -302,7 +302,7 @@ contains
         done = c_report_failed(tuning)
     end subroutine
 
-    ! Whether the variables now hold the best configuration known to the service.
+    ! Whether the variables now hold the best configuration known to the service or, without it, to this program.
     logical function luthier_best(tuning)
         type(c_ptr), intent(in) :: tuning
         luthier_best = c_best(tuning) /= 0

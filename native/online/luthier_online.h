@@ -10,7 +10,9 @@
  *     }
  *     luthier_close(tuning);
  *
- * Every call returns after a time limit. Without a service the variables keep their values and the program runs on.
+ * Every call returns after a time limit, and without a service the program runs on. As long as the service has not
+ * answered, the variables keep their values. When it does not answer any more, each fetch sets them to the best
+ * configuration that this handle has measured at least twice, or to the default, until the service is back.
  * Every call accepts NULL and then does nothing. There is no global state; a handle belongs to one thread at a time.
  * After fork() the child makes a connection of its own.
  *
@@ -71,7 +73,7 @@ int luthier_fetch(luthier_online *tuning);
 int luthier_report(luthier_online *tuning, double value);
 int luthier_report_failed(luthier_online *tuning);
 
-/* Sets the variables to the best configuration known. */
+/* Sets the variables to the best configuration known: to the service or, while it does not answer, to this handle. */
 int luthier_best(luthier_online *tuning);
 
 /* "baseline", "searching", "converged", "stopped", or "offline" without a service. */
@@ -109,6 +111,9 @@ void luthier_put_phase(luthier_online *tuning, int number);
 int luthier_maximizes(const luthier_online *tuning);
 /* A configuration for every client, one after the other; values changes only if the result is 1. */
 int luthier_fetch_values(luthier_online *tuning, luthier_value *values);
+/* While a fetch gets no answer: the best that this handle has measured, or the default, for every client; the next
+ * report is about it and stays here. 0 if the service has never chosen anything. */
+int luthier_fallback_values(luthier_online *tuning, luthier_value *values);
 /* The best configuration, as above. */
 int luthier_best_values(luthier_online *tuning, luthier_value *values);
 /* Sets the variables to one configuration. */

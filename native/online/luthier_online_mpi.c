@@ -1,5 +1,5 @@
-/* See luthier_online_mpi.h. A message to a rank is one value that tells the phase and whether a configuration follows,
- * and the configuration. */
+/* See luthier_online_mpi.h. A message to a rank is one value that tells the phase, whether a configuration follows and
+ * whether the service chose it, and the configuration. */
 #include "luthier_online_mpi.h"
 
 #include <math.h>
@@ -77,12 +77,12 @@ static int agree(luthier_online *tuning, ranks *us)
 }
 
 /* Passes what rank 0 has on to all: one configuration for everybody, or one for each. */
-static int pass_on(luthier_online *tuning, ranks *us, int fetched, int each)
+static int pass_on(luthier_online *tuning, ranks *us, int chosen, int follows, int each)
 {
     const int count = us->count, size = (count + 1) * (int)sizeof *us->letter;
     for (int i = 0; us->rank == 0 && i < (each ? us->size : 1); i++) {
         luthier_value *letter = us->letters + (size_t)i * (size_t)(count + 1);
-        letter[0].whole = 2 * luthier_phase_number(tuning) + fetched;
+        letter[0].whole = 4 * luthier_phase_number(tuning) + 2 * follows + chosen;
         memcpy(letter + 1, us->fetched + (size_t)i * (size_t)count, (size_t)count * sizeof *letter);
     }
     if (each) {
@@ -92,11 +92,11 @@ static int pass_on(luthier_online *tuning, ranks *us, int fetched, int each)
             memcpy(us->letter, us->letters, (size_t)size);
         MPI_Bcast(us->letter, size, MPI_BYTE, 0, us->communicator);
     }
-    const int head = (int)us->letter[0].whole, follows = head % 2;
-    luthier_put_phase(tuning, head / 2);
-    if (follows)
+    const int head = (int)us->letter[0].whole;
+    luthier_put_phase(tuning, head / 4);
+    if (head / 2 % 2)
         luthier_put(tuning, us->letter + 1);
-    return follows;
+    return head % 2;
 }
 
 int luthier_mpi_fetch(luthier_online *tuning)
@@ -104,7 +104,9 @@ int luthier_mpi_fetch(luthier_online *tuning)
     ranks *us = (ranks *)luthier_attached(tuning);
     if (us == NULL || !agree(tuning, us))
         return 0;
-    return pass_on(tuning, us, us->rank == 0 && luthier_fetch_values(tuning, us->fetched), !us->same);
+    const int chosen = us->rank == 0 && luthier_fetch_values(tuning, us->fetched);
+    const int follows = chosen || (us->rank == 0 && luthier_fallback_values(tuning, us->fetched));
+    return pass_on(tuning, us, chosen, follows, !us->same);
 }
 
 int luthier_mpi_best(luthier_online *tuning)
@@ -112,7 +114,8 @@ int luthier_mpi_best(luthier_online *tuning)
     ranks *us = (ranks *)luthier_attached(tuning);
     if (us == NULL || !agree(tuning, us))
         return 0;
-    return pass_on(tuning, us, us->rank == 0 && luthier_best_values(tuning, us->fetched), 0);
+    const int known = us->rank == 0 && luthier_best_values(tuning, us->fetched);
+    return pass_on(tuning, us, known, known, 0);
 }
 
 int luthier_mpi_report(luthier_online *tuning, double value)

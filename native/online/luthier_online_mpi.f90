@@ -99,7 +99,7 @@ contains
         done = c_report(tuning, value)
     end subroutine
 
-    ! Whether the variables of all ranks now hold the best configuration known to the service.
+    ! Whether the variables of all ranks now hold the best configuration known to the service or, without it, to rank 0.
     logical function luthier_mpi_best(tuning)
         type(c_ptr), intent(in) :: tuning
         luthier_mpi_best = c_best(tuning) /= 0

@@ -1,5 +1,6 @@
 """The Python client: it tunes together with others, and no trouble of the service stops or delays its program."""
 
+import itertools
 import logging
 import signal
 import subprocess
@@ -11,14 +12,16 @@ from pathlib import Path
 
 import pytest
 from tests.online.serving import BEST, PATIENCE_S, SECRET, SPACE, ServiceProcess, Serving, cost, optimum
+from tests.torture import repeats
 
 import luthier
 from luthier.errors import InvalidInputError
 from luthier.online.service import remote
-from luthier.online.service.remote import RemoteTuner
+from luthier.online.service.remote import OwnValues, RemoteTuner
 from luthier.space import Integer, Space
 from luthier.store import open_server_store
 from luthier.store.sql import SqlStore
+from luthier.trial import Config
 
 
 @pytest.fixture
@@ -125,10 +128,10 @@ def test_a_killed_service_is_found_again(
     monkeypatch.setattr(remote, "_LONGEST_PAUSE_S", 0.1)
     one = tuner(process.address)
     run(one, 10)
-    before = one.fetch()
+    assert one.fetch() != SPACE.default
     process.kill()
     for _ in range(20):
-        assert one.fetch() == before
+        assert one.fetch() == SPACE.default  # nothing else was measured twice
         one.report(1.0)
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     process.start()
@@ -143,11 +146,11 @@ def test_a_killed_service_is_found_again(
 def test_a_service_that_hangs_costs_one_timeout_and_not_one_in_every_iteration(process: ServiceProcess) -> None:
     one = tuner(process.address, timeout_s=0.2)
     run(one, 10)
-    before = one.fetch()
+    assert one.fetch() != SPACE.default
     process.signal(signal.SIGSTOP)
     start = time.monotonic()
     for _ in range(200):
-        assert one.fetch() == before
+        assert one.fetch() == SPACE.default
         one.report(1.0)
     assert time.monotonic() - start < 200 * 0.2 / 4
     process.signal(signal.SIGCONT)
@@ -157,6 +160,68 @@ def test_a_service_that_hangs_costs_one_timeout_and_not_one_in_every_iteration(p
         assert time.monotonic() < end
     assert one.best.best == optimum()
     one.leave()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("moment", range(repeats(2, 25)))
+def test_the_best_of_the_own_values_is_used_when_the_service_ends(
+    process: ServiceProcess, monkeypatch: pytest.MonkeyPatch, how: signal.Signals, moment: int
+) -> None:
+    """Killed or stopped while it explores: from the next fetch on the program runs the best that it has measured."""
+    monkeypatch.setattr(remote, "_LONGEST_PAUSE_S", 0.1)
+    one = RemoteTuner(process.address, "s", SPACE, timeout_s=5.0, strategy="pro", samples=3, seed=moment)
+    measured: dict[Config, list[float]] = {}
+    for count in itertools.count():
+        config = one.fetch()
+        twice = [config for config, values in measured.items() if len(values) > 1]
+        if count > 15 + moment and cost(config) > min(map(cost, twice)) < cost(SPACE.default):
+            break  # it runs a configuration that is worse than one it knows
+        measured.setdefault(config, []).append(cost(config))
+        one.report(cost(config))
+        assert count < 500
+    best = min((config for config, values in measured.items() if len(values) > 1), key=cost)
+    if how == signal.SIGKILL:
+        process.kill()
+    else:
+        one._timeout_s = 0.2
+        process.signal(how)
+    for _ in range(20):
+        assert one.fetch() == best
+        one.report(cost(best))
+    assert (one.best.best, one.best.value) == (best, cost(best))
+    one._timeout_s = 5.0
+    if how == signal.SIGKILL:
+        process.start()
+    else:
+        process.signal(signal.SIGCONT)
+    end = time.monotonic() + PATIENCE_S
+    while not one.converged:
+        run(one, 1)
+        assert time.monotonic() < end
+    assert one.best.best == optimum()
+    one.leave()
+
+
+def own_values(*values: tuple[int, float | None], maximize: bool = False) -> tuple[int, float | None]:
+    """The block that is best after these values of blocks (1 is the default), and its value."""
+    own = OwnValues(SPACE.default, maximize=maximize)
+    for block, value in values:
+        own.add(Config({**SPACE.default, "block": block}), value)
+    return int(str(own.standing.best["block"])), own.standing.value
+
+
+def test_the_own_values_are_judged_with_care() -> None:
+    assert own_values() == (1, None)
+    assert own_values((1, 1.0), (2, 0.1), (3, 9.0)) == (1, 1.0)  # a single value may be due to luck
+    assert own_values((1, 1.0), (2, 0.1), (2, 1.5)) == (1, 1.0)  # one of two as well
+    assert own_values((1, 1.0), (2, 0.5), (2, 0.6)) == (2, 0.6)
+    assert own_values((2, 0.5), (2, 0.6)) == (2, 0.6)
+    assert own_values((1, 1.0), (2, None), (2, None)) == (1, 1.0)
+    assert own_values((1, None), (2, None)) == (1, None)
+    assert own_values((1, 1.0), (2, 1.5), (2, 1.6), (3, 0.5), (3, 0.6), maximize=True) == (2, 1.5)
+    many = [(block, 5.0 + block) for block in range(3, 1000)]
+    assert own_values((1, 1.0), (2, 0.5), (2, 0.5), *many) == (2, 0.5)
+    assert own_values((1, 1.0), (2, 0.5), (2, 0.5), (2, 3.0), (2, 3.0), (2, 3.0)) == (1, 1.0)  # the load has changed
 
 
 def test_a_service_that_hangs_for_long_is_left(process: ServiceProcess, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,11 +41,21 @@ class Service:
                 return
         raise AssertionError(lines)
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it runs."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def kill(self) -> None:
         """End it without notice."""
+        self.signal(signal.SIGKILL)
+        self.wait()
+
+    def wait(self) -> None:
+        """Wait until it has ended after a signal."""
         assert self._process is not None
-        self._process.kill()
         self._process.communicate(timeout=WAIT_S)
+        self._process = None
 
     def stop(self) -> None:
         """End it as Ctrl-C does, if it runs."""

@@ -1,12 +1,15 @@
 """The Python client of the on-line service; it never raises or hangs because of the service or the network."""
 
 import logging
+import math
 import os
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median_high
 from typing import Unpack, cast
 
 from luthier.errors import InvalidInputError, LuthierError, SpaceError
@@ -25,6 +28,8 @@ START_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0
 _PATIENCE_S = 5.0  # a connection without an answer for so long is given up
 _MOST_KNOWN = 10_000
+_MOST_MEASURED, _KEPT = 128, 5  # configurations whose values are remembered, and the last values of each
+_FEWEST = 2  # values before a configuration may replace the default: one may be due to luck
 _MOST_OWED = 64  # answers to reports that are not read yet
 _log = logging.getLogger(__name__)
 
@@ -33,13 +38,41 @@ class _RefusedError(LuthierError):
     """The service does not let this client join."""
 
 
+class OwnValues:
+    """What this process has measured itself: the best of it is used while the service does not answer."""
+
+    def __init__(self, default: Config, *, maximize: bool) -> None:
+        self._default, self._sign = default, -1.0 if maximize else 1.0
+        self._values: dict[Config, deque[float]] = {}
+
+    def add(self, config: Config, value: float | None) -> None:
+        """Remember a value, None if the configuration failed; of very many configurations the worst is forgotten."""
+        if config not in self._values and len(self._values) >= _MOST_MEASURED:
+            del self._values[max(self._values.keys() - {self._default}, key=self._judged)]
+        values = self._values.setdefault(config, deque(maxlen=_KEPT))
+        values.append(math.inf if value is None else self._sign * value)
+
+    @property
+    def standing(self) -> Standing:
+        """The default, or the best configuration that was measured at least twice and is better."""
+        enough = [config for config, values in self._values.items() if len(values) >= _FEWEST]
+        best = min((self._default, *enough), key=self._judged)
+        value = self._judged(best)
+        known = None if value == math.inf else self._sign * value
+        return Standing(best, known, len(self._values.get(best, ())), converged=False)
+
+    def _judged(self, config: Config) -> float:
+        """The median of the last values, the worse one of an even number: one of them may be due to luck."""
+        return median_high(self._values.get(config, (math.inf,)))
+
+
 class RemoteTuner:
     """Tunes this program together with its other processes, through the on-line service.
 
-    Every call takes `timeout_s` at most. While the service cannot be reached, `fetch` returns the last configuration,
-    or the default; reports are dropped, and it is tried again with increasing pauses. Only a start that the service
-    refuses (wrong token, other parameters) is an error. A forked child makes its own connection; threads need a tuner
-    each.
+    Every call takes `timeout_s` at most. While the service does not answer, `fetch` returns the best configuration that
+    this tuner has measured at least twice, or the default; reports stay here, and it is tried again with increasing
+    pauses. Only a start that the service refuses (wrong token, other parameters) is an error. A forked child makes its
+    own connection; threads need a tuner each.
     """
 
     def __init__(
@@ -62,9 +95,12 @@ class RemoteTuner:
         self._timeout_s = timeout_s
         self._connection: ClientConnection | None = None
         self._pid = os.getpid()
-        self._config = space.default  # what the program runs
+        self._config = self._chosen = space.default  # what the program runs, and what the service chose last
+        self._is_tuned = False  # the service has chosen something
         self._fetched: Config | None = None  # what the service knows that it runs
         self._phase = "baseline"
+        self._measured = OwnValues(space.default, maximize=settings.get("goal") == "maximize")
+        self._arrived: set[Asked] = set()  # answers to the last request
         self._standing = Standing(space.default, None, 0, converged=False)
         self._known: dict[bytes, tuple[Config, str]] = {}  # answers to fetch
         self._pause_s, self._next_try = _FIRST_PAUSE_S, 0.0
@@ -87,13 +123,15 @@ class RemoteTuner:
 
     @property
     def best(self) -> Standing:
-        """The best configuration so far; what was last known if the service does not answer in time."""
+        """The best configuration so far; the best of this tuner's own values if the service does not answer in time."""
         self._ask("best", lambda: protocol.BEST_LINE)
-        return self._standing
+        return self._standing if "best" in self._arrived or not self._is_tuned else self._measured.standing
 
     def fetch(self) -> Config:
         """The configuration for the next iteration."""
         self._ask("fetch", lambda: protocol.FETCH_LINE)
+        self._is_tuned = self._is_tuned or "fetch" in self._arrived
+        self._config = self._chosen if "fetch" in self._arrived else self._measured.standing.best
         return self._config
 
     def report(self, value: float | None, *, config: Mapping[str, Value] | None = None) -> None:
@@ -103,6 +141,8 @@ class RemoteTuner:
         """
         ran = self._config if config is None else self._space.check(config)
         number = protocol.check_value(value)
+        if self._is_tuned:
+            self._measured.add(ran, number)
 
         def line() -> bytes:  # made when it is sent: on a new connection the service does not know what was fetched
             known, self._fetched = ran == self._fetched, None
@@ -129,6 +169,7 @@ class RemoteTuner:
 
     def _ask(self, asked: Asked, line: Callable[[], bytes]) -> None:
         """Send a request and read the answers, except that of a report: it is read with the next ones."""
+        self._arrived.clear()
         try:
             self._exchange(time.monotonic() + self._timeout_s, asked, line)
         except _RefusedError as error:
@@ -177,8 +218,9 @@ class RemoteTuner:
     def _take(self, asked: Asked, line: bytes) -> None:
         """Use one answer of the service."""
         if asked == "fetch" and line in self._known:
-            self._config, self._phase = self._known[line]
-            self._fetched = self._config
+            self._chosen, self._phase = self._known[line]
+            self._fetched = self._chosen
+            self._arrived.add(asked)
             return
         answer = protocol.read_object(line)
         if answer.get("ok") is not True:
@@ -193,14 +235,15 @@ class RemoteTuner:
         if asked == "hello":
             self._pause_s, self._is_warned = _FIRST_PAUSE_S, False
         elif asked == "fetch":
-            self._config = self._fetched = self._space.check(cast("Mapping[str, Value]", answer.get("config")))
+            self._chosen = self._fetched = self._space.check(cast("Mapping[str, Value]", answer.get("config")))
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[line] = self._config, self._phase
+            self._known[line] = self._chosen, self._phase
         elif asked == "best":
             config = self._space.check(cast("Mapping[str, Value]", answer.get("config")))
             value, samples = cast("float | None", answer.get("value")), cast("int", answer.get("samples", 0))
             self._standing = Standing(config, value, samples, self.converged)
+        self._arrived.add(asked)
 
     def _lose(self, reason: str) -> None:
         self._drop(leave=True)
