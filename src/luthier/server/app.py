@@ -19,6 +19,7 @@ from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableE
 from luthier.launch.signing_key import SigningKey, kept_signing_key
 from luthier.server.authentication import AccessError, Authenticator, ForbiddenError
 from luthier.server.context import Context, cached_user
+from luthier.server.cpu_budget import CpuBudget
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.json_response import SafeJsonResponse
 from luthier.server.known_tokens import KnownTokens
@@ -119,6 +120,7 @@ def create_app(  # noqa: PLR0913 - the parts of a server
         signing_key=signing_key or kept_signing_key(),
         metrics=Metrics(),
         passwords=PasswordQueue(),
+        budget=CpuBudget(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports
         is_https=place.is_https,
         online_addresses=tuple(online_addresses),

@@ -9,6 +9,7 @@ from fastapi.security import HTTPBearer
 
 from luthier.launch.signing_key import SigningKey
 from luthier.server.authentication import SESSION_S, AccessError, Authenticator, ForbiddenError, Principal
+from luthier.server.cpu_budget import CpuBudget
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.known_tokens import KnownTokens
 from luthier.server.list_events import ListEvents
@@ -46,6 +47,7 @@ class Context:
     signing_key: SigningKey
     metrics: Metrics
     passwords: PasswordQueue
+    budget: CpuBudget
     cookie: str
     is_https: bool = False
     online_addresses: tuple[str, ...] = ()

@@ -25,10 +25,10 @@ _LONGEST_NAME = 64
 
 
 class TooManyError(LuthierError):
-    """Too many wrong passwords; retry after `after_s` seconds."""
+    """Too many attempts, or too much work; retry after `after_s` seconds."""
 
-    def __init__(self, after_s: float) -> None:
-        super().__init__(f"too many login attempts; try again in {after_s:.0f} s")
+    def __init__(self, after_s: float, what: str = "too many login attempts") -> None:
+        super().__init__(f"{what}; try again in {max(1.0, after_s):.0f} s")
         self.after_s = after_s
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from luthier.errors import UnavailableError
 from luthier.matching import Job, Match, job_of_script
@@ -47,10 +48,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The decision about a job, and its number in the store."""
+    """The decision about a job, its number in the store, and the CPU time that the decision took."""
 
     id: int
     decided: NewSubmission
+    cpu_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +129,17 @@ class SubmissionQueue:
             batch = self._without_late(batch)
             try:
                 self._index.refresh()
-                decided = [self._decide(one.asked) for one in batch]
+                decided, times = [], [time.thread_time()]
+                for one in batch:
+                    decided.append(self._decide(one.asked))
+                    times.append(time.thread_time())
                 numbers = self._store.submissions.add(decided)
             except Exception as error:  # noqa: BLE001 - the thread must go on, and each client gets the reason
                 self._fail(batch, error)
             else:
                 self._complaint = ""
-                for one, number, new in zip(batch, numbers, decided, strict=True):
-                    _tell(one, Answer(number, new))
+                for one, number, new, (began, ended) in zip(batch, numbers, decided, pairwise(times), strict=True):
+                    _tell(one, Answer(number, new, ended - began))
 
     def _without_late(self, batch: list[_Waiting]) -> list[_Waiting]:
         """Those whose clients may still wait; the others get an error."""

@@ -99,6 +99,7 @@ ERRORS: dict[int | str, dict[str, object]] = {
         (409, "Not possible in the current state."),
         (413, "The request is too long."),
         (422, "The request contains invalid values."),
+        (429, "Too many attempts, or too much work; see `Retry-After`."),
         (503, "The store is not available; try again later."),
     )
 }

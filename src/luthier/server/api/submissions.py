@@ -14,7 +14,8 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.matching import job_of_script
 from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Before, Limit, Page, RequestModel, ResponseModel, example
 from luthier.server.authentication import ForbiddenError, Principal
-from luthier.server.context import Context, Server, Viewer, context_of, require_user
+from luthier.server.context import Context, Server, Viewer, address_of, context_of, require_user
+from luthier.server.cpu_budget import client_of
 from luthier.server.submission_queue import Answer, Asked
 from luthier.spec.submitted_job import Script, is_refused
 from luthier.store.server_store import shown_author
@@ -176,12 +177,15 @@ async def submit_job(
     ] = None,
 ) -> DecidedJob:
     """The job is matched with those that were tuned; the decision is recorded. Nothing in the script is run."""
-    text = given.script[:READ_OF_SCRIPT]
-    script = Script(text, given.options, frozenset(given.variables), given.via == "environment")
-    if is_refused(script):
+    client = client_of(who, address_of(request))
+    with server.budget.charged(client):
+        asked = _asked(given, who)
+    if asked is None:
         decided = DecidedJob(id=None, decision="refused", reason="the job wants to be left alone")
     else:
-        decided = _decided(await server.submissions.decide(_asked(given, script, who)))
+        found = await server.submissions.decide(asked)
+        server.budget.spend(client, found.cpu_s)
+        decided = _decided(found)
     if form == "lines":
         answer = PlainTextResponse(_lines(decided), 201)
         if nonce is not None:
@@ -224,14 +228,17 @@ def review_submission(server: Server, who: Viewer, number: Id, given: Review) ->
     return _summary(server.store.submissions.get(number), who)
 
 
-def _asked(given: SubmittedJob, script: Script, who: Principal) -> Asked:
+def _asked(given: SubmittedJob, who: Principal) -> Asked | None:
+    """What is to be decided; None if the job wants to be left alone."""
+    text = given.script[:READ_OF_SCRIPT]
+    script = Script(text, given.options, frozenset(given.variables), given.via == "environment")
+    if is_refused(script):
+        return None
     if who.role not in ("submitter", "admin") and given.user != who.name:
         raise ForbiddenError(f"{who.name} cannot submit jobs of another user")
     now = datetime.now(UTC)
     zone = None if given.utc_offset_s is None else timezone(timedelta(seconds=given.utc_offset_s))
-    job = job_of_script(
-        script.text, given.user, now.astimezone(zone), given.name, options=given.options, script=given.file
-    )
+    job = job_of_script(text, given.user, now.astimezone(zone), given.name, options=given.options, script=given.file)
     return Asked(given.user, job, script)
 
 
