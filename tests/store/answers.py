@@ -56,6 +56,18 @@ def answer(store: str, command: str) -> str:
     return out.getvalue()
 
 
+def called(store: str, command: str) -> tuple[object, str]:
+    """The exit code of a command in this process, and what it writes to stderr."""
+    err, words = io.StringIO(), ["luthier", *command.split(), "--store", store]
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")  # some commands write bytes
+    with patch.object(sys, "argv", words), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            luthier()
+        except SystemExit as ending:
+            return ending.code, err.getvalue()
+    return None, err.getvalue()
+
+
 if __name__ == "__main__":
     with TemporaryDirectory() as place:
         lines = [f" {json.dumps(name)}: {json.dumps(said)}" for name, said in answers(restored(Path(place))).items()]

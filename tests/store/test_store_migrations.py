@@ -1,4 +1,7 @@
+import gc
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import cast
 
@@ -10,8 +13,10 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, MetaData, insert, text
 from sqlalchemy.exc import IntegrityError
+from tests.store.answers import called
 from tests.store.samples import ME, NASTY, a_run, ended
 
+from luthier.errors import InvalidInputError, StoreError
 from luthier.store import _backend, open_server_store, rows
 from luthier.store.base import Record, Store
 from luthier.store.components import SqlComponents
@@ -196,3 +201,38 @@ def test_new_stores_begin_without_components_except_that_of_the_user(
     monkeypatch.delenv("LUTHIER_STORE", raising=False)
     assert open_server_store(str(tmp_path / "new.db")).components.names() == []
     assert open_server_store().components.names() == ["dd"]
+
+
+@pytest.mark.parametrize("command", ["list", "show 1", "serve --port 0", "worker"])
+def test_a_newer_store_is_refused_in_one_line_by_everything(command: str, url: str, opening: Opener) -> None:
+    change = f"UPDATE {VERSION_TABLE} SET version_num = '9999'"
+    in_database(opening(url), lambda connection: connection.exec_driver_sql(change))
+    code, said = called(url, command)
+    assert (code, said.count("\n")) == (2, 1), said
+    assert (
+        f"created by a newer luthier (schema 9999; this version knows schemas up to {NEWEST}); upgrade luthier" in said
+    )
+
+
+def test_an_unknown_schema_is_damage(url: str, opening: Opener) -> None:
+    change = f"UPDATE {VERSION_TABLE} SET version_num = '00*'"
+    in_database(opening(url), lambda connection: connection.exec_driver_sql(change))
+    with pytest.raises(StoreError, match="damaged"):
+        opening(url)
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_the_file_of_a_newer_store_is_left_unchanged(journal: str, tmp_path: Path, opening: Opener) -> None:
+    path = tmp_path / "x.db"
+    store = opening(str(path))
+    assert isinstance(store, SqlStore)
+    store.dispose()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"UPDATE {VERSION_TABLE} SET version_num='9999'")
+        connection.commit()
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+    before = path.read_bytes()
+    with pytest.raises(InvalidInputError, match="newer luthier"):
+        opening(str(path))
+    gc.collect()  # closes the connection
+    assert path.read_bytes() == before

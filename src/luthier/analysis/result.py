@@ -9,7 +9,7 @@ from luthier.analysis.recommendation import is_reliable, winner_of
 from luthier.analysis.trials import estimated, estimator_of, trials_of, turned
 from luthier.analysis.verdict import front_verdict, method_text, verdict_of
 from luthier.analysis.verification import Duel, duel_of, with_verification
-from luthier.errors import LuthierError
+from luthier.errors import LuthierError, StoreError
 from luthier.optimizers.front import front_of, values_of
 from luthier.policies.base import completed_values
 from luthier.spec.experiment import Experiment
@@ -141,6 +141,9 @@ class Result:
 
 def conclude(experiment: Experiment, runs: Sequence[Run]) -> Result:
     """Compute the result from the runs so far."""
+    odd = next((run.number for run in runs if run.config.keys() != set(experiment.space.names)), None)
+    if odd is not None:
+        raise StoreError(f"run {odd} has other parameters than its experiment; restore the store from a backup")
     tried = trials_of(experiment, runs, search_level(runs) if experiment.sentinels else Level())
     estimator = estimator_of(experiment, [values for trial in tried if len(values := completed_values(trial)) > 1])
     inner = [estimated(trial, estimator) for trial in tried]

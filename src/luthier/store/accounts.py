@@ -60,10 +60,8 @@ class SqlAccounts:
 
     def users(self) -> Sequence[User]:
         """Every user, by name."""
-        found = self._database.read(lambda connection: connection.execute(_USERS).mappings().all())
-        return sorted(
-            (User(**row) for row in found), key=lambda user: user.name
-        )  # every database sorts text differently
+        found = self._database.read(lambda connection: [User(**row) for row in connection.execute(_USERS).mappings()])
+        return sorted(found, key=lambda user: user.name)  # every database sorts text differently
 
     def user(self, name: str) -> User:
         """One user."""

@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
+from typing import Any, cast
 
+from luthier.store.json_columns import mapping
 from luthier.trial import BatchJob
 
 
@@ -15,5 +17,5 @@ def jobs_text(jobs: Mapping[int, BatchJob]) -> str | None:
 
 def jobs_from(text: str | None) -> Mapping[int, BatchJob]:
     """The jobs in a text that `jobs_text` made; `ValueError` or `TypeError` if it is damaged."""
-    listed = {} if text is None else json.loads(text)
-    return MappingProxyType({int(number): BatchJob(**fields) for number, fields in listed.items()})
+    listed = {} if text is None else mapping(text)
+    return MappingProxyType({int(number): BatchJob(**cast("Any", fields)) for number, fields in listed.items()})

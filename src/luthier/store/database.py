@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
-from luthier.errors import LuthierError
+from luthier.errors import LuthierError, StoreError
+from luthier.store.json_columns import DAMAGE
+from luthier.texts import visible
 
 Answer = TypeVar("Answer")
+
+_LONGEST_SAID = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,10 @@ class Backend:
 
 
 class Database:
-    """Runs work in transactions, over one connection that is opened when first needed and replaced when it is lost."""
+    """Runs work in transactions, over one connection that is opened when first needed and replaced when it is lost.
+
+    Rows are turned into values inside `work`: what a damaged row raises there becomes a `StoreError`.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -78,6 +85,8 @@ class Database:
                 if error.connection_invalidated:
                     self._abandon()
                 raise self.backend.explain(error) from error
+            except (*DAMAGE, SQLAlchemyError) as error:  # even the driver's own message may be undecodable
+                raise damaged(self.backend.where, str(error)) from error
 
     def _attempt(self, work: Callable[[Connection], Answer], begin: str | None, *, repeatable: bool) -> Answer:
         connection = self._connected()
@@ -116,3 +125,9 @@ class Database:
         if self._connection is None:
             self._connection = self.backend.engine.connect()
         return self._connection
+
+
+def damaged(where: str, said: str) -> StoreError:
+    """The error for a database whose contents cannot be what luthier wrote."""
+    said = visible(said.partition("\n")[0])[:_LONGEST_SAID]
+    return StoreError(f"{where}: the database is damaged ({said}); restore it from a backup, or use another one")

@@ -1,11 +1,10 @@
 """Explanations of experiments, in an SQL database."""
 
-import json
 from collections.abc import Mapping
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
-from luthier.store import queries, rows
+from luthier.store import json_columns, queries, rows
 from luthier.store.database import Database
 from luthier.store.tables import experiments, explanations
 from luthier.trial import Json
@@ -26,8 +25,7 @@ class SqlExplanations:
     def get(self, experiment_id: int) -> Mapping[str, Json] | None:
         """The explanation of an experiment; None if there is none."""
         key = queries.key(experiment_id)
-        content = self._database.read(lambda connection: connection.execute(_CONTENT, key).scalar())
-        return None if content is None else json.loads(content)
+        return self._database.read(lambda connection: _mapping(connection.execute(_CONTENT, key).scalar()))
 
     def put(self, experiment_id: int, explanation: Mapping[str, Json]) -> None:
         """Store the explanation of an experiment instead of an earlier one."""
@@ -40,3 +38,7 @@ class SqlExplanations:
             connection.execute(_ADD, {"experiment_id": experiment_id, "content": content})
 
         self._database.write(work)
+
+
+def _mapping(text: str | None) -> Mapping[str, Json] | None:
+    return None if text is None else json_columns.mapping(text)

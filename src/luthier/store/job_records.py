@@ -10,6 +10,7 @@ from luthier.errors import InvalidInputError, NotFoundError, StoreError
 from luthier.store import queries, rows
 from luthier.store.base import Record
 from luthier.store.database import Database
+from luthier.store.json_columns import DAMAGE
 from luthier.store.queries import RUN_COUNT
 from luthier.store.tables import examined_experiments, experiments, job_record_changes, job_records
 from luthier.store.tuned_jobs import JobChanges, JobRecord, Tuned
@@ -211,6 +212,6 @@ def _record(row: RowMapping) -> JobRecord:
             **{name: row[name] for name in ("measure", "default_value", "best_value", "speedup")},
         )
         job = _job(*(row[name] for name in _JOB_COLUMNS))
-    except (ValueError, TypeError, OverflowError, InvalidInputError) as error:
+    except (*DAMAGE, InvalidInputError) as error:
         raise StoreError(f"job record {row['id']} is damaged: {error}") from None
     return JobRecord(row["id"], row["experiment_id"], row["created_at"], job, tuned, row["withdrawn"])

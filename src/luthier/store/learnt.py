@@ -1,12 +1,12 @@
 """What luthier has learnt from the experiments of a store, in an SQL database."""
 
-import json
 from collections.abc import Callable, Mapping
+from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from luthier.store import rows
+from luthier.store import json_columns, rows
 from luthier.store.database import Database
 from luthier.store.tables import learnt
 from luthier.trial import Json
@@ -26,15 +26,13 @@ class SqlLearnt:
 
     def get(self, name: str) -> Mapping[str, Json] | None:
         """What was learnt under this name; None if nothing was."""
-        content = self._database.read(lambda connection: connection.execute(_READ, {"wanted": name}).scalar())
-        return None if content is None else json.loads(content)
+        return self._database.read(lambda connection: _known(connection, _READ, name))
 
     def change(self, name: str, better: Callable[[Mapping[str, Json] | None], Mapping[str, Json]]) -> None:
         """Replace what was learnt by what `better` makes of it, in one transaction."""
 
         def work(connection: Connection) -> None:
-            known = connection.execute(_CONTENT, {"wanted": name}).scalar()
-            content = rows.to_json(better(None if known is None else json.loads(known)), "learnt")
+            content = rows.to_json(better(_known(connection, _CONTENT, name)), "learnt")
             connection.execute(_REMOVE, {"wanted": name})
             connection.execute(_ADD, {"name": name, "content": content})
 
@@ -42,3 +40,8 @@ class SqlLearnt:
             self._database.write(work)
         except IntegrityError:  # another process has learnt the first thing at the same time
             self._database.write(work)
+
+
+def _known(connection: Connection, statement: Select[Any], name: str) -> Mapping[str, Json] | None:
+    content = connection.execute(statement, {"wanted": name}).scalar()
+    return None if content is None else json_columns.mapping(content)

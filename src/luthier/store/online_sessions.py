@@ -1,7 +1,6 @@
 """The on-line sessions of running programs, in an SQL database."""
 
 import itertools
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,11 +11,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from luthier.errors import InvalidInputError, NotFoundError, StoreError
-from luthier.store import rows
+from luthier.store import json_columns, rows
 from luthier.store.database import Database
 from luthier.store.server_store import OnlineRecord, OnlineStatus
 from luthier.store.tables import online_samples, online_sessions
-from luthier.trial import Config, Json, Sample
+from luthier.trial import Config, Json, Sample, Value
 
 _IS_SESSION = online_sessions.c.id == bindparam("session")
 _RECORDS = select(online_sessions).order_by(online_sessions.c.id.desc())
@@ -185,18 +184,11 @@ def _no_session(session_id: int) -> NotFoundError:
 def _record(row: RowMapping) -> OnlineRecord:
     """The session in a row; a damaged one is without settings and view, so that the others can still be listed."""
     try:
-        settings = _object(row["settings"])
-        view = None if row["view"] is None else _object(row["view"])
-    except (ValueError, TypeError, RecursionError):
+        settings = json_columns.mapping(row["settings"])
+        view = None if row["view"] is None else json_columns.mapping(row["view"])
+    except json_columns.DAMAGE:
         settings, view = {}, None
     return OnlineRecord(**{**row, "settings": settings, "view": view})
-
-
-def _object(text: str) -> Mapping[str, Json]:
-    found = json.loads(text)
-    if not isinstance(found, dict):
-        raise TypeError(type(found))
-    return found
 
 
 def _sample_row(session_id: int, sample: Sample) -> dict[str, object]:
@@ -214,8 +206,8 @@ def _sample_row(session_id: int, sample: Sample) -> dict[str, object]:
 
 def _sample(row: RowMapping) -> Sample:
     try:
-        config = Config(json.loads(row["config"]))
-    except (ValueError, TypeError, RecursionError):
+        config = Config(cast("Mapping[str, Value]", json_columns.mapping(row["config"])))
+    except json_columns.DAMAGE:
         raise StoreError(
             f"sample {row['number']} of on-line session {row['session_id']} is damaged; restore the store from a backup"
         ) from None

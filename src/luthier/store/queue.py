@@ -186,12 +186,16 @@ class SqlQueue:
     def changes(self, experiment_id: int) -> Changes:
         """What shows whether something changed."""
         key = queries.key(experiment_id)
-        row = self._database.read(lambda connection: connection.execute(_CHANGES, key).first())
-        if row is None:
-            raise rows.no_experiment(experiment_id)
-        status, stop, kill, jobs, submitted, finished = row
-        request = stop_request_from(StopColumns(stop_requested=bool(stop), kill_requested=bool(kill)))
-        return Changes(str(status), 1 + max(submitted, finished), request, jobs_from(jobs))
+
+        def work(connection: Connection) -> Changes:
+            row = connection.execute(_CHANGES, key).first()
+            if row is None:
+                raise rows.no_experiment(experiment_id)
+            status, stop, kill, jobs, submitted, finished = row
+            request = stop_request_from(StopColumns(stop_requested=bool(stop), kill_requested=bool(kill)))
+            return Changes(str(status), 1 + max(submitted, finished), request, jobs_from(jobs))
+
+        return self._database.read(work)
 
     def note_worker(self, worker: Owner, now: float) -> None:
         """Record that a worker is alive; those that have not been seen for a day are forgotten."""

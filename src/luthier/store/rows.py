@@ -5,11 +5,12 @@ import math
 import uuid
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TypedDict, cast
+from typing import TypedDict, cast, get_args
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
 from luthier.store.base import Origin, Owner, Record, Status
 from luthier.store.batch_jobs import jobs_from
+from luthier.store.json_columns import DAMAGE, mapping, numbers, result_from
 from luthier.store.periods import periods_from
 from luthier.store.stop_requests import StopColumns, stop_request_from
 from luthier.trial import (
@@ -157,7 +158,7 @@ def record_from(row: ExperimentRow, runs: int) -> Record:
     """
     try:
         return _record(row, runs)
-    except (LookupError, ValueError, TypeError, RecursionError):
+    except DAMAGE:
         said: Json = f"the record of experiment {row['id']} is damaged; restore the store from a backup"
         return Record(
             id=row["id"],
@@ -173,17 +174,19 @@ def record_from(row: ExperimentRow, runs: int) -> Record:
 
 def _record(row: ExperimentRow, runs: int) -> Record:
     _check_types(row, ExperimentRow)
+    if row["status"] not in get_args(Status):
+        raise ValueError("status")
     return Record(
         id=row["id"],
         uid=row["uid"],
         name=row["name"],
         created_at=row["created_at"],
-        settings=cast("Mapping[str, Json]", json.loads(row["settings"])),
+        settings=mapping(row["settings"]),
         status=cast("Status", row["status"]),
         stop_requested=stop_request_from(row),
         owner=owner_from(row),
         seen_at=row["seen_at"],
-        result=None if row["result"] is None else cast("Mapping[str, Json]", json.loads(row["result"])),
+        result=result_from(row, runs),
         runs=runs,
         unattended=row["unattended"],
         author=row["author"],
@@ -243,7 +246,7 @@ def run_from(row: RunRow) -> Run:
     """The run in a row; `StoreError` if it is damaged."""
     try:
         return _run(row)
-    except (ValueError, TypeError, RecursionError):
+    except DAMAGE:
         raise StoreError(
             f"run {row['number']} of this experiment is damaged; restore the store from a backup"
         ) from None
@@ -251,19 +254,22 @@ def run_from(row: RunRow) -> Run:
 
 def _run(row: RunRow) -> Run:
     _check_types(row, RunRow)
-    metrics = cast("dict[str, float]", json.loads(row["metrics"])) if row["metrics"] is not None else None
+    if row["purpose"] not in get_args(Purpose):
+        raise ValueError("purpose")
+    metrics = {} if row["metrics"] is None else mapping(row["metrics"])
+    numbers(metrics.values())
     return Run(
         number=row["number"],
         trial=row["trial"],
         purpose=cast("Purpose", row["purpose"]),
-        config=Config(cast("dict[str, Value]", json.loads(row["config"]))),
+        config=Config(cast("Mapping[str, Value]", mapping(row["config"]))),
         submitted_at=row["submitted_at"],
         submit_order=row["submit_order"],
         finish_order=row["finish_order"],
         started_at=row["started_at"],
         duration_s=row["duration_s"],
         outcome=_outcome(row),
-        metrics=NO_METRICS if metrics is None else MappingProxyType(metrics),
+        metrics=MappingProxyType(cast("dict[str, float]", metrics)) if metrics else NO_METRICS,
         logs=row["logs"],
         uid=row["uid"],
         batch_job=row["batch_job"],
@@ -320,7 +326,7 @@ def _outcome(row: EndingRow) -> Outcome | None:
         case None:
             return None
         case "completed" if row["value"] is not None:
-            return Completed(row["value"], () if row["others"] is None else tuple(json.loads(row["others"])))
+            return Completed(row["value"], () if row["others"] is None else numbers(json.loads(row["others"])))
         case "failed":
             return Failed(reason)
         case "timed out":
@@ -333,10 +339,13 @@ def _outcome(row: EndingRow) -> Outcome | None:
 
 
 def _check_types(row: Mapping[str, object], columns: type[ExperimentRow | RunRow]) -> None:
-    """Raise `TypeError` unless every column has the type that luthier writes; SQLite accepts any type."""
+    """Raise unless every column has the type that luthier writes, and numbers are finite; SQLite accepts any type."""
     for name, kind in columns.__annotations__.items():
-        if not isinstance(row[name], kind) and not (isinstance(row[name], int) and isinstance(0.0, kind)):
+        value = row[name]
+        if not isinstance(value, kind) and not (isinstance(value, int) and isinstance(0.0, kind)):
             raise TypeError(name)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(name)
 
 
 def finite(number: float, where: str) -> float:

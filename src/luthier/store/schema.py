@@ -1,12 +1,13 @@
 """The schema version of a store, and the upgrade to the newest one."""
 
 import threading
+from glob import escape
 from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
 from luthier.errors import InvalidInputError
-from luthier.store.database import Backend, Database
+from luthier.store.database import Backend, Database, damaged
 from luthier.store.tables import VERSION_TABLE, metadata
 
 NEWEST = "0012"
@@ -20,7 +21,9 @@ _one_at_a_time = threading.Lock()  # Alembic keeps its context in module globals
 def prepare(database: Database) -> None:
     """Upgrade the tables of a store to the newest version; several processes may do so at the same time."""
     backend = database.backend
-    if database.read(version) != NEWEST:
+    found = database.read(version)
+    if found != NEWEST:
+        check_known(backend.where, found)
         with _one_at_a_time:
             database.write(lambda connection: _migrate(connection, backend))
 
@@ -31,6 +34,18 @@ def version(connection: Connection) -> str | None:
         return None
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608 a constant
     return None if found is None else str(found)
+
+
+def check_known(where: str, found: str | None) -> None:
+    """Raise unless this luthier can use or upgrade a store of this version; None is a store without tables."""
+    if found is None or any((MIGRATIONS / "versions").glob(f"r{escape(found)}_*.py")):
+        return
+    if len(found) == len(NEWEST) and found.isdecimal() and found > NEWEST:
+        raise InvalidInputError(
+            f"{where}: created by a newer luthier (schema {found}; this version knows schemas up to {NEWEST}); "
+            "upgrade luthier, or use another store"
+        )
+    raise damaged(where, f"its schema is {found!r}")
 
 
 def upgrade(connection: Connection) -> None:
@@ -52,11 +67,7 @@ def _migrate(connection: Connection, backend: Backend) -> None:
         return
     if found is None:
         _refuse_other_tables(connection, backend)
-    elif found > NEWEST:
-        raise InvalidInputError(
-            f"{backend.where}: created by a newer luthier (schema {found}, not {NEWEST}); upgrade luthier, "
-            "or use another store"
-        )
+    check_known(backend.where, found)
     upgrade(connection)
 
 

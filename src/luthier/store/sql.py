@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from luthier.store import queries, rows
+from luthier.store import json_columns, queries, rows
 from luthier.store.base import ENDED, Machine, Origin, Owner, Record, Status, StopRequest
 from luthier.store.batch_jobs import jobs_text
 from luthier.store.database import Database
@@ -141,14 +141,15 @@ class SqlStore:
         if since > 0:
             wanted, parameters = _RUNS_SINCE, {**parameters, "since": rows.bounded(since)}
 
-        def work(connection: Connection) -> Sequence[RowMapping]:
+        def work(connection: Connection) -> list[Run]:
             found = connection.execute(wanted, parameters).mappings().all()
-            if not found:
+            if since <= 0:
+                json_columns.check_runs(queries.state(connection, experiment_id)["result"], found)
+            elif not found:
                 queries.state(connection, experiment_id)
-            return found
+            return [rows.run_from(cast("RunRow", row)) for row in found]
 
-        found = (rows.run_from(cast("RunRow", row)) for row in self._database.read(work))
-        return sorted(found, key=lambda run: run.submit_order)
+        return sorted(self._database.read(work), key=lambda run: run.submit_order)
 
     def claim(
         self,
@@ -257,14 +258,16 @@ class SqlStore:
     def close(self, experiment_id: int, owner: Owner, status: Status, result: Mapping[str, Json] | None) -> None:
         """Give up ownership, clear any stop request, and record the status and the result."""
         text = None if result is None else rows.to_json(result, "result")
-        parameters = {**queries.key(experiment_id), **queries.was(owner), "new_status": status, "new_result": text}
-        parameters["keeps_request"] = status not in ENDED
+        key = queries.key(experiment_id)
+        parameters = {**key, **queries.was(owner), "new_status": status, "keeps_request": status not in ENDED}
 
         def work(connection: Connection) -> None:
-            if connection.execute(_CLOSE, parameters).rowcount == 1:
+            row, known = queries.locked(connection, experiment_id), connection.execute(_RUNS, key).mappings()
+            stored = None if text is None else json_columns.sealed(text, row, known)
+            if connection.execute(_CLOSE, {**parameters, "new_result": stored}).rowcount == 1:
                 return
             state = queries.state(connection, experiment_id)
-            if not rows.is_same_close(state, status, text):
+            if not rows.is_same_close(state, status, stored):
                 raise rows.not_owned(experiment_id, rows.owner_from(state))
 
         self._database.write(work)

@@ -14,7 +14,10 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from luthier.errors import InvalidInputError, LuthierError, StoreAwayError, StoreError
-from luthier.store.database import Backend
+from luthier.store.database import Backend, damaged
+from luthier.store.schema import check_known
+from luthier.store.tables import VERSION_TABLE
+from luthier.texts import visible
 
 _logger = logging.getLogger(__name__)
 
@@ -44,7 +47,7 @@ def sqlite_backend(path: Path, lock_timeout_s: float) -> Backend:
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             _choose_journal(connection, path, lock_timeout_s)
-        except sqlite3.Error:
+        except (sqlite3.Error, ValueError):  # ValueError: even SQLite's message cannot be decoded
             connection.close()
             raise
         entry.info["file"] = _identity(path)
@@ -82,7 +85,9 @@ def file_system(path: Path, mounts: str) -> str | None:
 def explain(error: DBAPIError, path: Path, lock_timeout_s: float) -> LuthierError:
     """An error of SQLite as one line."""
     name = getattr(error.orig, "sqlite_errorname", "")
-    said = str(error.orig).partition("\n")[0]
+    said = visible(str(error.orig).partition("\n")[0])
+    if name.startswith("SQLITE_CORRUPT") or said.startswith("Could not decode"):
+        return damaged(str(path), said.partition(" with text")[0])  # it continues with the whole text of the column
     for start, kind, text in _EXPLANATIONS:
         if name.startswith(start):
             return kind(f"{path}: " + text.format(said=said, lock_timeout_s=lock_timeout_s))
@@ -97,7 +102,6 @@ _EXPLANATIONS: tuple[tuple[str, Callable[[str], LuthierError], str], ...] = (
     ),
     ("SQLITE_FULL", StoreError, "the disk is full; free some space and try again"),
     ("SQLITE_NOTADB", InvalidInputError, "not an SQLite database; use another file"),
-    ("SQLITE_CORRUPT", StoreError, "the database is damaged ({said}); restore it from a backup, or use another file"),
     (
         "SQLITE_READONLY",
         StoreError,
@@ -140,12 +144,20 @@ def _choose_journal(connection: sqlite3.Connection, path: Path, lock_timeout_s: 
     wanted = "delete" if system in NETWORK_FILE_SYSTEMS else "wal"
     got = _journal(connection, "PRAGMA journal_mode")
     if got != wanted:
+        _check_version(connection, path)
         got = _retry_while_locked(lambda: _journal(connection, f"PRAGMA journal_mode = {wanted}"), lock_timeout_s)
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if got == 'wal' else 'FULL'}")
     if got != "wal":
         _logger.warning(
             "%s: no write-ahead log on this file system (%s); writes are safe but slower", path, system or "unknown"
         )
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise if the store is from a newer luthier, before anything in the file is changed."""
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (VERSION_TABLE,)).fetchone():
+        found = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchone()  # noqa: S608 a constant
+        check_known(str(path), found and str(found[0]))
 
 
 def _journal(connection: sqlite3.Connection, pragma: str) -> str:

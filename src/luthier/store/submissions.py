@@ -71,10 +71,14 @@ class SqlSubmissions:
     def get(self, submission_id: int) -> Submission:
         """One submitted job."""
         key = _key(submission_id)
-        row = self._database.read(lambda connection: connection.execute(_ONE, key).mappings().first())
-        if row is None:
-            raise _no_submission(submission_id)
-        return _submission(row)
+
+        def work(connection: Connection) -> Submission:
+            row = connection.execute(_ONE, key).mappings().first()
+            if row is None:
+                raise _no_submission(submission_id)
+            return _submission(row)
+
+        return self._database.read(work)
 
     def all(
         self,
@@ -92,8 +96,7 @@ class SqlSubmissions:
             wanted = wanted.where(submissions.c.decision == decision)
         if before is not None:
             wanted = wanted.where(submissions.c.id < rows.bounded(before))
-        found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        return [_submission(row) for row in found]
+        return self._database.read(lambda connection: list(map(_submission, connection.execute(wanted).mappings())))
 
     def note_end(self, submission_id: int, job_id: str, state: str, elapsed_s: float | None) -> bool:
         """Record how the job ended; False if that is known already, or if the number is unknown."""
@@ -107,8 +110,12 @@ class SqlSubmissions:
 
     def reviews(self) -> Sequence[tuple[Mapping[str, float], bool]]:
         """The scores per field of the reviewed matches, and whether each is right."""
-        found = self._database.read(lambda connection: connection.execute(_REVIEWS).all())
-        return [(json.loads(by_field), bool(confirmed)) for by_field, confirmed in found]
+
+        def work(connection: Connection) -> list[tuple[Mapping[str, float], bool]]:
+            found = connection.execute(_REVIEWS)
+            return [(json.loads(by_field), bool(confirmed)) for by_field, confirmed in found]
+
+        return self._database.read(work)
 
     def ended(self, record_id: int) -> Sequence[EndedJob]:
         """The newest ended jobs that matched this record, and equal jobs that matched nothing."""
@@ -116,16 +123,16 @@ class SqlSubmissions:
         is_compared = submissions.c.decision.in_(("set", "default"))
         matched = newest.where(submissions.c.record_id == rows.bounded(record_id), is_compared)
 
-        def work(connection: Connection) -> list[RowMapping]:
+        def work(connection: Connection) -> list[EndedJob]:
             found = list(connection.execute(matched).mappings())
             equal = list({tuple(row[column.name] for column in _SAME): None for row in found})[:_MOST_KINDS]
             if not equal:
                 return []
             others = newest.where(submissions.c.decision == "none", tuple_(*_SAME).in_(equal))
-            return [*found, *connection.execute(others).mappings()]
+            every = [*found, *connection.execute(others).mappings()]
+            return [_ended_job(row) for row in sorted(every, key=lambda row: int(row["id"]))]
 
-        found = self._database.read(work)
-        return [_ended_job(row) for row in sorted(found, key=lambda row: int(row["id"]))]
+        return self._database.read(work)
 
     def usage(self, *, author: str | None = None) -> Sequence[Usage]:
         """For each author and record: the jobs that got its configuration, and the time they took."""
