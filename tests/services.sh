@@ -42,7 +42,7 @@ command -v h5dump >/dev/null 2>&1 || packages="$packages hdf5-tools"
 have_hdf5() { pkg-config --exists "hdf5-$1" 2>/dev/null; }
 have_hdf5 serial || packages="$packages pkg-config libhdf5-dev"
 have_hdf5 openmpi || packages="$packages pkg-config libhdf5-openmpi-dev"
-for program in strace valgrind sqlite3; do
+for program in strace valgrind sqlite3 lua5.1; do
     command -v "$program" >/dev/null 2>&1 || packages="$packages $program"
 done
 command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ] || packages="$packages nginx-light"

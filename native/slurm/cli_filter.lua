@@ -77,7 +77,7 @@ local function read(answer)
   local decision = { variables = {} }
   local lines = {}
   for line in answer:gmatch("([^\n]*)\n") do lines[#lines + 1] = line end
-  if lines[1] ~= "luthier 1" or lines[#lines] ~= "end" then return nil end
+  if lines[1] ~= "luthier 1" or answer:sub(-5) ~= "\nend\n" then return nil end
   for i = 2, #lines - 1 do
     local key, value = lines[i]:match("^(%l+) (.*)$")
     if key == "decision" and value:match("^%d+$") and #value <= 10 then

@@ -229,7 +229,7 @@ def read_answer(received: str, options: Sequence[str], script: str) -> Answer:
         raise ValueError("no answer")
     answer, decision = Answer(), ""
     for line in lines[1:-2]:
-        key, _, value = line.partition(" ")
+        key, space, value = line.partition(" ")
         if key == "decision" and re.fullmatch(r"[0-9]{1,10}", value, re.ASCII):
             decision = value
         elif key == "set":
@@ -237,7 +237,7 @@ def read_answer(received: str, options: Sequence[str], script: str) -> Answer:
             if not equals or problem_of_variable(name, text) is not None or name in os.environ:
                 raise ValueError("not a variable to set")
             answer.environment[name] = text
-        elif key == "say" and value.isascii() and value.isprintable():
+        elif key == "say" and space and value.isascii() and value.isprintable():
             answer.said.append(value)
         else:
             raise ValueError("not an answer")
