@@ -147,6 +147,9 @@ def test_an_answer_with_a_right_signature_is_used(folder: Path) -> None:
 def test_whatever_the_server_does_sbatch_is_called(folder: Path, kind: str) -> None:
     with strange_server(ANSWERS.get(kind)) as url:
         server = {"LUTHIER_URL": url, "LUTHIER_TOKEN": "x", "LUTHIER_KEY": KEY}
+        if kind in ANSWERS and kind != "hanging":  # patiently: the answer must have been read
+            (folder / CONFIG).write_text(f"url {url}\ntoken x\nkey {KEY}\nlimit_ms 2000\n")
+            server = {"SLURM_CONF": str(folder / "slurm.conf")}
         other = {
             "stopped": {"LUTHIER_URL": "http://127.0.0.1:1"},
             "unknown host": {"LUTHIER_URL": "http://no-such-host.invalid:80"},

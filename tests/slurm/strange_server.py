@@ -65,7 +65,7 @@ FORGED: dict[str, Answering] = {
     "half a signature": before(signed(RIGHT), lambda answer: re.sub(rb"(Signature: .{64}).*\r", rb"\1\r", answer)),
     "no hexadecimal signature": before(signed(RIGHT), lambda answer: re.sub(rb"(Signature: ).", rb"\1g", answer)),
     "signature of zeros": before(
-        signed(RIGHT), lambda answer: re.sub(rb"(Signature: ).{128}", rb"\1" + b"0" * 128, answer)
+        signed(RIGHT), lambda answer: re.sub(rb"(Signature: ).{128}", rb"\g<1>" + b"0" * 128, answer)
     ),
     "other status": before(signed(RIGHT), lambda answer: answer.replace(b" 201 ", b" 200 ")),
 }

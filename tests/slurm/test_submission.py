@@ -198,7 +198,8 @@ def test_whatever_the_server_does_the_job_runs_as_it_is(
     user.write("plain.sh", SCRIPT.replace("srun ", ""))
     with strange_server(ANSWERS.get(kind)) as url:
         address = url if kind != "stopped" else "http://127.0.0.1:1"
-        another_server.write_text(f"url {address}\ntoken anything\nkey {KEY}\n")
+        limit_ms = TIME_LIMIT_MS if kind == "hanging" else PATIENT_MS
+        another_server.write_text(f"url {address}\ntoken anything\nkey {KEY}\nlimit_ms {limit_ms}\n")
         began = time.monotonic()
         done = user.run("sbatch", "plain.sh")
         took = time.monotonic() - began

@@ -305,8 +305,8 @@ def test_valgrind_finds_no_error(tmp_path: Path) -> None:
     need("cc", "valgrind")
     text = (SOURCES / "ask.c").read_text(encoding="utf-8")
     (tmp_path / "ask.c").write_text(text.replace("LONGEST_LIMIT_MS = 2000", "LONGEST_LIMIT_MS = 600000"))
-    sources = [f"-I{SOURCES}", "-g", tmp_path / "ask.c", SOURCES / "answer.c", "-ldl"]
-    program = compiled(tmp_path / "luthier-ask", *sources)
+    sources = [tmp_path / "ask.c", SOURCES / "answer.c"]
+    program = compiled(tmp_path / "luthier-ask", f"-I{SOURCES}", "-g", *sources, "-ldl")
     patient = Asking(["valgrind", "-q", "--error-exitcode=99", program], tmp_path, 600_000)
     with strange_server(signed(RIGHT)) as url:
         assert patient(url) == RIGHT
