@@ -2,21 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from luthier.errors import InvalidInputError
+from luthier.online.service.address import parsed_ip, source_of
 
-_PREFIX_OF_ONE_PARTY = 64  # a customer of a provider usually gets 2**64 IPv6 addresses
-
-
-def source_of(address: str) -> str:
-    """The address under which a client is counted: an IPv4 address, or the /64 network of an IPv6 address."""
-    found = _parsed(address)
-    if found is None:
-        return address
-    if isinstance(found, IPv6Address):
-        return str(ip_network((found, _PREFIX_OF_ONE_PARTY), strict=False))
-    return str(found)
+__all__ = ["Proxies", "source_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +30,10 @@ class Proxies:
         return cls(tuple(networks))
 
     def __contains__(self, address: str) -> bool:
-        found = _parsed(address)
+        found = parsed_ip(address)
         return found is not None and any(found in network for network in self.networks)
 
     @property
     def texts(self) -> list[str]:
         """In the form that uvicorn expects: single addresses without a prefix length."""
         return [str(one.network_address if one.num_addresses == 1 else one) for one in self.networks]
-
-
-def _parsed(address: str) -> IPv4Address | IPv6Address | None:
-    """The parsed address; an IPv4 address written in IPv6 form becomes IPv4. None if it is invalid."""
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return None
-    return getattr(found, "ipv4_mapped", None) or found

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 
 from luthier.errors import InvalidInputError
@@ -11,6 +12,7 @@ from luthier.texts import check_text, shown
 LOOPBACK = "127.0.0.1"
 
 _LARGEST_PORT = 65535
+_PREFIX_OF_ONE_PARTY = 64  # a customer of a provider usually gets 2**64 IPv6 addresses
 _LONGEST_PATH = 107  # bytes that fit into a unix socket address on Linux
 _FORMS = "expected unix:PATH, tcp:PORT or tcp:HOST:PORT"
 
@@ -58,3 +60,22 @@ def parse_address(text: str) -> Address:
 def default_address() -> str:
     """The environment variable LUTHIER_ONLINE, or else a socket in the data directory."""
     return os.environ.get("LUTHIER_ONLINE") or f"unix:{Path(data_directory()) / 'online.sock'}"
+
+
+def source_of(address: str) -> str:
+    """The address under which a client is counted: an IPv4 address, or the /64 network of an IPv6 address."""
+    found = parsed_ip(address)
+    if found is None:
+        return address
+    if isinstance(found, IPv6Address):
+        return str(ip_network((found, _PREFIX_OF_ONE_PARTY), strict=False))
+    return str(found)
+
+
+def parsed_ip(address: str) -> IPv4Address | IPv6Address | None:
+    """The parsed address; an IPv4 address written in IPv6 form becomes IPv4. None if it is invalid."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found

@@ -9,6 +9,7 @@ from typing import Protocol, cast
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
 from luthier.online.service import protocol
+from luthier.online.service.address import source_of
 from luthier.online.service.protocol import Best, Fetch, Hello, Leave, Report, Request
 from luthier.online.service.sessions import ServedSession
 from luthier.trial import Config, Value
@@ -29,6 +30,10 @@ class Host(Protocol):
         """Take a new connection; the reason if it is refused."""
         ...
 
+    def joined(self, connection: "Connection") -> None:
+        """Note that a connection has joined a session."""
+        ...
+
     def forget(self, connection: "Connection") -> None:
         """Note that a connection has ended."""
         ...
@@ -44,6 +49,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, host: Host, *, needs_token: bool) -> None:
         self._host = host
         self.needs_token = needs_token
+        self.source = ""
         self._transport: asyncio.Transport
         self._buffer = bytearray()
         self._searched = 0  # bytes of the buffer that contain no line end
@@ -62,6 +68,8 @@ class Connection(asyncio.Protocol):
         """Begin to wait for hello."""
         self._transport = cast("asyncio.Transport", transport)
         own = transport.get_extra_info("socket")
+        peer = transport.get_extra_info("peername")
+        self.source = source_of(str(peer[0])) if isinstance(peer, tuple) else ""
         if own is not None and own.family != socket.AF_UNIX:
             _keep_alive(own)
         refused = self._host.admit(self)
@@ -105,9 +113,14 @@ class Connection(asyncio.Protocol):
         self._host.forget(self)
 
     @property
-    def is_unknown(self) -> bool:
-        """Whether it has not joined a session, and comes from somewhere that needs a token."""
-        return self.needs_token and self._served is None
+    def is_opening(self) -> bool:
+        """Whether it has said hello, and is being answered."""
+        return self._opening is not None
+
+    def turn_away(self, reason: str) -> None:
+        """Close it to make room; its client may come back."""
+        if not self._is_closing:
+            self._transport.write(self._refuse(reason, retry=True))
 
     @property
     def _is_paused(self) -> bool:
@@ -178,6 +191,7 @@ class Connection(asyncio.Protocol):
             self._is_single = hello.clients is None
             name, self._clients = served.join(hello.client, hello.clients)
             self._served, self._limit = served, protocol.longest_line(hello.clients)
+            self._host.joined(self)
             answer = protocol.hello_answer(hello.session, name, served.session.phase)
         except LuthierError as error:
             answer = self._refuse(str(error), retry=isinstance(error, UnavailableError))

@@ -19,6 +19,7 @@ from luthier.online.service.address import Address, UnixAddress, parse_address
 from luthier.online.service.connection import Connection
 from luthier.online.service.journal import Journal, journal_folder
 from luthier.online.service.listening import address_of, listen, stop_listening
+from luthier.online.service.newcomers import Newcomers
 from luthier.online.service.protocol import Hello
 from luthier.online.service.sessions import ServedSession, Sessions
 from luthier.online.session import OnlineSession
@@ -59,6 +60,7 @@ class OnlineService:
         self._journal = Journal(journal_folder(folder or data_directory(), server_store.where))
         self._sessions = Sessions(server_store.online, self._journal, self._decide)
         self._connections: set[Connection] = set()
+        self._newcomers = Newcomers()
         self._most = _most_connections()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="online-store")
         self._openers = ThreadPoolExecutor(_OPENERS, thread_name_prefix="online-open")
@@ -94,13 +96,17 @@ class OnlineService:
         self._connections.add(connection)
         if len(self._connections) > self._most:
             return f"the service has {self._most} connections already; try again later"
-        if connection.needs_token and sum(one.is_unknown for one in self._connections) > _MOST_UNKNOWN:
-            return f"{_MOST_UNKNOWN} other connections have not said hello yet; try again later"
-        return None
+        return self._newcomers.admit(connection, _MOST_UNKNOWN) if connection.needs_token else None
+
+    def joined(self, connection: Connection) -> None:
+        """Note that a connection has joined a session."""
+        if connection.needs_token:
+            self._newcomers.joined(connection)
 
     def forget(self, connection: Connection) -> None:
         """Note that a connection has ended."""
         self._connections.discard(connection)
+        self._newcomers.forget(connection)
 
     def open(self, hello: Hello, *, needs_token: bool) -> Awaitable[ServedSession]:
         """Check the token and find the session, in another thread."""
