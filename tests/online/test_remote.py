@@ -297,3 +297,35 @@ def test_a_service_that_speaks_nonsense_is_left(folder: Path, caplog: pytest.Log
         answering.join(PATIENCE_S)
         assert one.fetch() == SPACE.default
     assert "not JSON" in caplog.text
+
+
+def test_a_full_service_is_tried_again_later(
+    served: Serving, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "_LONGEST_PAUSE_S", 0.1)
+    with monkeypatch.context() as full, served.wire() as other:
+        full.setattr(served.service, "_most", 1)
+        assert other.hello()["ok"]
+        one = tuner(served.unix)
+        assert one.fetch() == SPACE.default
+    (warning,) = caplog.messages
+    assert "1 connections already; try again later; going on without it" in warning
+    end = time.monotonic() + PATIENCE_S
+    while not one.converged:
+        run(one, 1)
+        assert time.monotonic() < end
+    assert one.best.best == optimum()
+    one.leave()
+
+
+def test_a_refused_request_ends_no_connection(served: Serving, caplog: pytest.LogCaptureFixture) -> None:
+    one = tuner(served.unix)
+    run(one, 3)
+    connection = one._connection
+    one._ask("fetch", lambda: b'{"op":"stretch"}\n')
+    assert "a fetch was refused: " in caplog.text
+    run(one, 3)
+    assert one._connection is connection is not None
+    one.fetch()
+    assert sum(client.reports for client in served.view("s").clients) == 6
+    one.leave()

@@ -46,7 +46,11 @@ class ClientConnection:
             self._heard = time.monotonic()
         self._expected.append(asked)
         self._socket.settimeout(_left(deadline))
-        self._socket.sendall(line)
+        try:
+            self._socket.sendall(line)
+        except BrokenPipeError:  # a service that takes no more connections closes them at once; `answers` reads why
+            if asked != "hello":
+                raise
 
     def answers(self, deadline: float) -> Iterator[tuple[Asked, bytes]]:
         """The answers to all requests, with their kind; fewer if the deadline passes before."""
