@@ -96,6 +96,79 @@ def test_an_address_is_taken_from_a_proxy_only_if_it_was_named(
     assert log_in(proxied, "ada", PASSWORD, {"X-Forwarded-For": "10.1.1.9"}).status == 200
 
 
+FORGED = [
+    *(f"10.1.1.{number}" for number in range(4)),
+    "10.1.1.1, 10.1.1.2",
+    "2001:db8::1",
+    "[2001:db8::1]:443",
+    "::ffff:10.1.1.1",
+    "unknown",
+    "127.0.0.1",
+    "127.0.0.1, 127.0.0.1",
+    ", ,",
+    "_hidden, \x7f<script>",
+    "1" * 5000,
+    ", ".join(["10.1.1.1"] * 1000),
+]
+"""What a client may write into X-Forwarded-For to look like somebody else."""
+
+
+def guesses(server: Running, values: list[str]) -> list[int]:
+    """The answers to wrong passwords that are sent with each of these headers."""
+    return [log_in(server, "ada", "no", {"X-Forwarded-For": value}).status for value in values]
+
+
+@pytest.fixture
+def proxied(start_server: Starter, monkeypatch: pytest.MonkeyPatch) -> Running:
+    """A server behind a proxy on 127.0.0.1, where no time passes."""
+    server = start_server(limits=Limits(Proxies.parse(["127.0.0.1", "10.7.0.0/16"])))
+    server.add_user("ada", "admin")
+    monkeypatch.setattr(server.context.authenticator.limits, "_clock", lambda: 1e9)
+    return server
+
+
+def test_a_header_of_a_client_that_is_no_proxy_is_ignored(
+    server: Running, start_server: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.add_user("ada", "admin")
+    monkeypatch.setattr(server.context.authenticator.limits, "_clock", lambda: 1e9)
+    assert guesses(server, FORGED) == [401] * 5 + [429] * (len(FORGED) - 5)
+    server.stop()
+    behind = start_server(limits=Limits(Proxies.parse(["10.7.0.0/16"])))  # another proxy than this client
+    monkeypatch.setattr(behind.context.authenticator.limits, "_clock", lambda: 1e9)
+    assert guesses(behind, FORGED) == [401] * 5 + [429] * (len(FORGED) - 5)
+
+
+@pytest.mark.parametrize("client", ["10.9.9.9", "2001:db8:9::9", "10.9.9.9:4711", "[2001:db8:9::9]:4711"])
+def test_a_client_of_a_proxy_that_appends_does_not_escape_its_limit(proxied: Running, client: str) -> None:
+    statuses = guesses(proxied, [f"{forged}, {client}" for forged in FORGED])
+    assert statuses == [401] * 5 + [429] * (len(FORGED) - 5)
+    assert guesses(proxied, [f"10.1.1.1, {client}, 10.7.3.3"]) == [429]  # through two proxies
+    assert guesses(proxied, ["10.1.1.1"]) == [401]  # somebody else
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [f"10.9.9.9:{port}" for port in range(1000, 1006)],
+        [f"[2001:db8::9]:{port}" for port in range(1000, 1006)],
+        [f"2001:db8::{number}" for number in range(6)],
+        ["::ffff:10.9.9.9", "10.9.9.9", "::ffff:a09:909", "10.9.9.9:1", "[::ffff:10.9.9.9]:1", "[::ffff:10.9.9.9]"],
+        ["unknown", "_hidden", "10.9.9", "10.9.9.9.9", "x" * 5000, "10.9.9.9:x"],
+    ],
+)
+def test_one_client_is_counted_once_however_a_proxy_writes_its_address(proxied: Running, values: list[str]) -> None:
+    assert guesses(proxied, values) == [401] * 5 + [429]
+
+
+def test_a_made_up_address_does_not_fill_the_audit_log(proxied: Running) -> None:
+    guesses(proxied, ["x" * 5000, "\x7f<script>"])
+    audit = proxied.ask("GET", f"{API}/audit", token=proxied.context.authenticator.issue_token("ada", "t", None)[0])
+    entries = cast("dict[str, list[dict[str, str]]]", audit.json)["items"]
+    assert max(len(entry["detail"]) for entry in entries) < 200
+    assert "\x7f" not in str(entries)
+
+
 def test_a_browser_that_logged_in_before_gets_in_again(server: Running) -> None:
     server.add_user("ada", "admin")
     cookies = log_in(server, "ada", PASSWORD).headers["set-cookie"]
