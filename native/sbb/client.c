@@ -155,7 +155,7 @@ static bool greet(struct link *link)
 {
     int memory = memfd_create("sbb-slice", MFD_CLOEXEC | MFD_ALLOW_SEALING), table = -1;
     struct sbb_answer answer = {.error = EPIPE};
-    if (memory >= 0 && ftruncate(memory, SBB_SLICE) == 0 && fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0) {
+    if (memory >= 0) {
         void *slice = mmap(NULL, SBB_SLICE, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
         link->slice = slice == MAP_FAILED ? NULL : slice;
         const struct sbb_request request = {.operation = SBB_HELLO};
@@ -189,10 +189,13 @@ static bool link_open(struct link *place)
     sbb_enter(&before);
     *place = link;
     sbb_leave(&before);
+    if (greeted)
+        sbb_met();
     return greeted;
 }
 
-struct link *link_take(void)
+/* A free connection, or a free place for one. With more threads than places it waits: none of the others waits for us. */
+static struct link *link_reserve(bool *connected)
 {
     sigset_t before;
     struct link *link = NULL, *empty = NULL;
@@ -203,13 +206,22 @@ struct link *link_take(void)
         else if (!links[i].busy && empty == NULL)
             empty = &links[i];
     }
-    bool connected = link != NULL;
-    if (!connected)
+    *connected = link != NULL;
+    if (!*connected)
         link = empty;
     if (link != NULL)
         link->busy = true;
     sbb_leave(&before);
-    if (link == NULL || connected || link_open(link))
+    return link;
+}
+
+struct link *link_take(void)
+{
+    bool connected;
+    struct link *link;
+    while ((link = link_reserve(&connected)) == NULL)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (connected || link_open(link))
         return link;
     link_break(link);
     return NULL;
@@ -309,6 +321,7 @@ static void child_forked(void)
     registry_forget_all();
     sbb_own();
     sbb_leave(&before_fork);
+    sbb_standard_all();
 }
 
 bool links_start(void)

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "libsbb.h"
@@ -15,7 +16,7 @@
 static ssize_t total_of(const struct iovec *parts, int count)
 {
     size_t total = 0;
-    if (count < 0 || count > IOV_MAX)
+    if (parts == NULL || count < 0 || count > IOV_MAX)
         return -1;
     for (int i = 0; i < count; i++) {
         total += parts[i].iov_len;
@@ -93,6 +94,20 @@ static ssize_t move_at_position(int fd, struct known *known, struct transfer *tr
     return moved;
 }
 
+/* The kernel would refuse or shorten this write, and send a signal: let it. */
+static bool exceeds_limit(int fd, ssize_t total, off64_t offset, int flags)
+{
+    struct rlimit limit;
+    struct stat status;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return false;
+    if ((flags & O_APPEND) && fstat(fd, &status) == 0)
+        offset = status.st_size;
+    else if (offset == AT_POSITION)
+        offset = lseek64(fd, 0, SEEK_CUR);
+    return offset < 0 || (rlim_t)offset + (rlim_t)total > limit.rlim_cur;
+}
+
 enum way { NOT_OURS, REFUSED, THROUGH };
 
 /* Whether a call with these buffers goes through the buffer. */
@@ -109,6 +124,8 @@ static enum way way_of(int fd, struct known *known, ssize_t total, off64_t offse
         return NOT_OURS;
     if (!writes && !sbb_has_copies(known))
         return NOT_OURS;
+    if (writes && exceeds_limit(fd, total, offset, *flags))
+        return sbb_simple(fd, SBB_DIRECT) == FAILED ? REFUSED : NOT_OURS;
     return THROUGH;
 }
 
@@ -124,6 +141,7 @@ static bool through(int fd, const struct iovec *parts, int count, off64_t offset
         *result = -1;
         return way == REFUSED;
     }
+    pthread_testcancel(); /* the program may rely on these calls to be points of cancellation */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     bool append = writes && (flags & O_APPEND);
     if (offset == AT_POSITION)
@@ -270,22 +288,23 @@ EXPORT ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t offset, 
 
 /* ---- asynchronous calls: on files that are not buffered from then on ---- */
 
-EXPORT int aio_write(struct aiocb *block)
-{
-    return sbb_simple(block->aio_fildes, SBB_DIRECT) == FAILED ? -1 : REAL(aio_write)(block);
-}
+#define ASYNCHRONOUS(name, block_t)                                                          \
+    EXPORT int name(struct block_t *block)                                                  \
+    {                                                                                       \
+        return sbb_simple(block->aio_fildes, SBB_DIRECT) == FAILED ? -1 : REAL(name)(block); \
+    }
+ASYNCHRONOUS(aio_write, aiocb)
+ASYNCHRONOUS(aio_write64, aiocb64)
+ASYNCHRONOUS(aio_read, aiocb)
+ASYNCHRONOUS(aio_read64, aiocb64)
 
-EXPORT int aio_write64(struct aiocb64 *block)
-{
-    return sbb_simple(block->aio_fildes, SBB_DIRECT) == FAILED ? -1 : REAL(aio_write64)(block);
-}
-
-EXPORT int aio_read(struct aiocb *block)
-{
-    return sbb_simple(block->aio_fildes, SBB_DIRECT) == FAILED ? -1 : REAL(aio_read)(block);
-}
-
-EXPORT int aio_read64(struct aiocb64 *block)
-{
-    return sbb_simple(block->aio_fildes, SBB_DIRECT) == FAILED ? -1 : REAL(aio_read64)(block);
-}
+#define ASYNCHRONOUS_LIST(name, block_t)                                                     \
+    EXPORT int name(int mode, struct block_t *const blocks[], int count, struct sigevent *event) \
+    {                                                                                       \
+        for (int i = 0; i < count; i++)                                                     \
+            if (blocks[i] != NULL && sbb_simple(blocks[i]->aio_fildes, SBB_DIRECT) == FAILED) \
+                return -1;                                                                  \
+        return REAL(name)(mode, blocks, count, event);                                      \
+    }
+ASYNCHRONOUS_LIST(lio_listio, aiocb)
+ASYNCHRONOUS_LIST(lio_listio64, aiocb64)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "libsbb.h"
@@ -25,8 +26,11 @@ static enum outcome truncate_through(int fd, off64_t size)
 {
     struct known known;
     enum belongs belongs = sbb_file(fd, &known);
+    struct rlimit limit;
     if (belongs != OURS)
         return belongs == BROKEN ? FAILED : BYPASS;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && (rlim_t)size > limit.rlim_cur) /* the kernel refuses it, with a signal */
+        return sbb_simple(fd, SBB_DIRECT) == FAILED ? FAILED : BYPASS;
     struct sbb_request request = {.operation = SBB_TRUNCATE, .offset = (uint64_t)size};
     struct sbb_answer answer;
     return sbb_ask(fd, &known, &request, &answer, NULL);
@@ -61,9 +65,9 @@ static int truncate_opened(int fd)
 #define OPEN(folder, path, flags, name, ...)                     \
     if (cuts_target_file(folder, path, flags)) {                 \
         (flags) &= ~O_TRUNC;                                     \
-        return truncate_opened(REAL(name)(__VA_ARGS__));         \
+        return sbb_standard(truncate_opened(REAL(name)(__VA_ARGS__))); \
     }                                                            \
-    return REAL(name)(__VA_ARGS__)
+    return sbb_standard(REAL(name)(__VA_ARGS__))
 
 EXPORT int open(const char *path, int flags, ...)
 {
@@ -127,7 +131,7 @@ EXPORT int __openat64_2(int folder, const char *path, int flags)
 /* ---- closing, copying of descriptors ---- */
 
 /* The kernel itself reads a program that is started, so it must be in the target as soon as it may be executed. */
-static void flush_program(int fd)
+void sbb_flush_program(int fd)
 {
     struct stat status;
     struct known known;
@@ -143,10 +147,10 @@ static void flush_program_at(int folder, const char *path)
     int saved = errno;
     bool maybe = sbb_active() && fstatat(folder, path, &status, 0) == 0 && sbb_on_target_device(&status)
                  && (status.st_mode & 0111) != 0;
-    int fd = maybe ? REAL(openat)(folder, path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = maybe ? REAL(openat)(folder, path, O_PATH | O_CLOEXEC) : -1; /* to close another one would end locks */
     if (fd >= 0) {
         sbb_flush_if_copied(fd);
-        close(fd);
+        REAL(close)(fd);
     }
     errno = saved;
 }
@@ -171,7 +175,7 @@ EXPORT int fchmod(int fd, mode_t mode)
 {
     int result = REAL(fchmod)(fd, mode);
     if (result == 0)
-        flush_program(fd);
+        sbb_flush_program(fd);
     return result;
 }
 
@@ -183,7 +187,7 @@ EXPORT int close(int fd)
         errno = EBADF;
         return -1;
     }
-    flush_program(fd);
+    sbb_flush_program(fd);
     int error = sbb_release(fd);
     int result = REAL(close)(fd);
     if (result != 0 || error == 0)
@@ -208,18 +212,23 @@ EXPORT void closefrom(int first)
     close_range(first < 0 ? 0 : (unsigned)first, ~0u, 0);
 }
 
+EXPORT int dup(int from)
+{
+    return sbb_standard(REAL(dup)(from));
+}
+
 EXPORT int dup2(int from, int to)
 {
     if (sbb_active() && sbb_is_internal(to))
         sbb_vacate(to);
-    return REAL(dup2)(from, to);
+    return sbb_standard(REAL(dup2)(from, to));
 }
 
 EXPORT int dup3(int from, int to, int flags)
 {
     if (sbb_active() && sbb_is_internal(to))
         sbb_vacate(to);
-    return REAL(dup3)(from, to, flags);
+    return sbb_standard(REAL(dup3)(from, to, flags));
 }
 
 /* ---- sizes and durability ---- */
@@ -248,15 +257,15 @@ static int truncate_path(const char *path, off64_t size)
 {
     struct stat status;
     int saved = errno;
-    bool other = size < 0 || !sbb_active() || stat(path, &status) != 0 || !sbb_on_target_device(&status);
-    int fd = other ? -1 : REAL(open)(path, O_WRONLY | O_CLOEXEC);
-    errno = saved;
-    if (fd < 0)
-        return REAL(truncate64)(path, size);
-    int result = ftruncate64(fd, size), error = errno;
-    close(fd);
-    errno = error;
-    return result;
+    bool ours = size >= 0 && sbb_active() && stat(path, &status) == 0 && sbb_on_target_device(&status)
+                && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+    int fd = ours ? REAL(open)(path, O_PATH | O_CLOEXEC) : -1; /* to close another one would end locks of the program */
+    enum outcome outcome = fd < 0 ? BYPASS : truncate_through(fd, size);
+    int error = errno;
+    if (fd >= 0)
+        REAL(close)(fd);
+    errno = outcome == FAILED ? error : saved;
+    return outcome == BYPASS ? REAL(truncate64)(path, size) : outcome == DONE ? 0 : -1;
 }
 
 EXPORT int truncate(const char *path, off_t size)

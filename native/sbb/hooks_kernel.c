@@ -60,41 +60,59 @@ static bool is_ours(int fd)
 
 /* ---- copying ---- */
 
-/* Programs know that this does not work between all files, and copy by themselves then: through the buffer. */
+/* Into a buffered file: by reading and writing, at offsets or, where they are NULL, at the positions. */
+static ssize_t copy_buffered(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size)
+{
+    char piece[4096]; /* small, for a thread may have a small stack */
+    size_t done = 0;
+    while (done < size) {
+        size_t part = size - done < sizeof piece ? size - done : sizeof piece;
+        ssize_t got = from_offset != NULL ? pread64(from, piece, part, *from_offset) : read(from, piece, part);
+        ssize_t written = got <= 0            ? got
+                          : to_offset != NULL ? pwrite64(to, piece, (size_t)got, *to_offset)
+                                              : write(to, piece, (size_t)got);
+        if (from_offset == NULL && got > 0 && written < got)
+            lseek64(from, (written > 0 ? written : 0) - got, SEEK_CUR); /* only what was written counts as read */
+        if (written <= 0)
+            return done > 0 ? (ssize_t)done : written;
+        if (from_offset != NULL)
+            *from_offset += written;
+        if (to_offset != NULL)
+            *to_offset += written;
+        done += (size_t)written;
+    }
+    return (ssize_t)done;
+}
+
+/* What the kernel refuses to copy into; true and errno. */
+static bool refused(int to, int error_of_append)
+{
+    int flags = fcntl(to, F_GETFL);
+    errno = flags < 0 || (flags & O_ACCMODE) == O_RDONLY ? EBADF : error_of_append;
+    return flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_APPEND) != 0;
+}
+
+static bool is_same_file(int from, int to)
+{
+    struct stat one, other;
+    return fstat(from, &one) == 0 && fstat(to, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+/* Within one file, the kernel knows which ranges overlap. */
 EXPORT ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags)
 {
-    if (is_ours(to)) {
-        errno = EXDEV;
-        return -1;
-    }
-    if (sbb_flush_if_copied(from) == FAILED)
+    struct stat status;
+    bool plain = flags == 0 && fstat(from, &status) == 0 && S_ISREG(status.st_mode) && !is_same_file(from, to);
+    if (plain && is_ours(to))
+        return refused(to, EBADF) ? -1 : copy_buffered(from, from_offset, to, to_offset, size);
+    if (sbb_simple(to, SBB_DIRECT) == FAILED || sbb_flush_if_copied(from) == FAILED)
         return -1;
     return REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags);
 }
 
-/* Into a buffered file: by reading and writing, for programs do not expect that the kernel cannot. */
 static ssize_t send_buffered(int to, int from, off64_t *offset, size_t size)
 {
-    enum { PIECE = 65536 };
-    char piece[PIECE];
-    size_t done = 0;
-    if ((fcntl(to, F_GETFL) & O_APPEND) != 0) {
-        errno = EINVAL;
-        return -1;
-    }
-    while (done < size) {
-        size_t part = size - done < PIECE ? size - done : PIECE;
-        ssize_t got = offset != NULL ? pread64(from, piece, part, *offset) : read(from, piece, part);
-        ssize_t written = got > 0 ? write(to, piece, (size_t)got) : got;
-        if (offset == NULL && got > 0 && written < got)
-            lseek64(from, (written > 0 ? written : 0) - got, SEEK_CUR); /* only what was written counts as read */
-        if (written <= 0)
-            return done > 0 ? (ssize_t)done : written;
-        if (offset != NULL)
-            *offset += written;
-        done += (size_t)written;
-    }
-    return (ssize_t)done;
+    return refused(to, EINVAL) ? -1 : copy_buffered(from, offset, to, NULL, size);
 }
 
 EXPORT ssize_t sendfile(int to, int from, off_t *offset, size_t size)

@@ -47,7 +47,8 @@ uint64_t sbb_wait_s(void);
 bool sbb_on_target_device(const struct stat *status); /* a regular file there */
 bool sbb_path_below_target(const char *path);
 void sbb_say_once(const char *text);
-bool sbb_pending(void); /* the daemon is or was there and has data that is not in the target */
+bool sbb_pending(void); /* the daemon is or was there and has, or may have, data that is not in the target */
+void sbb_met(void);
 
 /* ---- client.c: connections ---- */
 
@@ -101,6 +102,10 @@ enum outcome sbb_simple(int fd, uint32_t operation); /* for the file of this des
 enum outcome sbb_flush_if_copied(int fd);
 void sbb_keep_registered(int fd);
 int sbb_release(int fd); /* before a close: 0 or an errno */
+void sbb_leave_unbuffered(int fd);
+int sbb_standard(int fd); /* a new descriptor, or -1: returned as it is */
+void sbb_standard_all(void);
+void sbb_flush_program(int fd);
 bool sbb_times(const struct stat *status, const struct timespec times[2], int *error); /* false: not for us */
 void registry_forget_all(void); /* with the lock */
 

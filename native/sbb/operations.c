@@ -19,13 +19,12 @@ static void answer(struct request *request, int error)
 
 /* ---- connecting, files ---- */
 
-/* The client cannot shrink the slice later, so to use it never fails. */
+/* The daemon gives the slice its size, for a client may be under RLIMIT_FSIZE. The client cannot shrink it later, so to
+ * use it never fails. */
 static int hello(struct request *request)
 {
-    struct stat status;
-    const int seals = F_SEAL_SHRINK;
-    if (request->fd < 0 || request->connection->slice != NULL || fstat(request->fd, &status) != 0
-        || status.st_size < (off_t)SBB_SLICE || (fcntl(request->fd, F_GET_SEALS) & seals) != seals)
+    if (request->fd < 0 || request->connection->slice != NULL || ftruncate(request->fd, SBB_SLICE) != 0
+        || fcntl(request->fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
         return EINVAL;
     char *slice = mmap(NULL, SBB_SLICE, PROT_READ | PROT_WRITE, MAP_SHARED, request->fd, 0);
     if (slice == MAP_FAILED)

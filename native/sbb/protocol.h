@@ -1,8 +1,8 @@
 /* What libsbb.so and sbbd tell each other.
  *
  * The daemon listens on FOLDER/socket (SOCK_SEQPACKET). A connection carries one request at a time. Its first request
- * is SBB_HELLO, which passes a piece of shared memory (the slice) that the data of writes and reads goes through; the
- * answer passes the shared table of the daemon back. FOLDER/pending exists while data was acknowledged that is not yet
+ * is SBB_HELLO, which passes an empty memfd; the daemon makes it the slice that the data of writes and reads goes through;
+ * the answer passes the shared table of the daemon back. FOLDER/pending exists while data was acknowledged that is not yet
  * in the target: it tells a client whose daemon is gone whether it may use the files directly.
  */
 #ifndef SBB_PROTOCOL_H

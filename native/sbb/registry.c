@@ -102,7 +102,9 @@ static void release(const struct known *known)
 static enum belongs without_daemon(void)
 {
     if (sbb_pending()) {
-        sbb_say_once("the daemon is gone and has data that is not in SBB_TARGET yet; start sbbd again to recover it");
+        sbb_say_once(errno == EACCES ? "the user of this process may not ask the daemon in SBB_FOLDER; start it as that user"
+                                     : "the daemon is gone and has data that is not in SBB_TARGET yet; start sbbd again "
+                                       "to recover it");
         errno = EIO;
         return BROKEN;
     }
@@ -218,8 +220,21 @@ static enum outcome renew(int fd, struct known *known, bool restarted)
     return belongs == OURS ? DONE : belongs == BROKEN ? FAILED : BYPASS;
 }
 
-/* Copy between the slice and the buffers of the program, from byte `skip` of these on. */
-static void transfer_copy(const struct transfer *transfer, char *slice, size_t length)
+/* By the kernel, which answers a wrong address with EFAULT, as read and write do. Some sandboxes forbid it. */
+static bool copy_checked(char *slice, char *theirs, size_t size, bool writes)
+{
+    const struct iovec ours = {slice, size}, other = {theirs, size};
+    ssize_t copied = writes ? process_vm_readv(getpid(), &ours, 1, &other, 1, 0)
+                            : process_vm_writev(getpid(), &ours, 1, &other, 1, 0);
+    if (copied < 0 && errno != EFAULT) {
+        memcpy(writes ? slice : theirs, writes ? theirs : slice, size);
+        return true;
+    }
+    return copied == (ssize_t)size;
+}
+
+/* Copy between the slice and the buffers of the program, from byte `skip` of these on. False: they are not readable. */
+static bool transfer_copy(const struct transfer *transfer, char *slice, size_t length)
 {
     size_t skip = transfer->skip;
     for (int i = 0; i < transfer->count && length > 0; i++) {
@@ -230,23 +245,26 @@ static void transfer_copy(const struct transfer *transfer, char *slice, size_t l
         }
         size_t size = room - skip < length ? room - skip : length;
         char *theirs = (char *)transfer->parts[i].iov_base + skip;
-        memcpy(transfer->writes ? slice : theirs, transfer->writes ? theirs : slice, size);
+        if (!copy_checked(slice, theirs, size, transfer->writes))
+            return false;
         slice += size;
         length -= size;
         skip = 0;
     }
+    return true;
 }
 
 /* 0 or an errno of the connection itself. */
 static int ask_once(struct link *link, const struct sbb_request *request, struct sbb_answer *answer,
                     const struct transfer *transfer)
 {
-    if (transfer != NULL && transfer->writes)
-        transfer_copy(transfer, link->slice, request->length);
-    int error = link_ask(link, request, -1, answer);
-    bool read = transfer != NULL && !transfer->writes;
-    if (error == 0 && read && answer->error == 0 && answer->value <= request->length)
-        transfer_copy(transfer, link->slice, answer->value);
+    bool writes = transfer != NULL && transfer->writes, reads = transfer != NULL && !writes;
+    bool copied = !writes || transfer_copy(transfer, link->slice, request->length);
+    int error = copied ? link_ask(link, request, -1, answer) : 0;
+    if (error == 0 && copied && reads && answer->error == 0 && answer->value <= request->length)
+        copied = transfer_copy(transfer, link->slice, answer->value);
+    if (!copied)
+        *answer = (struct sbb_answer){.error = EFAULT};
     return error;
 }
 
@@ -308,6 +326,29 @@ void sbb_keep_registered(int fd)
     struct known known;
     if (sbb_known(fd, &known))
         mark(&known, true, false);
+}
+
+/* Something that cannot be followed writes to this file from now on. */
+void sbb_leave_unbuffered(int fd)
+{
+    if (sbb_simple(fd, SBB_DIRECT) == DONE)
+        sbb_keep_registered(fd);
+}
+
+/* The C library writes to these from within itself, as stdin, stdout and stderr. */
+int sbb_standard(int fd)
+{
+    int saved = errno;
+    if (fd >= 0 && fd <= 2)
+        sbb_leave_unbuffered(fd);
+    errno = saved;
+    return fd;
+}
+
+void sbb_standard_all(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        sbb_standard(fd);
 }
 
 int sbb_release(int fd)

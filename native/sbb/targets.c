@@ -16,7 +16,7 @@ static dev_t target_device;
 static char folder[PATH_MAX];
 static uint64_t timeout_s = 60, wait_s;
 static _Atomic(pid_t) owner; /* 0: the library does nothing */
-static atomic_bool said;
+static atomic_bool said, met;
 
 void *sbb_next(_Atomic(void *) *found, const char *name)
 {
@@ -79,7 +79,13 @@ bool sbb_pending(void)
 {
     char path[PATH_MAX + 16];
     snprintf(path, sizeof path, "%s/pending", folder);
-    return access(path, F_OK) == 0;
+    return access(path, F_OK) == 0 || (met && errno != ENOENT && errno != ENOTDIR);
+}
+
+/* This process, or the one that it was forked from, has used the daemon. */
+void sbb_met(void)
+{
+    met = true;
 }
 
 /* ---- start ---- */
