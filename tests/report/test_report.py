@@ -1,6 +1,7 @@
 """Reports: one file that opens anywhere, says what to use, and takes no text for code."""
 
 import base64
+import csv
 import hashlib
 import importlib.util
 import json
@@ -9,6 +10,7 @@ import shlex
 import shutil
 import sys
 from html.parser import HTMLParser
+from io import StringIO
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,6 +25,7 @@ from luthier.figures import FIGURES, Figure
 from luthier.launch import start
 from luthier.report import inline_json, report_html
 from luthier.report.commands import parameter_text, tune_command
+from luthier.report.export import write_runs
 from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.notation import parse_parameter
@@ -431,3 +434,30 @@ def test_the_page_about_reports_names_every_figure_and_its_example_works(
     exec(compile(example, "reports.md", "exec"), names)
     assert (tmp_path / "trajectory.svg").is_file()
     assert isinstance(names["plain"], dict)
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ("+cmd", "'+cmd"),
+        ("-flag", "'-flag"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("'=1", "''=1"),
+        ("-1.5e3", "-1.5e3"),
+        ("-1.5e3+cmd", "'-1.5e3+cmd"),
+        ("'quoted", "'quoted"),
+        ("a=1", "a=1"),
+    ],
+)
+def test_no_cell_of_a_csv_file_is_a_formula(text: str, cell: str) -> None:
+    space = Space(Choice("flag", ["plain", text]), Real("x", -2.0, 2.0))
+    experiment = Experiment(space=space, command=Template(("prog", "{flag}", "{x}")))
+    config = Config({"flag": text, "x": -1.5})
+    run = Run(0, 0, "default", config, 1.0, 0, 1, 1.0, 2.0, Failed(text))
+    written = StringIO()
+    write_runs(experiment, [run], "csv", written)
+    row = next(csv.DictReader(StringIO(written.getvalue(), newline="")))
+    assert (row["param.flag"], row["reason"], row["param.x"]) == (cell, cell, "-1.5")

@@ -97,6 +97,11 @@ def test_a_whole_number_is_a_fine_text() -> None:
             "3: {0}.a.min: 'x' is not a number",
         ),
         ("parameters: {a: {env_vra: true, type: int}}", "3: {0}.a.env_vra: is unknown; did you mean 'env_var'?"),
+        ("parameters: {a: {env_var: true, type: int, stp: 2}}", "3: {0}.a.stp: is unknown; did you mean 'step'?"),
+        (
+            "parameters: {a: {env_var: true, type: int, constraints: [a < 2]}}",
+            "3: {0}.a.constraints: is unknown; valid here: cli_var, cmd_var,",
+        ),
         ("parameters: {a: {env_var: true}}", "3: {0}.a.type: is missing"),
         ("parameters: {a: {env_var: true, type: integer}}", "{0}.a.type: 'integer' is invalid; expected"),
         ("parameters: {a: {env_var: 'False', type: int}}", "{0}.a.env_var: 'False' is invalid; expected true or false"),

@@ -226,6 +226,11 @@ def test_the_last_value_of_a_range_is_there() -> None:
             "experiment:\n  budgt: 3\ncomponents: {known: {}}",
             "e.yaml:2: experiment.budgt: is unknown; did you mean 'budget'?",
         ),
+        (
+            "experiment:\n  constraints: [bs < 3]\ncomponents: {known: {}}",
+            "e.yaml:2: experiment.constraints: is unknown; valid here: ",
+        ),
+        ("components: {known: {bs: {min: 1, max: 4, stp: 2}}}", "bs.stp: is unknown; did you mean 'step'?"),
         ("experiment:\n  budget: 0\ncomponents: {known: {}}", "e.yaml:2: experiment.budget: 0 is not a whole number"),
         (
             "experiment:\n  budget: '3'\ncomponents: {known: {}}",

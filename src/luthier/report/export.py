@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,11 @@ from luthier.analysis.serial import run_json
 from luthier.analysis.text import measure_names
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.spec.experiment import Experiment
+from luthier.texts import NUMBER
 from luthier.trial import Completed, Run
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(NUMBER)
 
 FORMATS = ("csv", "json", "parquet")
 
@@ -59,9 +64,22 @@ def _write_text(experiment: Experiment, runs: Sequence[Run], form: str, stream: 
         stream.write("\n")
         return
     rows = [flat(experiment, run) for run in runs]
-    writer = csv.DictWriter(stream, fieldnames=columns(rows), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    plain_rows = csv.DictWriter(stream, fieldnames=columns(rows), lineterminator="\n")
+    # Python's csv does not quote a carriage return of its own accord, although it ends a row for those who read it.
+    quoted = csv.DictWriter(stream, fieldnames=columns(rows), lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain_rows.writeheader()
+    for row in rows:
+        cells = {name: _cell(value) for name, value in row.items()}
+        (quoted if any("\r" in str(cell) for cell in cells.values()) else plain_rows).writerow(cells)
+
+
+def _cell(value: object) -> object:
+    """A value as a spreadsheet should take it: a text that it would compute as a formula begins with an apostrophe.
+
+    Texts that begin with apostrophes before such a sign get one more, so that removing one gives the text back.
+    """
+    is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value)
+    return f"'{value}" if is_formula else value
 
 
 def _write_parquet(experiment: Experiment, runs: Sequence[Run], path: Path) -> None:

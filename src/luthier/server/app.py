@@ -26,7 +26,7 @@ from luthier.server.known_tokens import KnownTokens
 from luthier.server.list_events import ExperimentList, ListEvents
 from luthier.server.login_limits import TooManyError
 from luthier.server.metrics import Metrics
-from luthier.server.middleware import LimitedBody, SafeHeaders, Timed
+from luthier.server.middleware import HeadRequests, LimitedBody, SafeHeaders, Timed
 from luthier.server.online_operations import OnlineList, OnlineOperations
 from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
 from luthier.server.passwords import PasswordQueue
@@ -132,6 +132,7 @@ def create_app(  # noqa: PLR0913 - the parts of a server
     app.add_exception_handler(Exception, _broken)
     app.add_middleware(LimitedBody)
     app.add_middleware(GZipMiddleware, minimum_size=SMALLEST_PACKED_BYTES)
+    app.add_middleware(HeadRequests)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK_NAMES, *place.hosts], www_redirect=False)
     app.add_middleware(SafeHeaders, is_https=place.is_https)
     app.add_middleware(Timed, report=context.metrics.request)

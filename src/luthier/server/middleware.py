@@ -13,6 +13,7 @@ MOST_BYTES = 2_000_000
 """The maximum size of a request body."""
 
 _MOST_DISCARDED_BYTES = 20_000_000
+_HEALTH = "/api/v1/health"
 _MOST_DIGITS = 15
 _MOST_SIGNS = 100_000
 _TOO_MANY = f"the request has more than {_MOST_SIGNS} commas and brackets"
@@ -54,6 +55,29 @@ class SafeHeaders:
             await send(message)
 
         await self._app(scope, receive, with_headers)
+
+
+class HeadRequests:
+    """Answers HEAD like GET without the body, for pages, their files and the health of the server.
+
+    A route for HEAD would be a second operation in the OpenAPI document.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        path = scope.get("path", "")
+        is_known = path == _HEALTH or not path.startswith(("/api/", "/oidc/"))  # streams there never end
+        if scope["type"] != "http" or scope["method"] != "HEAD" or not is_known:
+            await self._app(scope, receive, send)
+            return
+
+        async def without_body(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self._app({**scope, "method": "GET"}, receive, without_body)
 
 
 class LimitedBody:

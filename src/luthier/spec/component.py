@@ -3,9 +3,9 @@
 import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
@@ -336,7 +336,7 @@ def validated(model: type[Model], document: Document, values: Json, place: Place
     except ValidationError as error:
         first = error.errors()[0]
         where = (*place, *first["loc"])
-        raise document.error(where, _problem(model, first["type"], first, where)) from None
+        raise document.error(where, _problem(model, first["type"], first, first["loc"])) from None
 
 
 def _problem(model: type[BaseModel], kind: str, error: Mapping[str, object], where: Place) -> str:
@@ -348,8 +348,9 @@ def _problem(model: type[BaseModel], kind: str, error: Mapping[str, object], whe
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        near = closest(str(where[-1]), _names(model))
-        return "is unknown" + (f"; did you mean {near!r}?" if near else "; see luthier validate --schema")
+        known = _keys_at(model, where[:-1])
+        near = closest(str(where[-1]), known)
+        return f"is unknown; did you mean {near!r}?" if near else f"is unknown; valid here: {', '.join(known)}"
     expected = {
         "bool_type": "true or false",
         "dict_type": "settings by name",
@@ -361,11 +362,20 @@ def _problem(model: type[BaseModel], kind: str, error: Mapping[str, object], whe
     return f"{shown(given)} is invalid; expected {expected or error.get('msg')}"
 
 
-def _names(model: type[BaseModel]) -> list[str]:
-    """All keys of a model and of its parts."""
-    schema = model.model_json_schema()
-    parts = [schema, *schema.get("$defs", {}).values()]
-    return [name for part in parts for name in part.get("properties", {})]
+def _keys_at(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
+    """The keys that are valid at a place, whose steps may also be items of lists and names in mappings."""
+    models = [model]
+    for step in place:
+        fields = [field for one in models for name, field in one.model_fields.items() if step in (name, field.alias)]
+        models = [inner for field in fields for inner in _models_in(field.annotation)] or models
+    return sorted({field.alias or name for one in models for name, field in one.model_fields.items()})
+
+
+def _models_in(annotation: object) -> list[type[BaseModel]]:
+    """The models in a type such as `dict[str, Grid] | None`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models_in(part)]
 
 
 def as_text(value: T) -> T | str:
