@@ -22,7 +22,7 @@ from luthier.store.base import Owner, Store
 from luthier.store.memory import MemoryStore
 from luthier.store.ownership import claim
 from luthier.store.sql import SqlStore
-from luthier.trial import Config, Run
+from luthier.trial import BatchJob, Config, Run
 
 EXPERIMENT = Experiment(space=Space(Integer("x", 1, 9)), budget=8, objectives=(Objective("returned"),), verify_pairs=0)
 
@@ -161,3 +161,23 @@ def _cut(administrator: "psycopg.Connection[tuple[object, ...]]") -> None:
 def _dispose(store: Store) -> None:
     assert isinstance(store, SqlStore)
     store.dispose()
+
+
+def test_batch_jobs_that_have_ended_are_not_in_the_store() -> None:
+    store = open_store("memory:")
+    record = store.create("x", {}, 0.0)
+    with Ledger(store, record, claim(store, record)) as ledger:
+        for jobs in ({1: BatchJob("17", "RUNNING")}, {1: BatchJob("17", "RUNNING"), 2: BatchJob("", "")}, {}):
+            ledger.stop_request(jobs)
+            assert store.experiment(record.id).jobs == jobs
+
+
+def test_a_long_pause_ends_soon_after_the_user_gave_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    answers = iter([False, False, False, True])
+    store = open_store("memory:")
+    record = store.create("x", {}, 0.0)
+    Ledger(store, record, claim(store, record), gave_up=lambda: next(answers))._pause(30.0)
+    assert len(slept) == 3
+    assert sum(slept) < 1.0

@@ -12,6 +12,7 @@ from luthier.engine.plan import Order, Plan
 from luthier.engine.session import plan_of
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.optimizers.registry import optimizer_names
+from luthier.policies.base import Progress
 from luthier.policies.resample import Static
 from luthier.policies.stop import any_of
 from luthier.space import Choice, Integer, Space
@@ -596,3 +597,41 @@ def test_planned_orders_count_only_while_orders_are_made() -> None:
     submit(plan, plan.orders(1, 0.0)[0])
     assert len(plan.orders(100, 0.0)) == 59, "the rest of the budget"
     assert (len(plan.trials), plan.counted, plan.progress(0.0).runs) == (1, 1, 1)
+
+
+def test_a_rule_knows_the_cost_of_every_run() -> None:
+    """Also while several runs are ordered at once: none is known of those that are under way."""
+    seen: list[Progress] = []
+
+    def note(progress: Progress) -> None:
+        seen.append(replace(progress, steps=tuple(progress.steps), costs_s=tuple(progress.costs_s)))
+
+    experiment = Experiment(space=SPACE, budget=12, slots=3, resample="once", verify_pairs=0)
+    plan = Plan(experiment, make_optimizer("random", SPACE, seed=3), stop=note, resample=Static(1))
+    for _ in range(3):
+        for run in [submit(plan, order) for order in plan.orders(3, 0.0)][:2]:
+            finish(plan, run, bowl(run.config, run.number))
+    assert all(len(progress.steps) == len(progress.costs_s) for progress in seen)
+    assert seen[-1].costs_s == (1.0, 1.0, None, 1.0, 1.0, None, None, None)
+    assert seen[-1].cost_s == 4.0
+
+
+def test_a_search_that_was_ended_is_not_begun_again_by_what_is_running() -> None:
+    reasons = ["enough"]
+
+    def once(progress: Progress) -> str | None:
+        return reasons.pop() if len(progress.steps) == 4 and reasons else None
+
+    experiment = Experiment(space=SPACE, budget=12, slots=2, resample="once", verify_pairs=0)
+    plan = Plan(experiment, make_optimizer("random", SPACE, seed=3), stop=once, resample=Static(1))
+    running: list[Run] = []
+    while len(plan.runs) < 4:
+        running += [submit(plan, order) for order in plan.orders(2 - len(running), 0.0)]
+        if len(plan.runs) < 4:
+            run = running.pop(0)
+            finish(plan, run, bowl(run.config, run.number))
+    while running:
+        run = running.pop(0)
+        finish(plan, run, bowl(run.config, run.number))
+        assert plan.orders(2 - len(running), 0.0) == []
+    assert (plan.ending, len(plan.runs)) == ("enough", 4)

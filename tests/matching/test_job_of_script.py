@@ -57,6 +57,10 @@ srun ./second
         ("for i in 1 2 3; do srun ./step $i; done", "./step", {"": ("$i",)}),
         ('args=(--x 1 --y)\nwork() {\n  ./solver "${args[@]}"\n}\nwork', "./solver", {"": ("${args[@]}",)}),
         ("(cd /tmp && ./solver)", "./solver", {}),
+        ("for i in 1 2 3; do ./step $i; done", "./step", {"": ("$i",)}),
+        ("case $1 in a) ./solver -x;; esac", "./solver", {"x": ("",)}),
+        ("./prepare\nmpirun ./solver -x\n./clean", "./solver", {"x": ("",)}),
+        ("./prepare\n./solver -x", "./prepare", {}),
         ("exec ./solver -- -x", "./solver", {"": ("-x",)}),
     ],
 )
@@ -73,6 +77,7 @@ def test_the_scheduler_and_options_override_the_script() -> None:
     assert (job_of(text, options=["-N4"], name="set", nodes=9).name, job_of(text, nodes=9).nodes) == ("set", 9)
     assert job_of("#!/bin/sh\n./a\n#SBATCH -N 3\n").nodes == 1  # sbatch ignores lines after the first command
     assert job_of("#!/bin/sh\n./a\n", script="/x/job.sh").name == "job.sh"
+    assert job_of("#!/bin/sh\n#SBATCH -N 2k\n./a\n").nodes == 2048
     assert job_of("#!/bin/sh\n#SBATCH -N 999999999M\n./a\n").nodes == 2**31 - 1
     assert job_of("#!/bin/sh\n#SBATCH -N 0\n#SBATCH --nodes=many\n./a\n").nodes == 1
 
