@@ -1,4 +1,4 @@
-"""Random C programs without undefined behaviour that write some of what they compute to a file."""
+"""Random C programs without undefined behaviour that write some of what they compute to two files."""
 
 from random import Random
 
@@ -36,6 +36,19 @@ static void push(u v) { struct n *at = &pool[v % 6];
     for (struct n *o = head; o; o = o->next) if (o == at) { o->v += v; return; }
     at->v = v; at->next = head; head = at; }
 """
+_HEAD += """\
+struct rec { double e; u last, more; };
+union un { u w; unsigned char c[4]; };
+struct box { struct rec in; union un un; u n[3]; };
+static FILE *data;
+static struct rec r0, rows[3];
+static struct box box0 = {{1, 2, 3}, {4}, {5, [2] = 6}};
+static struct rec make(u a, u b) { struct rec r = {.more = b, .last = a, .e = 1}; return r; }
+static u use(struct rec r) { return r.last; }
+static u seen(const void *p, u k) { return ((const unsigned char *)p)[k & 3]; }
+static void change(struct rec *r, u *k) { r->last += *k; *k ^= 1; }
+"""
+_LOCALS = "struct rec r = {1, 2, 3}, q = r; union un v = {7}; struct box t = {.in = r, .n = {a, [2] = b}};"
 _OPERATORS = ("+", "-", "*", "^", "|", "&")
 
 
@@ -58,16 +71,19 @@ class Generator:
         for _ in range(self.random.randint(2, 5)):
             self._function()
         self.lines.append("int main(int argc, char **argv)\n{")
-        self.lines.append("    u a = argc, b = 2, c = 3, d = 4, e = 7, h = 8, i = 0, *p = &g1; struct s *s = &s1;")
-        self.lines.append('    out = fopen(argv[1], "w"); s0.q = &g2; s1.q = arr;')
+        self.lines.append(
+            "    u a = (u)atoi(argv[2]), b = 2, c = 3, d = 4, e = 7, h = 8, i = 0, *p = &g1; struct s *s = &s1;"
+        )
+        self.lines.append(f"    {_LOCALS}")
+        self.lines.append('    out = fopen(argv[1], "w"); data = fopen(argv[3], "w"); s0.q = &g2; s1.q = arr;')
         self._block(self.random.randint(8, 16), in_main=True)
-        self._add("emit(g0); fclose(out);")
+        self._add("emit(g0); fclose(out); fclose(data);")
         self._add("return 0;\n}")
         return "\n".join(self.lines) + "\n"
 
     def _function(self) -> None:
         self.lines.append(f"static u f{self.functions}(u a, u b, u *p, struct s *s)\n{{")
-        self.lines.append("    u c = 5, d = 6, e = 7, h = 8, i = 0;\n    if (fuel++ > 3000) return a;")
+        self.lines.append(f"    u c = 5, d = 6, e = 7, h = 8, i = 0; {_LOCALS}\n    if (fuel++ > 3000) return a;")
         self._block(self.random.randint(4, 9), in_main=False)
         self._add(f"return {self._expression()};\n}}\n")
         self.functions += 1
@@ -82,7 +98,23 @@ class Generator:
         index = self._expression(1)
         if self.sparse and self.random.random() < 0.8:
             return self._pick(
-                "a", "b", "e", "h", "e", "h", "c", "d", "g1", f"brr[({index}) & 7]", "s0.b", "s1.a", "s1.v[1]"
+                "a",
+                "b",
+                "e",
+                "h",
+                "e",
+                "h",
+                "c",
+                "d",
+                "g1",
+                f"brr[({index}) & 7]",
+                "s0.b",
+                "s1.a",
+                "s1.v[1]",
+                "r.last",
+                "t.n[1]",
+                "v.w",
+                "rows[1].last",
             )
         return self._pick(
             "a", "b", "c", "d", "c", "d", "g0", "g1", "g2", "g3", "*p", "*gp", f"arr[({index}) & 7]",
@@ -93,11 +125,14 @@ class Generator:
     def _expression(self, depth: int = 2) -> str:
         if depth == 0 or self.random.random() < 0.35:
             if self.sparse and self.random.random() < 0.8:
-                return self._pick("a", "b", "e", "h", "e", "h", "c", "d", "g1", "brr[3]", "s0.b", "s1.a", "i", "7")
+                return self._pick(
+                    "a", "b", "e", "h", "e", "h", "c", "d", "g1", "brr[3]", "s0.b", "s1.a", "i", "7", "r.last", "v.w"
+                )
             return self._pick(
                 "a", "b", "c", "d", "g0", "g1", "g2", "g3", "*p", "*gp", "arr[a & 7]", "brr[b & 7]", "s->a", "s->b",
                 "sp->b",
                 "s0.a", "s1.v[c & 3]", "*sp->q", "i", str(self.random.randint(0, 9)), "(u)sizeof(c)",
+                "r.last", "q.more", "t.n[a % 3]", "t.in.last", "v.c[b & 3]", "box0.n[1]", "rows[c % 3].last", "use(r)",
             )  # fmt: skip
         left, right = self._expression(depth - 1), self._expression(depth - 1)
         kind = self.random.random()
@@ -131,6 +166,11 @@ class Generator:
             self._library,
             self._odd,
             self._odd,
+            self._record,
+            self._record,
+            self._record,
+            self._written,
+            self._written,
         ]
         if not self.sparse or self.random.random() < 0.2:
             kinds += [self._pointer, self._copy]
@@ -200,6 +240,56 @@ class Generator:
             )
         )
         self.loops += 1
+
+    def _record(self) -> None:
+        """Structs and unions: initialized, copied, passed, returned, and looked at through other types."""
+        one, two = self._expression(1), self._expression(1)
+        self._add(
+            self._pick(
+                f"r = make({one}, {two});", "q = r;", "t.in = q;", "r = t.in;", "box0 = t;", "t = box0;", "r0 = q;",
+                f"r = (struct rec){{.last = {one}}};", f"t = (struct box){{.in = {{a, {one}}}, .n = {{{two}}}}};",
+                "memcpy(&q, &t.in, sizeof q);", "memset(&v, (int)(a & 1), sizeof v);", f"v.c[a & 3] = {one} & 255;",
+                f"v = (union un){{.c = {{{one} & 255, 1}}}};", "d = v.w & 255;", "c = seen(&r.e, b);", "d = use(q);",
+                "e = seen(&v, a);", f"{{ struct rec *k = &t.in; k->last += {one}; }}", "{ u *k = &r.last; *k ^= 3; }",
+                "change(&r, &d);", "change(&t.in, &t.n[2]);", "change(rows + a % 3, &g1);", "d = make(c, b).more;",
+                f"rows[{one} % 3] = q;", "memcpy(rows, rows + 1, sizeof *rows);", "if (r.e > 3) d++;",
+                f"r.e = {one};", f"{{ u k[2] = {{{one}, {two}}}; memcpy(&q.last, k, sizeof k); }}",
+            )
+        )  # fmt: skip
+
+    def _written(self) -> None:
+        """Objects that are written to the second file, byte by byte; some of their values are used again."""
+        one, two, use = self._expression(1), self._expression(1), self._pick("d", "g1", "e", "h")
+        again = self._pick(f"{use} = k.last;", f"if (k.last & 1) {use} = 3;", "", "")
+        last = self._pick(f"{use} ^= k[b % 3].last;", f"if (k[2].more) {use}++;", "", "")
+        word = self._pick(f"{use} += k[b & 7];", f"if (k[1] > 3) {use} = 1;", "", "")
+        self.loops += 1
+        own = f"struct o{self.loops} {{ double e; u last, more; }}"  # fields of one type are one value to the analysis
+        kind = self._pick("struct rec", own, own, own)
+        self._add(
+            self._pick(
+                f"{{ {kind} k = {{{one}, {two} < c}}; fwrite(&k, sizeof k, 1, data); {again} }}",
+                f"{{ {kind} k = {{.last = {one}}}, *l = &k; fwrite(l, sizeof *l, 1, data); {again} }}",
+                f"{{ struct rec k; k = make({one}, {two}); fwrite(&k, sizeof k, 1, data); {again} }}",
+                f"{{ {kind} k; memcpy(&k, &q, sizeof k); k.e = {one}; fwrite(&k, 1, sizeof k, data); {again} }}",
+                f"{{ {kind} k[3] = {{{{a, {one}}}, [2] = {{.more = {two}}}}};"
+                f" fwrite(k, sizeof k, 1, data); {last} }}",
+                f"{{ {kind} *k = calloc(3, 16); if (!k) return 9; k[a % 3].last = {one};"
+                f" fwrite(k, sizeof *k, 3, data); {last} free(k); }}",
+                f"{{ {kind} *k = malloc(3 * 16); if (!k) return 9; memcpy(k, rows, sizeof rows);"
+                f" fwrite(k, sizeof *k, 3, data); {last} free(k); }}",
+                f"{{ u k[8] = {{{one}}}; for (u j = 1; j < 8; j++) k[j] = k[j - 1] ^ {two};"
+                f" fwrite(k, 4, 8, data); {word} }}",
+                f"{{ u *k = malloc(32); if (!k) return 9; for (u j = 0; j < 8; j++) k[j] = j + {one};"
+                f" fwrite(k, 4, {two} & 7, data); {word} free(k); }}",
+                f"{{ union o{self.loops} {{ u w; unsigned char c[4]; }} k = {{{one}}};"
+                f" fwrite(&k, sizeof k, 1, data); {self._pick('', f'{use} += k.c[0];')} }}",
+                f"{{ struct o{self.loops} {{ struct rec in; union un un; u n[3]; }}"
+                f" k = {{.in = {{{one}}}, .un = {{.c = {{b & 255}}}}}}; fwrite(&k, sizeof k, 1, data);"
+                f" {self._pick('', f'if (k.un.w & 1) {use}++;')} }}",
+                "fwrite(&r, sizeof r, 1, data);", "fwrite(&t, sizeof t, 1, data);", f"fwrite(&t, {one} & 7, 1, data);",
+            )
+        )  # fmt: skip
 
     def _macro(self) -> None:
         self._add(self._pick("SWAP(c, d);", "SWAP(g1, g2);", "TWICE(c);", "TWICE(g3);", "CHECK(a);", "CHECK(*p);"))
@@ -296,5 +386,5 @@ class Generator:
 
 
 def program(seed: int) -> str:
-    """A program that takes the name of its output file."""
+    """A program that takes the names of two output files and, between them, a number."""
     return Generator(seed).program()
