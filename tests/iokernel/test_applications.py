@@ -62,7 +62,9 @@ def test_the_kernel_is_accepted(application: Application, buffers: str) -> None:
     assert verdict.accepted, verdict.reasons
     assert verdict.operations == application.operations
     assert verdict.ranks == (2 if application.run.startswith("mpirun") else 1)
-    assert verdict.text.startswith(f"verified: same I/O as the application ({application.operations} operations, ")
+    count = "2 inputs" if application.run.startswith("mpirun") else "one input"
+    start = f"verified on {count}: same I/O as the application ({application.operations} operations, "
+    assert verdict.text.startswith(start)
 
 
 def same_content(one: Path, other: Path) -> bool:

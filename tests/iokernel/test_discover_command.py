@@ -115,13 +115,30 @@ def test_a_verified_kernel(project: Path) -> None:
     flags = ["--", "cc", "-Iinclude", "-DEXTRA=3", "-O2"]
     words = ["io", "discover", "src/main.c", "-o", "kernel", "--run", "{program} 'a b'"]
     shown = luthier(project, *words, *flags).stdout
-    assert "verified: same I/O as the application (2 operations, 4 B, 1 process); application 0." in shown
-    assert "\nverified: same I/O" in (project / "kernel" / "report.txt").read_text()
-    assert '<p class="verdict">verified: same I/O' in (project / "kernel" / "report.html").read_text()
+    assert "verified on one input: same I/O as the application (2 operations, 4 B, 1 process); application 0." in shown
+    assert "\nverified on one input: same I/O" in (project / "kernel" / "report.txt").read_text()
+    assert '<p class="verdict">verified on one input: same I/O' in (project / "kernel" / "report.html").read_text()
     unverified = luthier(project, *words[:4], "other", *flags).stdout
     assert "not verified: it was not compared with the application; name a run with --run" in unverified
-    assert "not verified" in (project / "other" / "report.txt").read_text()
-    assert sorted(path.name for path in project.iterdir()) == ["include", "kernel", "other", "src"]
+    for file in ("report.txt", "report.html", "src/main.c"):
+        assert "not verified: it was not compared" in (project / "other" / file).read_text()
+        assert "not verified" not in (project / "kernel" / file).read_text()
+    head = (project / "kernel" / "src" / "main.c").read_text().splitlines()[1]
+    assert head.startswith("/* verified on one input: same I/O as the application")
+    plain = json.loads(luthier(project, *words[:4], "json", "--json", *flags).stdout)["verification"]
+    assert (plain["accepted"], plain["inputs"]) == (False, [])
+    assert plain["text"].startswith("not verified: ")
+    assert sorted(path.name for path in project.iterdir()) == ["include", "json", "kernel", "other", "src"]
+
+
+def test_a_kernel_verified_on_several_inputs(project: Path) -> None:
+    inputs = ["{program} one", "{program} one 'and two'"]
+    runs = [word for one in inputs for word in ("--run", one)]
+    words = ["io", "discover", "src/main.c", "-o", "kernel", *runs, "--json", "--", "-Iinclude", "-DEXTRA=3"]
+    plain = json.loads(luthier(project, *words).stdout)["verification"]
+    assert (plain["accepted"], plain["inputs"]) == (True, inputs)
+    assert plain["text"].startswith("verified on 2 inputs: same I/O as the application (")
+    assert "/* verified on 2 inputs: " in (project / "kernel" / "src" / "main.c").read_text()
 
 
 def test_a_kernel_that_is_refused_is_not_written(project: Path) -> None:
@@ -158,7 +175,7 @@ def test_verified_with_compile_commands(project: Path) -> None:
     (project / "compile_commands.json").write_text(json.dumps(entries))
     words = ("io", "discover", "--compile-commands", "compile_commands.json", "--run", "{program}", "-o")
     shown = luthier(project, *words, "kernel", "--link", "cc -lm").stdout
-    assert "verified: same I/O as the application (2 operations, 4 B, 1 process)" in shown
+    assert "verified on one input: same I/O as the application (2 operations, 4 B, 1 process)" in shown
     assert "cc fails" in luthier(project, *words, "other", "--link", "cc -lnothing", code=2).stderr
     assert list((project / "build").iterdir()) == []
 

@@ -119,7 +119,7 @@ def stored(project: Path, number: int) -> Any:
 def test_the_report_tells_the_whole_story(project: Path) -> None:
     told = done(project, *tune_words("-n", "14", "--stop", "after 13 runs", "--verify", "3", "--production-runs", "50"))
     for text in (
-        "kernel: the search runs the I/O kernel, verified: same I/O as the application",
+        "kernel: the search runs the I/O kernel, verified on one input: same I/O as the application",
         "search: experiment 1, on the I/O kernel, not verified:",
         "search: tuned first, after 3 configurations:",
         "search: ended: 13 runs made",

@@ -82,7 +82,7 @@ def told(project: Path, *options: str, source: str = "program.c") -> dict[str, A
 def test_the_kernel_is_searched_in_new_copies_of_the_inputs(project: Path) -> None:
     found = told(project, "-n", "5")
     assert found["kernel"]["is_used"]
-    assert "verified: same I/O as the application" in found["kernel"]["sentence"]
+    assert "verified on one input: same I/O as the application" in found["kernel"]["sentence"]
     assert found["search"]["status"] == "finished"
     assert found["search"]["best"]["estimate"]["value"] == 2  # one write of each file: the same in every run
     assert "io-tuning/kernel/program" in found["search"]["command"]

@@ -11,7 +11,16 @@ from tests.native.io_runs import MPI_ENVIRONMENT
 from luthier.errors import InvalidInputError
 from luthier.iokernel import Discovery, discover_io
 from luthier.launch.io_kernel import sources_from
-from luthier.launch.io_verification import Build, Program, Verification, build_from, built, counted_run, verified
+from luthier.launch.io_verification import (
+    Build,
+    Program,
+    Verification,
+    build_from,
+    built,
+    counted_run,
+    on_other_ranks,
+    verified,
+)
 
 TEXT = """\
 #include <fcntl.h>
@@ -184,6 +193,84 @@ def test_several_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "runs longer than 3 s" in verified(hang, replace(program, timeout_s=3)).text
     left = [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"luthier-verify-" in _content(path)]
     assert not left
+
+
+def test_a_kernel_that_is_wrong_on_a_second_input_only(tmp_path: Path) -> None:
+    wrong = changed(kernel_of(tmp_path), "50, 2000)", "50 + (argc > 1), 2000)")
+    program = Program(build_from(["cc"]), timeout_s=20)
+    assert verified(wrong, program).text.startswith("verified on one input: ")
+    verdict = verified(wrong, program, [("{program}", "a b")])
+    assert not verdict.accepted
+    assert verdict.text.startswith("not verified: with {program} 'a b': ")
+    assert verdict.inputs == ("{program}", "{program} 'a b'")
+    right = kernel_of(tmp_path)
+    assert verified(right, program, [("{program}", "1"), ("{program}", "2", "3")]).text.startswith(
+        "verified on 3 inputs"
+    )
+    failing = kernel_of(tmp_path, TEXT.replace(END, "    return argc > 1;\n}"))
+    named = verified(failing, program, [("{program}", "1")])  # what the user names must work
+    assert named.reasons == ("with {program} 1: the application ends with exit code 1: it printed nothing",)
+
+
+RANKS = """\
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank, ranks;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    char name[20];
+    snprintf(name, sizeof name, "out%d", rank);
+    FILE *out = fopen(name, "w");
+    for (int i = 0; i < ranks; i++)
+        fprintf(out, "%d", i);
+    fclose(out);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def test_an_mpi_program_is_compared_on_other_ranks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("mpirun") is None or shutil.which("mpicc") is None:
+        missing("Open MPI (mpicc, mpirun) is not installed; as root: sh tests/services.sh")
+    for name, value in MPI_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "main.c").write_text(RANKS)
+    found = discover_io(sources_from([tmp_path / "main.c"], ["mpicc"]))
+    program = Program(build_from(["mpicc"]), ("mpirun", "-n", "2", "{program}"), timeout_s=60)
+    verdict = verified(found, program)
+    assert verdict.text.startswith("verified on 2 inputs: same I/O as the application (")
+    assert "also compared with mpirun -n 1 {program}, made by luthier" in verdict.notes
+    fixed = changed(found, "i < ranks", "i < 2")
+    assert verified(fixed, program).text.startswith("not verified: with mpirun -n 1 {program}: ")
+    (tmp_path / "main.c").write_text(
+        RANKS.replace("    char name", "    if (ranks != 2)\n        return 4;\n    char name")
+    )
+    choosy = verified(discover_io(sources_from([tmp_path / "main.c"], ["mpicc"])), program)
+    assert choosy.text.startswith("verified on one input: ")
+    assert choosy.notes[0].startswith("not compared with mpirun -n 1 {program}: the application ends with exit code 4")
+
+
+@pytest.mark.parametrize(
+    ("run", "other"),
+    [
+        ("mpirun -n 4 {program} -n 3", "mpirun -n 2 {program} -n 3"),
+        ("/opt/bin/mpiexec.hydra -q -np 1 {program}", "/opt/bin/mpiexec.hydra -q -np 2 {program}"),
+        ("srun -n 3 {program}", "srun -n 1 {program}"),
+        ("srun -n 1 {program}", None),
+        ("mpirun -n 0 {program}", None),
+        ("mpirun -n 2 {program} : -n 2 {program}", "mpirun -n 1 {program} : -n 2 {program}"),
+        ("mpirun {program} -n 2", None),
+        ("{program} -n 2", None),
+        ("timeout -n 2 {program}", None),
+    ],
+)
+def test_the_other_number_of_ranks(run: str, other: str | None) -> None:
+    made = on_other_ranks(run.split())
+    assert (None if made is None else " ".join(made)) == other
 
 
 def _content(path: Path) -> bytes:

@@ -60,9 +60,13 @@ def discover_command(
         str,
         typer.Option("--reduce", help="Loops do this share of their executions of I/O; needs --run.", metavar="SHARE"),
     ] = "100%",
-    run: Annotated[
-        str | None,
-        typer.Option("--run", help="Verify the kernel by such a run; {program} is its path.", metavar="COMMAND"),
+    runs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--run",
+            help="Verify the kernel by such a run; {program} is its path. Can be repeated with other inputs.",
+            metavar="COMMAND",
+        ),
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--folder", help="The inputs: each run has a copy of this folder.", metavar="DIR")
@@ -86,22 +90,29 @@ def discover_command(
     """Make an I/O kernel: the C program with only its I/O and what that needs.
 
     After -- come the flags of the compiler, with its name first unless it is cc. With --run the kernel is compiled and
-    run beside the program, and is only written if it makes the same I/O.
+    run beside the program, and is only written if it makes the same I/O for all inputs; without, it is not verified.
 
     Example: luthier io discover main.c output.c --buffers cut --run 'mpirun -n 2 {program}' -- mpicc -Iinclude -lm
     """
     from luthier.iokernel import Options
     from luthier.iokernel.options import FAMILIES, share_from
-    from luthier.iokernel.report import UNVERIFIED
     from luthier.launch.io_kernel import discover_apart, sources_from, sources_of_database, write_kernel
     from luthier.launch.io_memory import checked_patterns
     from luthier.launch.io_reduction import with_reduced_loops
-    from luthier.launch.io_verification import Build, Program, build_from, build_of_database, run_words, verified
+    from luthier.launch.io_verification import (
+        NOT_VERIFIED,
+        Build,
+        Program,
+        build_from,
+        build_of_database,
+        run_words,
+        verified,
+    )
 
     flags: list[str] = context.meta.get(WORDS, [])
     calls = (tuple(families or FAMILIES), tuple(io_calls or ()), tuple(compute_calls or ()))
     options = Options(buffers, *calls, failures, share_from(reduce, "--reduce"))
-    if options.reduce < 1 and run is None:
+    if options.reduce < 1 and not runs:
         raise InvalidInputError("--reduce needs --run: which iterations do I/O is seen in runs of the kernel")
     if database is not None and flags:
         raise InvalidInputError("--compile-commands cannot be combined with flags after --; leave one out")
@@ -110,53 +121,51 @@ def discover_command(
     if output.exists():
         raise InvalidInputError(f"{output}: exists already; remove it or name another with --output")
     kept = checked_patterns(in_memory or ())
-    program = None if run is None else Program(Build(), run_words(run), folder, timeout_s, kept)
+    programs = [Program(Build(), run_words(run), folder, timeout_s, kept) for run in runs or ()]
     files = sources_from(sources or [], flags) if database is None else sources_of_database(database, sources or [])
     found = discover_apart(files, options)
-    verdict, reduced = None, None
-    if program is not None:
+    verdict, reduced = NOT_VERIFIED, None
+    if programs:
         paths = [file.path for file in found.files]
         build = build_from(flags) if database is None else build_of_database(database, paths, run_words(link, "--link"))
-        program = replace(program, build=build)
-        verdict = verified(found, program)
+        program = replace(programs[0], build=build)
+        verdict = verified(found, program, [other.run for other in programs[1:]])
         if verdict.accepted and options.reduce < 1:
             reduced = with_reduced_loops(found, program, verdict, options.reduce)
             found = reduced.discovery
-    lines = (UNVERIFIED,) if verdict is None else (verdict.text, *verdict.reasons, *verdict.notes)
-    lines = (*lines, *([reduced.text] if reduced is not None else []))
+    lines = (*verdict.lines, *([reduced.text] if reduced is not None else []))
     loops = None if reduced is None else reduced.plain
-    written = write_kernel(found, output, lines, loops=loops, is_usable=verdict is None or verdict.accepted)
+    written = write_kernel(found, output, lines, loops=loops, is_usable=not programs or verdict.accepted)
     _show(found, verdict, reduced, written, output, as_json=as_json)
-    return 0 if verdict is None or verdict.accepted else 2
+    return 0 if written else 2
 
 
 def _show(
     found: "Discovery",
-    verdict: "Verification | None",
+    verdict: "Verification",
     reduced: "Reduced | None",
     written: list[Path],
     output: Path,
     *,
     as_json: bool,
 ) -> None:
-    from luthier.iokernel.report import UNVERIFIED, all_notes
+    from luthier.iokernel.report import all_notes
 
     if as_json:
         names = [str(path) for path in written]
         plain = {"files": names, "kept": found.kept, "statements": found.total, "notes": list(found.notes)}
-        checked = None if verdict is None else verdict.plain
-        print_json({**plain, "verification": checked, "reduction": None if reduced is None else reduced.plain})
+        print_json({**plain, "verification": verdict.plain, "reduction": None if reduced is None else reduced.plain})
         return
     say(f"{found.kept} of {found.total} statements kept for {len(found.starts)} I/O calls")
-    for note in (*all_notes(found), *(verdict.notes if verdict is not None else ())):
+    for note in (*all_notes(found), *verdict.notes):
         say(f"note: {note}")
     for path in written:
         say(f"wrote {path}")
-    if verdict is not None and not verdict.accepted:
+    if not written:
         warn(verdict.text)
         say(f"No kernel was written. All differences are in {output / 'report.txt'}.")
         return
-    say(UNVERIFIED if verdict is None else verdict.text)
+    say(verdict.text)
     if reduced is not None:
         say(reduced.text)
     say(f"The reasons are in {output / 'report.html'}. Compile the kernel with the flags of the program.")

@@ -11,6 +11,9 @@ from luthier.iokernel.options import Options
 from luthier.iokernel.reduction import Reduction
 from luthier.iokernel.sources import SourceFile
 
+UNVERIFIED = "not verified: it was not compared with the application; name a run with --run"
+"""The verdict on a kernel that was not run; it stands in the texts until another one takes its place."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelFile:

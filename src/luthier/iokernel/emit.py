@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from luthier.errors import KernelRefusedError
+from luthier.iokernel.discovery import UNVERIFIED
 from luthier.iokernel.ir import Program, Statement
 from luthier.iokernel.layout import MARK, is_balanced, without_comments
 from luthier.iokernel.loops import Loop
@@ -14,6 +15,7 @@ from luthier.iokernel.slicing import Slice
 NO_LOOPS: Mapping[int, Loop] = MappingProxyType({})
 HEADER = """\
 /* I/O kernel of {name}, made by luthier io discover: only what its I/O needs is left. */
+/* {verdict} */
 #if defined(__GNUC__)
 {warnings}
 #endif
@@ -102,7 +104,7 @@ def headed(name: str, text: str) -> str:
     """The text below a comment that says what it is."""
     warnings = "\n".join(f'#pragma GCC diagnostic ignored "-W{warning}"' for warning in _WARNINGS)
     safe = "".join(sign for sign in name if sign.isalnum() or sign in "._-")
-    header = HEADER.format(name=safe, warnings=warnings).replace("#line 1\n", "")
+    header = HEADER.format(name=safe, verdict=UNVERIFIED, warnings=warnings).replace("#line 1\n", "")
     return f"{header}\n{text}"
 
 

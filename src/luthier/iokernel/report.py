@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from luthier.iokernel.discovery import Discovery, KernelFile
+from luthier.iokernel.discovery import UNVERIFIED, Discovery, KernelFile
 from luthier.texts import visible, visible_lines
 
 _STYLE = """\
@@ -21,8 +21,11 @@ tr.dropped { background: #fae5e3; color: #8a4a44 }
 """
 
 
-UNVERIFIED = "not verified: it was not compared with the application; name a run with --run"
-"""The verdict on a kernel that was not run."""
+def with_verdict(text: str, verdict: Sequence[str]) -> str:
+    """The text of a kernel with the lines of a verdict in its head, where UNVERIFIED stands."""
+    safe = [visible(line).replace("*/", "* /").replace("/*", "/ *") for line in verdict]
+    lines = "".join(f"/* {line.encode('latin-1', 'replace').decode('latin-1')} */\n" for line in safe)
+    return text.replace(f"/* {UNVERIFIED} */\n", lines, 1)
 
 
 def line_states(file: KernelFile) -> list[tuple[str, str]]:

@@ -15,7 +15,8 @@ from typing import cast
 
 from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError, UnavailableError
 from luthier.iokernel import Discovery, Options, SourceFile, compile_commands, discover_io, source_file
-from luthier.iokernel.report import UNVERIFIED, html_report, text_report
+from luthier.iokernel.discovery import UNVERIFIED
+from luthier.iokernel.report import html_report, text_report, with_verdict
 from luthier.texts import shown
 from luthier.trial import Json
 
@@ -106,7 +107,7 @@ def write_kernel(
         made = Path(temporary) / "kernel"
         made.mkdir()
         for file in discovery.files if is_usable else ():
-            _write(made / Path(file.path).relative_to(root), file.text.encode("latin-1"))
+            _write(made / Path(file.path).relative_to(root), with_verdict(file.text, verdict).encode("latin-1"))
         for header in discovery.headers if is_usable else ():
             _write(made / Path(header).relative_to(root), Path(header).read_bytes())
         if loops is not None:

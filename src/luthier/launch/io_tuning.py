@@ -64,7 +64,8 @@ class Prepared:
     def to_json(self) -> dict[str, Json]:
         """The kernel as plain values."""
         loops = None if self.reduced is None else self.reduced.plain
-        kernel: dict[str, Json] = {"is_used": self.kernel is not None, "sentence": self.sentence}
+        inputs = [] if self.verification is None else list(self.verification.inputs)
+        kernel: dict[str, Json] = {"is_used": self.kernel is not None, "sentence": self.sentence, "inputs": inputs}
         return {**kernel, "folder": str(self.folder), "reduction": loops}
 
 
@@ -112,7 +113,7 @@ def _with_kernel(sources: Sequence[Path], program: Program, prepared: Prepared, 
         reduced = with_reduced_loops(discovery, program, checked, options.reduce) if options.reduce < 1 else None
         discovery = discovery if reduced is None else reduced.discovery
         loops = None if reduced is None else reduced.plain
-        lines = (checked.text, *checked.notes, *([] if reduced is None else [reduced.text]))
+        lines = (*checked.lines, *([] if reduced is None else [reduced.text]))
         written = write_kernel(discovery, prepared.folder / "kernel" / "sources", lines, loops=loops)
         kernel = built(written, program.build, prepared.folder / "kernel" / "program").program
     except KernelRefusedError as refused:

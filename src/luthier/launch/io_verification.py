@@ -1,21 +1,26 @@
 """Proves an I/O kernel right: it is compiled and run beside its application, and the I/O of both is compared."""
 
+import re
+import shlex
 import tempfile
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from luthier.analysis.io_comparison import MOST, differences, own_files, unordered
 from luthier.analysis.text import bytes_text
 from luthier.errors import KernelRefusedError
 from luthier.iokernel import Discovery
+from luthier.iokernel.discovery import UNVERIFIED
 from luthier.launch.io_build import Build, Unit, build_from, build_of_database, built
 from luthier.launch.io_kernel import write_kernel
-from luthier.launch.io_trial import CountedRun, Program, counted_run, run_words
+from luthier.launch.io_trial import WORD, CountedRun, Program, counted_run, run_words
 from luthier.measures.io_counts import LAYERS, total
 from luthier.texts import visible
 from luthier.trial import Json
 
 __all__ = [
+    "NOT_VERIFIED",
     "Build",
     "CountedRun",
     "Program",
@@ -25,10 +30,14 @@ __all__ = [
     "build_of_database",
     "built",
     "counted_run",
+    "on_other_ranks",
     "run_words",
     "verified",
 ]
 _SLOWER, _MORE_S = 3.0, 10.0  # a kernel may take this many times as long as its application, and this much more
+_LAUNCHER = re.compile(r"(?:mpirun|mpiexec|orterun|srun)(?:[.-][\w.]+)?\Z")
+_RANKS = frozenset(["-n", "-np", "--n", "--np", "-c"])
+_UNSTEADY = "the application's own I/O differs from run to run"
 _HARMLESS = "-Wunused"
 
 
@@ -36,7 +45,8 @@ _HARMLESS = "-Wunused"
 class Verification:
     """Whether a kernel makes the same I/O as its application; `reasons` tell why not. Times are of the whole runs.
 
-    `operations` and `bytes` are those of the highest layer that the application uses.
+    `inputs` are the run commands for which both were compared. Operations, bytes (of the highest layer that the
+    application uses), times and `run` are those of the first.
     """
 
     accepted: bool
@@ -47,6 +57,7 @@ class Verification:
     bytes: int = 0
     ranks: int = 0
     notes: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
     run: CountedRun | None = None
     """What the application did."""
 
@@ -55,11 +66,17 @@ class Verification:
         """The verdict in one line."""
         if not self.accepted or self.application_s is None or self.kernel_s is None:
             more = f" (and {len(self.reasons) - 1} more differences)" if len(self.reasons) > 1 else ""
-            return f"not verified: {self.reasons[0] if self.reasons else 'not run'}{more}; use the application"
+            return f"not verified: {self.reasons[0]}{more}; use the application" if self.reasons else UNVERIFIED
         size = f"{self.operations} operations, {bytes_text(self.bytes)}, {self._processes}"
         faster = f"{self.application_s / max(self.kernel_s, 1e-9):.1f}x faster"
         times = f"application {self.application_s:.2f} s, kernel {self.kernel_s:.2f} s ({faster})"
-        return f"verified: same I/O as the application ({size}); {times}"
+        count = "one input" if len(self.inputs) == 1 else f"{len(self.inputs)} inputs"
+        return f"verified on {count}: same I/O as the application ({size}); {times}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The verdict with all differences and notes."""
+        return (self.text, *self.reasons, *self.notes)
 
     @property
     def _processes(self) -> str:
@@ -69,40 +86,102 @@ class Verification:
     @property
     def plain(self) -> dict[str, Json]:
         """The fields as plain values."""
-        return {one.name: _listed(getattr(self, one.name)) for one in fields(self) if one.name != "run"}
+        plain = {one.name: _listed(getattr(self, one.name)) for one in fields(self) if one.name != "run"}
+        return {**plain, "text": self.text}
+
+
+NOT_VERIFIED = Verification(accepted=False)
+"""The verdict on a kernel that was not run."""
 
 
 def _listed(value: Json) -> Json:
     return list(value) if isinstance(value, tuple) else value
 
 
-def verified(discovery: Discovery, program: Program) -> Verification:
-    """Compile application and kernel, run each once on the same input, and compare their I/O.
+def verified(discovery: Discovery, program: Program, others: Sequence[Sequence[str]] = ()) -> Verification:
+    """Compile application and kernel, run both on the same inputs, and compare their I/O.
 
     Nothing is accepted that was not proven: any error, warning, crash, hang or difference is a reason against it.
+    `others` are further run commands. Without them a program of several ranks is run on another number of ranks too,
+    if the application itself can do that.
     """
-    notes = program.build.notes
     with tempfile.TemporaryDirectory(prefix="luthier-verify-") as temporary:
         place = Path(temporary)
         try:
-            application, kernel = _both_built(discovery, program, place)
-            ours = _application_run(application, program, place)
-            limit_s = time_limit(program, ours)
-            theirs = counted_run(kernel, program, limit_s, place)
-            reasons = _against(ours, theirs, limit_s)
-            if reasons and theirs.exit_code == 0:
-                again = _application_run(application, program, place)
-                if differences(ours, again):
-                    reasons = ("the application's own I/O differs from run to run", *reasons)
+            binaries = _both_built(discovery, program, place)
+            found = _compared(*binaries, program, place)
         except KernelRefusedError as refused:
-            return Verification(accepted=False, reasons=(str(refused),), notes=notes)
-    if unordered(ours):
-        notes = (*notes, "several threads make I/O: its order was not compared")
+            return Verification(accepted=False, reasons=(str(refused),), notes=program.build.notes)
+        for run in others:
+            found = _with_second(found, binaries, replace(program, run=tuple(run)), place, is_named=True)
+        made = on_other_ranks(program.run) if not others else None
+        if made is not None and found.run is not None:
+            second = replace(program, run=made, timeout_s=time_limit(program, found.run))
+            found = _with_second(found, binaries, second, place, is_named=False)
+    return found
+
+
+def _compared(application: Path, kernel: Path, program: Program, place: Path) -> Verification:
+    """Compare both on one input."""
+    ours = _application_run(application, program, place)
+    limit_s = time_limit(program, ours)
+    theirs = counted_run(kernel, program, limit_s, place)
+    reasons = _against(ours, theirs, limit_s)
+    if reasons and theirs.exit_code == 0:
+        again = _application_run(application, program, place)
+        if differences(ours, again):
+            reasons = (_UNSTEADY, *reasons)
+    threads = ("several threads make I/O: its order was not compared",) if unordered(ours) else ()
     files = [file for process in ours.processes for file in own_files(process)]
     layer = next((name for name in LAYERS if any(file.layer == name and file.counts.bytes for file in files)), "posix")
     counts = total(file.counts for file in files if file.layer == layer)
     size = (counts.operations, counts.bytes, sum(bool(own_files(process)) for process in ours.processes))
-    return Verification(not reasons, reasons[:MOST], ours.wall_s, theirs.wall_s, *size, notes, ours)
+    notes = (*program.build.notes, *threads)
+    return Verification(not reasons, reasons[:MOST], ours.wall_s, theirs.wall_s, *size, notes, (_named(program),), ours)
+
+
+def _with_second(
+    first: Verification, binaries: tuple[Path, Path], program: Program, place: Path, *, is_named: bool
+) -> Verification:
+    """The verdict with one more input. An input that luthier made counts only if the application can run on it."""
+    if not first.accepted:
+        return first
+    command = _named(program)
+    try:
+        second = _compared(*binaries, program, place)
+    except KernelRefusedError as refused:
+        if is_named:
+            return replace(first, accepted=False, reasons=(f"with {visible(command)}: {refused}",))
+        return replace(first, notes=(*first.notes, f"not compared with {visible(command)}: {refused}"))
+    is_unsteady = not second.accepted and second.reasons[0].startswith(_UNSTEADY)
+    if is_unsteady and not is_named:
+        return replace(first, notes=(*first.notes, f"not compared with {visible(command)}: {second.reasons[0]}"))
+    made = () if is_named else (f"also compared with {visible(command)}, made by luthier",)
+    return replace(
+        first,
+        accepted=second.accepted,
+        reasons=tuple(f"with {visible(command)}: {reason}" for reason in second.reasons),
+        notes=tuple(dict.fromkeys([*first.notes, *second.notes, *made])),
+        inputs=(*first.inputs, command),
+    )
+
+
+def _named(program: Program) -> str:
+    return shlex.join(program.run).replace(f"'{WORD}'", WORD)
+
+
+def on_other_ranks(run: Sequence[str]) -> tuple[str, ...] | None:
+    """The run command with half as many ranks, or two in place of one; None if it does not name their number."""
+    if not _LAUNCHER.match(Path(run[0]).name):
+        return None
+    before = next((at for at, word in enumerate(run) if WORD in word), len(run))
+    places = [at for at in range(1, before) if run[at - 1] in _RANKS and run[at].isdecimal()]
+    if len(places) != 1 or int(run[places[0]]) == 0:
+        return None
+    ranks = int(run[places[0]])
+    if ranks == 1 and Path(run[0]).name == "srun":
+        return None  # it would wait for a second processor
+    return (*run[: places[0]], str(ranks // 2 or 2), *run[places[0] + 1 :])
 
 
 def time_limit(program: Program, application: CountedRun) -> float:
