@@ -78,6 +78,17 @@ def test_submit_stays_on_the_standard_library(folder: Path) -> None:
     assert len(found["modules"]) <= 130
 
 
+def test_asking_about_a_job_starts_nothing_and_imports_little_more(folder: Path) -> None:
+    (folder / "job.sh").write_text("#!/bin/sh\n")
+    (folder / "luthier-submit.conf").write_text(f"url http://127.0.0.1:1\ntoken t\nkey {'a' * 64}\nlimit_ms 2000\n")
+    found = counted(folder, "submit", str(folder / "job.sh"), PATH="", SLURM_CONF=str(folder / "slurm.conf"))
+    assert "ctypes" in found["modules"]  # it was ready to check an answer
+    assert top(found) - {"tests", "luthier", "__main__", *STARTED} <= {*sys.stdlib_module_names}
+    assert found["processes"] == 1  # sbatch itself
+    assert own(found) <= 6
+    assert len(found["modules"]) <= 130
+
+
 def test_a_run_costs_one_process_one_file_and_few_statements(folder: Path) -> None:
     few, many = tuned(folder, 4), tuned(folder, 12)
     per_run = {name: (many[name] - few[name]) / 8 for name in ("processes", "files", "statements")}

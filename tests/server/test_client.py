@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import missing
 from tests.server.conftest import EXPERIMENT, Running, running_server
+from tests.slurm.strange_server import strange_server
 
 import luthier
 from luthier.client import Client, RunData, Summary, events_in
@@ -21,6 +22,8 @@ from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.launch.start import reopen
 from luthier.server.api import models
 from luthier.trial import Completed, Failed
+
+HOSTILE = "\x1b[31mred \x9b2J\u202e\u2066\x7f\u200b"
 
 DOCS = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 
@@ -118,6 +121,23 @@ def test_a_lost_connection_is_made_again_and_nothing_is_missed(tmp_path: Path, m
 
 def _runs(data: object) -> set[int]:
     return {run["run"] for run in data} if isinstance(data, list) else set()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 422 No\r\n\r\n" + json.dumps({"error": HOSTILE}).encode(),
+        b"HTTP/1.1 404 No\r\n\r\n" + json.dumps({"error": HOSTILE}, ensure_ascii=False).encode(),
+        b"HTTP/1.1 503 No\r\n\r\n" + json.dumps({"error": [HOSTILE]}).encode(),
+        f"HTTP/{HOSTILE}\r\n\r\n".encode("latin-1", "replace"),
+        f"{HOSTILE}\r\n\r\n".encode("latin-1", "replace"),
+    ],
+    ids=["escaped", "raw", "list", "status line", "no HTTP"],
+)
+def test_texts_of_a_hostile_server_control_no_terminal(answer: bytes) -> None:
+    with strange_server(answer) as url, pytest.raises(luthier.LuthierError) as caught:
+        Client(url, "token").experiment(1)
+    assert str(caught.value).isprintable()
 
 
 def test_events_in_lines() -> None:

@@ -15,6 +15,7 @@ from typing import TypedDict, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
+from luthier.texts import visible
 from luthier.trial import Json
 
 _PAGE = 500
@@ -297,7 +298,7 @@ class Client:
             with self._open(method, path, body, headers or {}) as answer:
                 text = answer.read()
         except (OSError, http.client.HTTPException) as error:
-            raise UnavailableError(f"{self._base}: the answer is incomplete: {error}") from error
+            raise UnavailableError(f"{self._base}: the answer is incomplete: {visible(str(error))}") from error
         return cast("Json", json.loads(text)) if text else None
 
     def _open(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]) -> http.client.HTTPResponse:
@@ -312,7 +313,7 @@ class Client:
                 raise _error_for(error.code, error.read()) from None
         except (OSError, http.client.HTTPException) as error:
             reason = getattr(error, "reason", error)
-            raise UnavailableError(f"{self._base}: cannot be reached: {reason}") from error
+            raise UnavailableError(f"{self._base}: cannot be reached: {visible(str(reason))}") from error
         return cast("http.client.HTTPResponse", answer)
 
 
@@ -337,7 +338,7 @@ def _last_seen(last: int | None) -> dict[str, str]:
 def _error_for(status: int, body: bytes) -> LuthierError:
     """The exception for an error response."""
     try:
-        text = str(json.loads(body)["error"])
+        text = visible(str(json.loads(body)["error"]))  # it may end on a terminal
     except (ValueError, TypeError, KeyError):
         text = f"the server answered {status}"
     if status == 404:
