@@ -10,6 +10,8 @@ import pytest
 from tests.server.test_server_kill import Served, kill, site_over
 
 from luthier.__main__ import main
+from luthier.answer_signature import check_with, signed_text
+from luthier.launch.signing_key import existing_signing_key
 from luthier.server.authentication import Authenticator
 from luthier.server.server_record import STARTED, public_url, running_url
 from luthier.store import open_server_store
@@ -35,6 +37,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     return Terminal(tmp_path / "x.db", monkeypatch, capsys)
 
 
@@ -66,6 +69,8 @@ def test_accounts_are_added_listed_invited_and_removed(terminal: Terminal) -> No
         (["serve", "--host", "0.0.0.0"], "", "it has no accounts; add one first: luthier user add"),
         (["serve", "--port", "99999"], "", "invalid port"),
         (["serve", "--proxy", "*"], "", "--proxy *: not an address or network"),
+        (["serve", "--signing-key", "/dev/null"], "", "/dev/null: other users can read this secret"),
+        (["serve", "--signing-key", "/proc/none/key"], "", "/proc/none/key: cannot be written: No such file"),
         (["serve", "--local", "-1"], "", "--local -1: give 0 or more"),
         (["worker", "--batch", "-1"], "", "--batch -1: give 0 or more"),
         (["user", "add", "ada", "--role", "boss", "--no-password"], "", "--role boss: unknown role"),
@@ -84,6 +89,21 @@ def test_what_cannot_be_done_is_one_line_and_changes_nothing(
     assert what in complaint
     assert len(complaint.splitlines()) == 1
     assert not open_server_store(terminal.store).accounts.users()
+
+
+def test_servers_that_name_one_key_sign_with_it(tmp_path: Path) -> None:
+    key, nonce, answers = tmp_path / "keys" / "luthier.pem", b"n" * 32, set()
+    given = {"user": "local", "script": "#!/bin/sh\n"}
+    for name in ("one", "two"):
+        with site_over(str(tmp_path / f"{name}.db"), tmp_path / name) as site:
+            served = Served(site, "--no-worker", "--signing-key", str(key))
+            served.headers["Luthier-Nonce"] = nonce.hex()
+            _, headers, body = served.request("POST", "/api/v1/submissions?form=lines", given)
+            answers.add((headers["luthier-signature"], body))
+    ((signature, body),) = answers
+    is_valid = check_with(bytes.fromhex(existing_signing_key(key).public))
+    assert is_valid is not None
+    assert is_valid(bytes.fromhex(signature), signed_text(nonce, json.dumps(given).encode(), body))
 
 
 def test_a_store_in_memory_cannot_be_served(terminal: Terminal) -> None:

@@ -130,7 +130,6 @@ def serve(
     limits = Limits(Proxies.parse(proxies or ()))
     run_timeout_s = _run_timeout(run_timeout)
     _check_share(keep_default)
-    key = kept_signing_key(signing_key)
     server_store = _server_store(store)
     authenticator = _authenticator(server_store)
     working = _worker(server_store, store, local, batch)
@@ -140,6 +139,7 @@ def serve(
             f"--host {host}: other machines could reach the server, and it has no accounts; "
             "add one first: luthier user add NAME --role admin"
         )
+    key = kept_signing_key(signing_key)
     from luthier.server.app import ServerAddress, create_app
     from luthier.server.authentication import LOCAL
     from luthier.server.serve import serve as serve_on

@@ -35,7 +35,7 @@ def secret_in(path: Path) -> bytes:
     except FileNotFoundError:
         raise NotFoundError(f"{path}: does not exist") from None
     except OSError as error:
-        raise UnavailableError(f"{path}: cannot be read: {error.strerror}; make it readable") from None
+        raise UnavailableError(f"{path}: cannot be read: {error.strerror}; it must be a file of this user") from None
 
 
 def _write(path: Path, secret: bytes) -> None:
