@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import luthier as lt
-from luthier.launch.native import library
+from luthier.compiled import library
 from luthier.space import parse_quantity
 from luthier.spec.component import read_components
 from luthier.spec.grids import parameter_of

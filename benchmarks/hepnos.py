@@ -25,9 +25,9 @@ from benchmarks.batch_peers import PEERS, BatchPeer
 from benchmarks.hepnos_metrics import HOUR_S, Results, best_after_an_hour, scores
 from benchmarks.hepnos_standin import LIMIT_S, WORKERS, StandIn, held_out, measured, space_of
 from benchmarks.virtual_time import Evaluation, OptimizerPlayer, Player, simulate, trial_of, utilisation
-from luthier.analysis.transfer import earlier_from
 from luthier.optimizers import make_optimizer
 from luthier.space import Space
+from luthier.transfer.lessons import earlier_from
 from luthier.trial import Config, Failed, Outcome, TimedOut, Trial, Value
 
 RESULTS = Path(__file__).parent / "results" / "hepnos.jsonl"

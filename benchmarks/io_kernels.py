@@ -16,11 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from luthier.iokernel import Discovery, Options, discover_io
-from luthier.launch.io_kernel import discover_apart, sources_from, write_kernel
-from luthier.launch.io_reduction import Reduced, with_reduced_loops
-from luthier.launch.io_verification import Program, build_from, built, counted_run, run_words, verified
-from luthier.measures.io_measures import perf
+from luthier.io.kernel import Discovery, Options, discover_io
+from luthier.io.kernel_reduction import Reduced, with_reduced_loops
+from luthier.io.kernel_runs import discover_apart, sources_from, write_kernel
+from luthier.io.kernel_verification import Program, build_from, built, counted_run, run_words, verified
+from luthier.io.measures import perf
 
 FOLDER = Path(__file__).parents[1] / "testbeds" / "io_apps"
 APPLICATIONS = (

@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from luthier.matching import Corpus, Index, Job, Weights, learn_weights, similarity
-from luthier.matching.fields import fields_of
-from luthier.matching.index import THRESHOLD
+from luthier.submission.matching import Corpus, Index, Job, Weights, learn_weights, similarity
+from luthier.submission.matching.fields import fields_of
+from luthier.submission.matching.index import THRESHOLD
 from testbeds.job_scenarios import Scenario, Submission, best_config, noisy, scenario, seconds
 from testbeds.job_scenarios import site_jobs as jobs_of_site
 from testbeds.sro import DEFAULT

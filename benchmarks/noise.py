@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import fmean, geometric_mean, median
 
 from benchmarks.noisy_systems import Machine, System, known_systems
-from luthier.analysis.recommendation import best_of, winner_of
 from luthier.engine.session import carry_on
+from luthier.result.recommendation import best_of, winner_of
 from luthier.runners.replay import Answer, Answers, ReplayRunner
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective

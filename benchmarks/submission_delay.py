@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 from statistics import median
 
-from tests.server.conftest import server_of_its_own
+from tests.server.server_fixtures import server_of_its_own
 from tests.slurm.cluster import cluster
 from tests.slurm.strange_server import strange_server
-from tests.slurm.submitting import EXPERIMENT, SCRIPT, with_tuned_job
+from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
-from luthier.job_submission import CONFIG
-from luthier.launch.slurm_plugins import carry_out, installation
+from luthier.submission.ask import CONFIG
+from luthier.submission.slurm_plugins import carry_out, installation
 
 STATES = ("answers", "stopped", "hanging", "garbage")
 

@@ -24,14 +24,14 @@ from pathlib import Path
 
 import aiohttp
 
-from luthier.matching import job_of_script
 from luthier.server.authentication import Authenticator
 from luthier.spec.experiment import Experiment
 from luthier.spec.library import Library
 from luthier.spec.script import JobScript
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore, User
-from luthier.store.tuned_jobs import Tuned
+from luthier.submission.matching import job_of_script
+from luthier.submission.store.tuned_jobs import Tuned
 from luthier.trial import Json
 
 GIVE_UP_S = 20.0

@@ -20,10 +20,10 @@ from functools import lru_cache
 import numpy as np
 
 from benchmarks import tables
-from luthier.analysis.transfer import earlier_from
 from luthier.optimizers import make_optimizer
 from luthier.optimizers.earlier import TRANSFER_KINDS, Earlier
 from luthier.space import Choice, Space
+from luthier.transfer.lessons import earlier_from
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
 
 PAIRS: Mapping[str, Mapping[str, Sequence[tuple[str, str]]]] = {

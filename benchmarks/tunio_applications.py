@@ -18,17 +18,17 @@ import numpy as np
 
 from benchmarks.io_kernels import MPI
 from benchmarks.learned_stop import Search
-from luthier.analysis.result import conclude
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Situation
 from luthier.engine.plan import Plan
-from luthier.iokernel import Options
-from luthier.launch.io_tuning import Prepared, Tuning, component_named, prepare
-from luthier.launch.io_verification import Program, build_from, run_words
+from luthier.io.kernel import Options
+from luthier.io.kernel_verification import Program, build_from, run_words
+from luthier.io.tuning import Prepared, Tuning, component_named, prepare
 from luthier.launch.start import Launch, reopen
 from luthier.policies.base import Stop
 from luthier.policies.learned import Learned
 from luthier.policies.stop import NoImprovement, NotWorthIt
+from luthier.result.result import conclude
 from luthier.store.base import ENDED
 from luthier.trial import Completed, Config, Run
 

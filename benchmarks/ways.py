@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.iokernel.test_io_tune import PROGRAM
+from tests.io.kernel.test_io_tune import PROGRAM
 from tests.slurm.cluster import cluster
-from tests.slurm.submitting import SCRIPT
+from tests.submission.submitting import SCRIPT
 
 _LIMIT_S = 300
 _LOOP = """

@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from luthier.matching import Job
 from luthier.space import Integer, Space
+from luthier.submission.matching import Job
 from luthier.trial import Config
 from testbeds.fakeapp import GIB, KIB, MIB, Pattern
 from testbeds.sro import DEFAULT, LUSTRE, Sro

@@ -1,8 +1,8 @@
 """Experiments in virtual time."""
 
-from luthier.analysis.result import Result
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on
+from luthier.result.result import Result
 from luthier.runners.replay import ReplayRunner
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record, Store

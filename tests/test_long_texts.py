@@ -15,8 +15,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from luthier.errors import LuthierError
-from luthier.launch.job_times import parse_ended
-from luthier.matching import fields_of, job_of_script
 from luthier.measures.json_output import last_document, parse_path
 from luthier.measures.output import number_in, quote_last_line, whole_number
 from luthier.measures.registry import measure_from
@@ -29,10 +27,12 @@ from luthier.spec.durations import parse_duration
 from luthier.spec.notation import parse_parameter
 from luthier.spec.rules import Tuned, compares_times, prune_from, resample_from, stop_from
 from luthier.spec.shaman import measure_of
-from luthier.spec.submitted_job import Offer, Script, is_refused, objection
 from luthier.spec.template import Template, fill, placeholders
 from luthier.spec.values import parse_value
 from luthier.spec.yaml_lines import parse_document, parse_plain
+from luthier.submission.job_times import parse_ended
+from luthier.submission.matching import fields_of, job_of_script
+from luthier.submission.submitted_job import Offer, Script, is_refused, objection
 from luthier.texts import check_name, check_nesting, closest, shown, visible, visible_json, visible_lines
 from luthier.trial import Execution
 

@@ -21,7 +21,11 @@ from pathlib import Path
 import yaml
 
 import luthier as lt
-from luthier.analysis.open_mpi import (
+from luthier.cli.running import read_result, work_on
+from luthier.errors import InvalidInputError, NotFoundError
+from luthier.launch import start
+from luthier.launch.declared import declared_by, library
+from luthier.result.open_mpi import (
     ALGORITHMS,
     PREFIX,
     RULES_FILE,
@@ -32,15 +36,11 @@ from luthier.analysis.open_mpi import (
     rule_of,
     rules_text,
 )
-from luthier.analysis.transfer import best_configs
-from luthier.cli.running import read_result, work_on
-from luthier.errors import InvalidInputError, NotFoundError
-from luthier.launch import start
-from luthier.launch.declared import declared_by, library
 from luthier.space import parse_quantity
 from luthier.spec.yaml_lines import parse_document
 from luthier.store import open_store
 from luthier.store.base import ENDED
+from luthier.transfer.lessons import best_configs
 
 HERE = Path(__file__).resolve().parent
 

@@ -13,16 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from luthier.analysis.result import Result
     from luthier.client import Client
     from luthier.errors import LuthierError
-    from luthier.iokernel import discover_io
+    from luthier.io.kernel import discover_io
     from luthier.launch.function import resume, tune
     from luthier.online.service.remote import RemoteTuner
     from luthier.online.tuner import OnlineTuner
     from luthier.optimizers.friendly import AskTell, optimizer
     from luthier.policies.attached import stop
     from luthier.policies.foreign import subset_picker
+    from luthier.result.result import Result
     from luthier.space import Choice, Integer, Real, Space
     from luthier.trial import Config, Estimate, Run, Trial
 
@@ -40,11 +40,11 @@ _MODULES = {
     "OnlineTuner": "luthier.online.tuner",
     "Real": "luthier.space",
     "RemoteTuner": "luthier.online.service.remote",
-    "Result": "luthier.analysis.result",
+    "Result": "luthier.result.result",
     "Run": "luthier.trial",
     "Space": "luthier.space",
     "Trial": "luthier.trial",
-    "discover_io": "luthier.iokernel",
+    "discover_io": "luthier.io.kernel",
     "optimizer": "luthier.optimizers.friendly",
     "resume": "luthier.launch.function",
     "stop": "luthier.policies.attached",

@@ -11,7 +11,7 @@ def main() -> None:
     words = sys.argv[1:]
     if words[:1] == ["submit"] and len(words) > 1 and not words[1].startswith("-"):
         # Before every job: importing the rest of the command line takes longer than sbatch does.
-        from luthier.job_submission import main as submit
+        from luthier.submission.ask import main as submit
 
         submit(words[1:])
     _with_commands_of_the_server()

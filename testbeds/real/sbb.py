@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import luthier as lt
+from luthier.compiled import library
 from luthier.errors import UnavailableError
-from luthier.launch.native import library
 from testbeds.real.slow_storage import SlowStorage
 
 # The eight parameters of Robert's thesis, table 2.3, with its defaults. The caches, which have none there, are scaled

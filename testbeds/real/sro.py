@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import luthier as lt
-from luthier.launch.native import library
+from luthier.compiled import library
 from testbeds.real.slow_storage import SlowStorage
 
 # The names are those of SHAMan's component file (Robert's thesis, listing 6.4), and so are the defaults.

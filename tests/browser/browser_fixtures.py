@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.conftest import missing
-from tests.server.conftest import PASSWORD, Running, running_server
+from tests.server.server_fixtures import PASSWORD, Running, running_server
 
 from luthier.launch.worker import Worker
 

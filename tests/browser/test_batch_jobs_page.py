@@ -5,9 +5,9 @@ import time
 from dataclasses import replace
 
 from playwright.sync_api import expect
-from tests.browser.conftest import PATIENCE_MS, Visit
+from tests.browser.browser_fixtures import PATIENCE_MS, Visit
 from tests.browser.test_pages import enter
-from tests.server.conftest import Running
+from tests.server.server_fixtures import Running
 
 from luthier.store.base import Owner
 from luthier.store.ownership import claim

@@ -1,9 +1,9 @@
 """The page of an experiment shows what its best configuration does differently."""
 
 from playwright.sync_api import expect
-from tests.browser.conftest import PATIENCE_MS, Visit
+from tests.browser.browser_fixtures import PATIENCE_MS, Visit
 from tests.browser.test_pages import enter
-from tests.server.conftest import Running
+from tests.server.server_fixtures import Running
 from tests.server.test_explanation_api import EXPLAINED, SENTENCE
 
 from luthier.trial import Completed

@@ -2,9 +2,9 @@
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.conftest import PATIENCE_MS, Visit
+from tests.browser.browser_fixtures import PATIENCE_MS, Visit
 from tests.browser.test_pages import enter
-from tests.server.conftest import EXPERIMENT, Running
+from tests.server.server_fixtures import EXPERIMENT, Running
 
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -7,8 +7,8 @@ from urllib.parse import urljoin, urlsplit
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.server.conftest import Running
-from tests.server.online_samples import a_session
+from tests.online.server.online_samples import a_session
+from tests.server.server_fixtures import Running
 
 from luthier.server import pages
 from luthier.server.authentication import LOCAL

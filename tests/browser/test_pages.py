@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import PATIENCE_MS, Visit
-from tests.server.conftest import Running
+from tests.browser.browser_fixtures import PATIENCE_MS, Visit
+from tests.server.server_fixtures import Running
 
 from luthier.server.authentication import LOCAL
 from luthier.trial import Completed, Failed, Outcome

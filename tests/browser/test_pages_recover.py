@@ -5,9 +5,9 @@ from importlib import util
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.conftest import Visit
+from tests.browser.browser_fixtures import Visit
 from tests.browser.test_pages import TEXT, begin_new, enter, text_of_area
-from tests.server.conftest import PASSWORD, Running, running_server
+from tests.server.server_fixtures import PASSWORD, Running, running_server
 
 import luthier as lt
 from luthier.trial import Completed

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.conftest import PATIENCE_MS, Visit
+from tests.browser.browser_fixtures import PATIENCE_MS, Visit
 from tests.browser.test_pages import begin_new, enter
-from tests.server.conftest import EXPERIMENT, Running
+from tests.server.server_fixtures import EXPERIMENT, Running
 
 from luthier import __version__
 from luthier.store.base import Owner

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.server.conftest import Running, running_server
+from tests.server.server_fixtures import Running, running_server
 from tests.slurm.cluster import Cluster, wait_until
 
 from luthier.launch.worker import Worker

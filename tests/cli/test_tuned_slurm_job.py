@@ -10,9 +10,9 @@ import pytest
 from tests.slurm.cluster import Cluster
 
 from luthier.__main__ import main
-from luthier.launch.job_records import Matcher
-from luthier.matching import job_of_script
 from luthier.store import open_server_store
+from luthier.submission.matching import job_of_script
+from luthier.submission.tuned_jobs import Matcher
 
 COMPONENT = "components:\n  cache:\n    parameters:\n      LEVEL: {env_var: True, type: int, default: 4}\n"
 EXPERIMENT = """\

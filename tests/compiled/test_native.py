@@ -13,8 +13,8 @@ from zipfile import ZipFile
 import pytest
 from tests.conftest import missing
 
+from luthier import compiled as native
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
-from luthier.launch import native
 
 ROOT = Path(__file__).parents[2]
 DECLARED = """\

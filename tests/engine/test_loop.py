@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import pytest
 from tests.replayed import replayed
 
-from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
 from luthier.engine.loop import Loop, Machinery, Situation
@@ -16,6 +15,7 @@ from luthier.engine.session import plan_of
 from luthier.engine.work_time import WorkTime
 from luthier.errors import InUseError, UnavailableError
 from luthier.measures.registry import measures_from
+from luthier.result.result import Result
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from luthier.analysis.result import Result, conclude
 from luthier.engine.plan import Order, Plan
 from luthier.engine.session import plan_of
 from luthier.optimizers import Optimizer, make_optimizer
@@ -15,6 +14,7 @@ from luthier.optimizers.registry import optimizer_names
 from luthier.policies.base import Progress
 from luthier.policies.resample import Static
 from luthier.policies.stop import any_of
+from luthier.result.result import Result, conclude
 from luthier.space import Choice, Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective

@@ -6,11 +6,11 @@ import pytest
 from tests.replayed import replayed
 
 import luthier as lt
-from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.refinement import refined
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InUseError, InvalidInputError
+from luthier.result.result import Result
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment, Refinement

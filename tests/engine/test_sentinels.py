@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from tests.replayed import replayed
 
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.sentences import trouble_lines
 from luthier.engine.plan import Plan
 from luthier.engine.session import plan_of
 from luthier.errors import InvalidInputError
+from luthier.result.result import Result, conclude
+from luthier.result.sentences import trouble_lines
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import luthier as lt
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.transfer import best_configs
 from luthier.engine.plan import Plan
 from luthier.engine.session import plan_of
 from luthier.errors import InvalidInputError
+from luthier.result.result import Result, conclude
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
+from luthier.transfer.lessons import best_configs
 from luthier.trial import Completed, Config, Failed, Outcome, Run
 
 SPACE = Space(Integer("x", 0, 20, default=10), Integer("y", 0, 20, default=10))

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.tuning_return import tuning_return
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, Figure, compared, draw, to_plotly
 from luthier.figures.figure import Role, Trace
 from luthier.figures.scales import thinned
+from luthier.result.result import Result, conclude
+from luthier.result.tuning_return import tuning_return
 from luthier.space import Choice, Integer, Real, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective

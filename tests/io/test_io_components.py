@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
+from tests.io.io_runs import NATIVE
 from tests.native.command_line import Luthier
-from tests.native.io_runs import NATIVE
 
-from luthier.launch.io_profile import SETTINGS
+from luthier.io.profiled import SETTINGS
 from luthier.spec.component import read_components
 
 EXAMPLES = NATIVE.parent / "examples"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.native.io_runs import NATIVE, SOURCES, Libraries, compile_c
+from tests.io.io_runs import NATIVE, SOURCES, Libraries, compile_c
 
-from luthier.launch.native import part
+from luthier.compiled import part
 
 
 @pytest.fixture(scope="session")

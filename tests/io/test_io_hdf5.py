@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.native.conftest import hdf5_options
-from tests.native.io_runs import SOURCES, Libraries, compile_c
+from tests.io.io_runs import SOURCES, Libraries, compile_c
+from tests.native.native_fixtures import hdf5_options
 
 
 def layout(path: Path) -> str:

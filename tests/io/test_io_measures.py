@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.measures.recorded_counts import layer, process, record, sizes
+from tests.io.recorded_counts import layer, process, record, sizes
 
-from luthier.analysis.text import value_text
 from luthier.errors import InvalidInputError
-from luthier.measures.io_counts import Counts, process_from, total
+from luthier.io.counts import Counts, process_from, total
 from luthier.measures.registry import measure_from, measures_from
+from luthier.result.text import value_text
 from luthier.spec.objectives import Objective
 from luthier.trial import Completed, Execution, Failed, TimedOut
 

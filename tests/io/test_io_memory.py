@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.native.io_runs import SOURCES, Ended, Libraries, compile_c
+from tests.io.io_runs import SOURCES, Ended, Libraries, compile_c
 
 WRITER = """\
 #include <stdio.h>

@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.native.io_runs import SOURCES, Ended, Libraries, compile_c
-from tests.native.test_io_hdf5 import layout
+from tests.io.io_runs import SOURCES, Ended, Libraries, compile_c
+from tests.io.test_io_hdf5 import layout
 
 RANKS = 4
 BYTES = 512 * 1024  # of each rank

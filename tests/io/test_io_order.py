@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.native.io_runs import Libraries, compile_c
+from tests.io.io_runs import Libraries, compile_c
 
 PROGRAM = """\
 #define _GNU_SOURCE

@@ -2,10 +2,10 @@
 
 import json
 
-from tests.measures.recorded_counts import layer, process, sizes
+from tests.io.recorded_counts import layer, process, sizes
 
-from luthier.analysis.io_profile import IoProfile, hints, profile_json, profile_of
-from luthier.measures.io_counts import process_from
+from luthier.io.counts import process_from
+from luthier.io.profile import IoProfile, hints, profile_json, profile_of
 
 
 def profile(*processes: dict[str, object], wall_s: float = 1.0) -> IoProfile:

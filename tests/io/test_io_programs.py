@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.native.io_runs import Libraries
+from tests.io.io_runs import Libraries
 
 SETTINGS = "alignment=64k,sieve_buffer=1M,chunk=16x16,cb_nodes=1,metadata_cache=1M"
 PYTHON = """

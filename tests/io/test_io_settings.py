@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.native.io_runs import Libraries
-from tests.native.test_io_hdf5 import offsets
+from tests.io.io_runs import Libraries
+from tests.io.test_io_hdf5 import offsets
 
 XML = """<?xml version="1.0" encoding="UTF-8"?>
 <!-- as H5Tuner's paper has it -->

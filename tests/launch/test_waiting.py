@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.server.test_stop_now import wait_until
 
-from luthier.analysis.waiting import waiting_for
 from luthier.launch.worker import Worker
+from luthier.result.waiting import waiting_for
 from luthier.store import open_server_store
 from luthier.store.base import Origin, Owner
 from luthier.store.ownership import this_process

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
+from tests.io.io_runs import NATIVE, SOURCES, Libraries, compile_c, pkg_config
 from tests.native.command_line import Luthier
-from tests.native.io_runs import NATIVE, SOURCES, Libraries, compile_c, pkg_config
 
-from luthier.launch.native import library
+from luthier.compiled import library
 from testbeds.real import sbb
 from testbeds.real.sro import Programs
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import missing
 
-from luthier.analysis.open_mpi import (
+from luthier.result.open_mpi import (
     ALGORITHMS,
     PREFIX,
     RULES_FILE,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import missing
 
-from luthier.launch.native import parts
+from luthier.compiled import parts
 
 NATIVE = Path(__file__).resolve().parents[2] / "native"
 WRAP_CHECKED_CALLS = {"io", "sbb", "sro"}  # they define read and its like themselves

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import missing
-from tests.native.io_runs import NATIVE
+from tests.io.io_runs import NATIVE
 from tests.native.models import Pattern, Sro
 
 from testbeds.real.sro import Programs

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import missing
 from tests.slurm.cluster import Cluster
 
-from luthier.analysis.open_mpi import PREFIX, RULES_FILE, SWITCH, parse_rules
+from luthier.result.open_mpi import PREFIX, RULES_FILE, SWITCH, parse_rules
 from luthier.store import open_store
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -12,9 +12,9 @@ from tests.online.serving import PATIENCE_S, SPACE, Serving, cost, until
 from luthier.online.service import sessions
 from luthier.online.service.protocol import Hello, hello_line
 from luthier.online.session import OnlineSession
-from luthier.online.settings import OnlineSettings
+from luthier.online.session_settings import OnlineSettings
+from luthier.online.store import SqlOnlineSessions
 from luthier.online.strategies.model_strategy import ModelStrategy
-from luthier.store.online_sessions import SqlOnlineSessions
 from luthier.trial import Sample
 
 CLIENTS = [f"client {number}" for number in range(5)]

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import missing
 
 from luthier.errors import InvalidInputError, UnavailableError
-from luthier.launch.native_client import client_sources, install_client
+from luthier.online.native_client import client_sources, install_client
 
 ROOT = Path(__file__).parents[2]
 NEEDED = ("cc", "ar", "sh", "rm", "cp", "mkdir", "make")
@@ -91,7 +91,7 @@ def test_the_wheel_has_the_sources(tmp_path: Path) -> None:
     shipped = {path.name for path in (tmp_path / "site" / "luthier" / "native" / "online").iterdir()}
     assert shipped == {path.name for path in client_sources().iterdir() if path.is_file()}
     assert "luthier_online.c" in shipped
-    code = "from luthier.launch.native_client import client_sources\nprint(client_sources())"
+    code = "from luthier.online.native_client import client_sources\nprint(client_sources())"
     environment = os.environ | {"PYTHONPATH": str(tmp_path / "site")}
     found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert Path(found.stdout.strip()) == tmp_path / "site" / "luthier" / "native" / "online"

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from luthier.__main__ import main
-from luthier.cli.online_options import OnlineChoices
 from luthier.online.change import REFERENCE
-from luthier.server.online_summaries import phase_of
+from luthier.online.commands.tune_options import OnlineChoices
+from luthier.online.server.summaries import phase_of
 from luthier.store import open_server_store
 from luthier.store.server_store import OnlineRecord
 from luthier.trial import Sample

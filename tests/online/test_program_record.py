@@ -6,7 +6,7 @@ import pytest
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
 from luthier.online.session import OnlineSession
-from luthier.online.settings import OnlineSettings
+from luthier.online.session_settings import OnlineSettings
 from luthier.online.unchanged.program_record import ProgramRecord, open_record
 from luthier.online.unchanged.program_tuning import Note
 from luthier.space import Integer, Space

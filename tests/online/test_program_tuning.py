@@ -9,7 +9,7 @@ from tests.online.scripted_program import FakeClock, KeptEvidence, ScriptedProgr
 
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.online.session import OnlineSession
-from luthier.online.settings import OnlineSettings
+from luthier.online.session_settings import OnlineSettings
 from luthier.online.unchanged.guard import Guard
 from luthier.online.unchanged.program_result import ProgramResult, Troubles
 from luthier.online.unchanged.program_tuning import ProgramTuning, Stop, TuningPlan

@@ -12,8 +12,8 @@ from tests.online.serving import BEST, PATIENCE_S, SECRET, SPACE, Serving, Wire,
 from luthier.errors import InvalidInputError, StoreError, UnavailableError
 from luthier.online.service import connection, protocol, sessions
 from luthier.online.session import OnlineSession
+from luthier.online.store import SqlOnlineSessions
 from luthier.space import Integer, Space
-from luthier.store.online_sessions import SqlOnlineSessions
 from luthier.store.server_store import Credential, User, digest_of
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, SpaceError
 from luthier.online.session import MOST_LOSSES, OnlineSession
-from luthier.online.settings import OnlineOptions, OnlineSettings
+from luthier.online.session_settings import OnlineOptions, OnlineSettings
 from luthier.online.strategies.adaptive_sampling import proven_best
 from luthier.online.strategies.sampling import EstimatorName
 from luthier.space import Choice, Integer, Space

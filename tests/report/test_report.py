@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import missing
 
-from luthier.analysis.result import Result, conclude
 from luthier.cli import app as cli
 from luthier.figures import FIGURES, Figure
 from luthier.launch import start
 from luthier.report import inline_json, report_html
 from luthier.report.commands import parameter_text, tune_command
 from luthier.report.export import write_runs
+from luthier.result.result import Result, conclude
 from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.notation import parse_parameter

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from luthier.analysis.activity import SUGGESTING, Activity, activity_of
-from luthier.analysis.result import conclude
-from luthier.analysis.search_speedup import Search, SearchSpeedup, compared, speedup_over_random
+from luthier.result.activity import SUGGESTING, Activity, activity_of
+from luthier.result.result import conclude
+from luthier.result.search_speedup import Search, SearchSpeedup, compared, speedup_over_random
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.template import Template

@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from tests.measures.recorded_counts import layer, process
+from tests.io.recorded_counts import layer, process
 
-from luthier.analysis.explanation import (
+from luthier.io.counts import process_from
+from luthier.result.explanation import (
     QUANTITIES,
     Explanation,
     Observation,
@@ -13,7 +14,6 @@ from luthier.analysis.explanation import (
     perf_counts,
     quantities_of,
 )
-from luthier.measures.io_counts import process_from
 
 
 def explanation(default: dict[str, float], best: dict[str, float], *notes: str) -> Explanation:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from luthier.analysis.failures import reasons_of, reasons_text
+from luthier.result.failures import reasons_of, reasons_text
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Run, TimedOut
 
 

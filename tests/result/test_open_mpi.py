@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.analysis.open_mpi import (
+from luthier.errors import InvalidInputError
+from luthier.result.open_mpi import (
     ALGORITHMS,
     PREFIX,
     RULES_FILE,
@@ -20,7 +21,6 @@ from luthier.analysis.open_mpi import (
     rule_of,
     rules_text,
 )
-from luthier.errors import InvalidInputError
 from luthier.spec.component import Component, read_components
 from luthier.spec.experiment_file import declared
 from luthier.spec.yaml_lines import read_document

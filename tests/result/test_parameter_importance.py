@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from luthier.analysis.importance import NOTHING, Importance, importances, partial_dependence
-from luthier.analysis.result import Result, conclude
 from luthier.errors import InvalidInputError
+from luthier.result.importance import NOTHING, Importance, importances, partial_dependence
+from luthier.result.result import Result, conclude
 from luthier.space import Choice, Integer, Real, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective

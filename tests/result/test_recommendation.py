@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luthier.analysis import recommendation
-from luthier.analysis.recommendation import best_of, recommended, winner_of
 from luthier.arrays import FloatArray
+from luthier.result import recommendation
+from luthier.result.recommendation import best_of, recommended, winner_of
 from luthier.space import Choice, Integer, Space
 from luthier.statistics.estimate import estimate
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, TimedOut, Trial

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.verdict import ratio_text
+from luthier.result.result import Result, conclude
+from luthier.result.verdict import ratio_text
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.trial import Completed, Config, Failed, Lost, Outcome, Purpose, Run

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from luthier.analysis.activity import activity_of
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.working_time import machine_rows, pauses_of, working_time
 from luthier.figures import FIGURES
+from luthier.result.activity import activity_of
+from luthier.result.result import Result, conclude
+from luthier.result.working_time import machine_rows, pauses_of, working_time
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Machine, Period, Record

@@ -10,7 +10,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.conftest import EXPERIMENT, Reply, Running, Starter
+from tests.server.server_fixtures import EXPERIMENT, Reply, Running, Starter
 
 from luthier.server.middleware import MOST_BYTES
 from luthier.spec.library import component_text

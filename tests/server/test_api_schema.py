@@ -18,8 +18,8 @@ from schemathesis.checks import (
 )
 from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
-from tests.server.conftest import Running, server_of_its_own
-from tests.server.online_samples import a_session
+from tests.online.server.online_samples import a_session
+from tests.server.server_fixtures import Running, server_of_its_own
 
 from luthier.trial import Completed, Failed
 

@@ -6,22 +6,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from tests.server.conftest import Running, running_server
-from tests.server.test_submissions_api import JOB, Answer, submit
-from tests.slurm.submitting import EXPERIMENT, SCRIPT, approve_all, with_tuned_job
+from tests.server.server_fixtures import Running, running_server
 from tests.spec.test_approved_variables import HOSTILE
+from tests.submission.server.test_submissions_api import JOB, Answer, submit
+from tests.submission.submitting import EXPERIMENT, SCRIPT, approve_all, with_tuned_job
 
-from luthier.environment_rules import problem_of_variable
 from luthier.launch.declared import declared_by
-from luthier.matching import job_of_script
-from luthier.server import job_index
 from luthier.server.operations import parsed
 from luthier.spec.component import Component
 from luthier.spec.library import Library
 from luthier.store import open_server_store
 from luthier.store.base import Origin
 from luthier.store.server_store import Role, ServerStore, User
-from luthier.store.tuned_jobs import Tuned
+from luthier.submission.environment_rules import problem_of_variable
+from luthier.submission.matching import job_of_script
+from luthier.submission.server import job_index
+from luthier.submission.store.tuned_jobs import Tuned
 
 SET = {"KNOB_LEVEL": "42", "KNOB_MODE": "fast"}
 

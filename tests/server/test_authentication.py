@@ -10,8 +10,8 @@ import pytest
 from argon2 import PasswordHasher
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.server.conftest import EXPERIMENT, PASSWORD, Running, Starter, server_of_its_own
 from tests.server.described import API, example_of, operations, part_of
+from tests.server.server_fixtures import EXPERIMENT, PASSWORD, Running, Starter, server_of_its_own
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.server import authentication, login_limits, passwords

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.server.conftest import EXPERIMENT, Running, running_server
+from tests.server.server_fixtures import EXPERIMENT, Running, running_server
 from tests.slurm.strange_server import strange_server
 
 import luthier

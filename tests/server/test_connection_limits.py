@@ -11,7 +11,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.conftest import PASSWORD, Reply, Running, Starter
+from tests.server.server_fixtures import PASSWORD, Reply, Running, Starter
 
 from luthier.errors import InvalidInputError
 from luthier.server import authentication, login_limits

@@ -5,7 +5,7 @@ import json
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.conftest import Running
+from tests.server.server_fixtures import Running
 
 from luthier.server import cpu_budget
 from luthier.server.cpu_budget import BUDGET_S, WINDOW_S, CpuBudget

@@ -9,7 +9,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.conftest import Running, Starter
+from tests.server.server_fixtures import Running, Starter
 
 from luthier.client import Event, events_in
 from luthier.server import experiment_events, list_events, streams

@@ -2,9 +2,9 @@
 
 from typing import Any, cast
 
-from tests.server.conftest import Running
+from tests.server.server_fixtures import Running
 
-from luthier.analysis.explanation import Explanation, Observation
+from luthier.result.explanation import Explanation, Observation
 from luthier.trial import Completed
 
 API = "/api/v1"

@@ -23,13 +23,13 @@ from urllib.parse import quote, urlencode, urlsplit
 import pytest
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
-from tests.server.conftest import Running, server_of_its_own
+from tests.online.server.online_samples import a_session
 from tests.server.described import API, Operation, operations
-from tests.server.online_samples import a_session
+from tests.server.server_fixtures import Running, server_of_its_own
 from tests.server.test_api_schema import an_experiment
 
 import luthier
-from luthier.analysis.open_mpi import RULES_FILE, SWITCH
+from luthier.result.open_mpi import RULES_FILE, SWITCH
 from luthier.spec.component import Component, ComponentParameter, ConfigFile
 from luthier.spec.config_files import FORMATS
 from luthier.spec.experiment_file import AllocationSettings, ExperimentFile, Settings

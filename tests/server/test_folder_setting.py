@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.server.conftest import EXPERIMENT, Running
+from tests.server.server_fixtures import EXPERIMENT, Running
 from tests.server.test_stop_now import wait_until
 
 from luthier.server.app import ServerAddress, create_app

@@ -4,7 +4,7 @@ import http.client
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.conftest import Running
+from tests.server.server_fixtures import Running
 
 from luthier.server.static_files import own_files
 

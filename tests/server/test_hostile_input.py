@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from tests.server.conftest import EXPERIMENT, Running, Starter
+from tests.server.server_fixtures import EXPERIMENT, Running, Starter
 
 from luthier.server.app import ServerAddress
 from luthier.server.store_errors import STORE_UNAVAILABLE

@@ -2,7 +2,7 @@
 
 from typing import Any, cast
 
-from tests.server.conftest import Running
+from tests.server.server_fixtures import Running
 
 API = "/api/v1"
 EXPERIMENT = """

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlencode
 
-from tests.server.conftest import Running
+from tests.server.server_fixtures import Running
 
 from luthier.trial import Completed, Config, Failed, Run, TimedOut
 

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote_plus, urlencode, urlsplit
 import pytest
 from joserfc import jwt
 from joserfc.jwk import RSAKey
-from tests.server.conftest import PASSWORD, Reply, Running, Starter
+from tests.server.server_fixtures import PASSWORD, Reply, Running, Starter
 
 from luthier.errors import InvalidInputError
 from luthier.server.oidc import Provider, provider_in

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.server.conftest import EXPERIMENT, Running, Starter
+from tests.server.server_fixtures import EXPERIMENT, Running, Starter
 
 from luthier.errors import NotFoundError
 from luthier.launch.worker import Worker

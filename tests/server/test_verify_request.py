@@ -1,6 +1,6 @@
 """Stop and verify through REST, with a worker."""
 
-from tests.server.conftest import EXPERIMENT, Running
+from tests.server.server_fixtures import EXPERIMENT, Running
 from tests.server.test_stop_now import wait_until
 
 import luthier as lt

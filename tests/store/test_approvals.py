@@ -5,8 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from tests.store.conftest import BooksOpener
 from tests.store.samples import NASTY
+from tests.store.store_fixtures import BooksOpener
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 from luthier.store.server_store import Approval, ServerStore

@@ -9,8 +9,8 @@ import pytest
 from tests.replayed import replayed
 from tests.store.answers import EXPECTED, answers, restored
 
-from luthier.analysis.result import conclude
 from luthier.engine.session import resumable
+from luthier.result.result import conclude
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.spec.experiment import Experiment
 from luthier.store import open_store

@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import luthier
-from luthier.matching import job_of_script
 from luthier.spec.experiment import Experiment
 from luthier.spec.library import Library
 from luthier.spec.script import JobScript
 from luthier.store.server_store import ServerStore
-from luthier.store.tuned_jobs import Tuned
+from luthier.submission.matching import job_of_script
+from luthier.submission.store.tuned_jobs import Tuned
 
 SOURCES = Path(luthier.__file__).parents[1]
 NOBODY = "nobody"

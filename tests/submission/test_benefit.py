@@ -2,9 +2,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from luthier.analysis.benefit import effect_of
-from luthier.store.submitted import Decision, EndedJob
-from luthier.submission import Job
+from luthier.submission.benefit import effect_of
+from luthier.submission.job import Job
+from luthier.submission.store.submitted import Decision, EndedJob
 
 BEGAN = datetime(2026, 3, 4, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-from luthier.launch.job_times import parse_ended, squeue_command
+from luthier.submission.job_times import parse_ended, squeue_command
 
 MARK = "|5f3a|"
 

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from tests.replayed import replayed
 
-from luthier.launch.job_records import Matcher, examine
-from luthier.matching import Job
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.component import Component
@@ -19,6 +17,8 @@ from luthier.store import open_server_store
 from luthier.store.base import Origin
 from luthier.store.ownership import this_process
 from luthier.store.server_store import ServerStore
+from luthier.submission.matching import Job
+from luthier.submission.tuned_jobs import Matcher, examine
 from luthier.trial import Config
 
 NOW = 1_700_000_000.0

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.server.conftest import Running, server_of_its_own
+from tests.server.server_fixtures import Running, server_of_its_own
 from tests.slurm.cluster import Cluster, missing_program, wait_until
 from tests.slurm.cluster import cluster as new_cluster
 from tests.slurm.strange_server import ANSWERS, KEY, RIGHT, on_the_way, signed, strange_server
-from tests.slurm.submitting import (
+from tests.submission.submitting import (
     EXPERIMENT,
     SCRIPT,
     SEEN,
@@ -22,10 +22,10 @@ from tests.slurm.submitting import (
     wrapper,
 )
 
-from luthier.job_submission import CONFIG, TIME_LIMIT_MS
-from luthier.launch.job_times import JobTimes
-from luthier.launch.slurm_plugins import carry_out, installation, removal
 from luthier.runners.slurm_text import job_name
+from luthier.submission.ask import CONFIG, TIME_LIMIT_MS
+from luthier.submission.job_times import JobTimes
+from luthier.submission.slurm_plugins import carry_out, installation, removal
 
 PATIENT_MS = 2000  # this machine may be busy; the default limit is measured in benchmarks/submission_delay.py
 HOSTILE = "x\"'`touch pwned`$(touch pwned);touch pwned|touch pwned\n$(touch pwned)\n%s%n\\"

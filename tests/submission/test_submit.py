@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.server.conftest import Running, server_of_its_own
+from tests.server.server_fixtures import Running, server_of_its_own
 from tests.slurm.cluster import wait_until
 from tests.slurm.strange_server import ANSWERS, KEY, RIGHT, signed, strange_server
-from tests.slurm.submitting import EXPERIMENT, SCRIPT, with_tuned_job
+from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
 from luthier.errors import InvalidInputError
-from luthier.job_submission import CONFIG, Answer, read_answer, server_of, split
+from luthier.submission.ask import CONFIG, Answer, read_answer, server_of, split
 
 SBATCH = f"""#!{sys.executable}
 import json, os, sys

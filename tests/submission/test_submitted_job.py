@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from luthier.environment_rules import problem_of_variable
 from luthier.launch.declared import declared_by
 from luthier.server.operations import parsed
 from luthier.spec.experiment import Experiment
-from luthier.spec.submitted_job import Offer, Script, is_refused, objection, offer_of
+from luthier.submission.environment_rules import problem_of_variable
+from luthier.submission.submitted_job import Offer, Script, is_refused, objection, offer_of
 from luthier.trial import Value
 
 PARAMETERS = """

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from luthier.matching import Index, fields_of
+from luthier.submission.matching import Index, fields_of
 from testbeds.job_scenarios import APPLICATIONS, NODES, USERS, applications, best_config, scenario, seconds, site_jobs
 from testbeds.sro import DEFAULT
 

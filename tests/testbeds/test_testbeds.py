@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from tests.replayed import replayed
 
-from luthier.analysis.result import Result
 from luthier.errors import NotFoundError, SpaceError
+from luthier.result.result import Result
 from luthier.runners.replay import ReplayRunner
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective

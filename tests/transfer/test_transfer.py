@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import luthier as lt
-from luthier.analysis.related import related
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.transfer import MOST_TRIALS, best_configs, carried_over, earlier_from, lower_is_better, values_for
 from luthier.optimizers.earlier import Earlier
+from luthier.result.result import Result, conclude
 from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
 from luthier.spec.template import Template
 from luthier.store.base import Record, Status
+from luthier.transfer.lessons import MOST_TRIALS, best_configs, carried_over, earlier_from, lower_is_better, values_for
+from luthier.transfer.related import related
 from luthier.trial import Completed, Config, Estimate, Failed, Outcome, Pruned, Purpose, Run, TimedOut, Trial, Value
 
 # A busy machine is slow to draw spaces, which says nothing about what is tested.

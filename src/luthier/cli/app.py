@@ -11,14 +11,17 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
-from luthier.cli import components, explain, io, native, online, reporting, slurm, submit
-from luthier.cli.online_options import OnlineChoices, check_offline, check_online, with_online_options
+from luthier.cli import components, explain, native, reporting
 from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
 from luthier.cli.running import read_result, show_result, work_on
 from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.io.commands import io
+from luthier.online.commands import online
+from luthier.online.commands.tune_options import OnlineChoices, check_offline, check_online, with_online_options
 from luthier.store.url import without_password
+from luthier.submission.commands import slurm, submit
 from luthier.texts import LONGEST_NAME, check_name, visible
 
 app = typer.Typer(
@@ -109,7 +112,7 @@ def tune(
     from luthier.cli import arguments
 
     if running.online:
-        from luthier.cli.online_tune import Request, tune_online
+        from luthier.online.commands.tune import Request, tune_online
 
         check_online(settings or {}, {"--env": environment, "--runner": runner})
         space = arguments.space_from(parameters or [], constraints or [])
@@ -158,7 +161,7 @@ def resume(
 
     Example: luthier resume 3 --budget +30
     """
-    from luthier.cli import io_pipeline
+    from luthier.io.commands import pipeline as io_pipeline
 
     return io_pipeline.resume(number, store, budget, quiet=quiet, as_json=as_json)
 
@@ -169,8 +172,8 @@ def list_experiments(store: StoreUrl = None, as_json: AsJson = False) -> None:
 
     Example: luthier list
     """
-    from luthier.analysis.serial import record_json
     from luthier.cli.listing import experiments_view
+    from luthier.result.serial import record_json
     from luthier.store import open_store
 
     records = open_store(store).experiments()
@@ -193,12 +196,12 @@ def show(
 
     Example: luthier show 3 --all
     """
-    from luthier.analysis import serial
-    from luthier.analysis.importance import importances
-    from luthier.analysis.tuned_parameters import tuned_parameters
-    from luthier.analysis.waiting import waiting_for
-    from luthier.analysis.working_time import working_time
     from luthier.cli import summary
+    from luthier.result import serial
+    from luthier.result.importance import importances
+    from luthier.result.tuned_parameters import tuned_parameters
+    from luthier.result.waiting import waiting_for
+    from luthier.result.working_time import working_time
     from luthier.store import open_server_store
     from luthier.store.ownership import status_text
 
@@ -257,7 +260,7 @@ def stop(
     if status_text(record) not in ("queued", "running"):
         raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
     if verify:
-        from luthier.analysis.verification import check_verifiable
+        from luthier.result.verification import check_verifiable
 
         check_verifiable(record)
         history.request_stop(number, "verify")
@@ -310,7 +313,7 @@ def apply(
 
     Example: eval "$(luthier apply 3 --env)"
     """
-    from luthier.analysis.apply import applied
+    from luthier.result.apply import applied
 
     record, result = read_result(number, store)
     answer = applied(result, best=best)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from luthier.analysis.text import config_text
 from luthier.errors import InvalidInputError
+from luthier.result.text import config_text
 from luthier.runners.registry import AUTO, check_runner, runner_kind
 from luthier.space import Space
 from luthier.spec.notation import names_default, parse_parameter

@@ -11,7 +11,7 @@ from luthier.cli.terminal import print_data, print_json, say, warn
 from luthier.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from luthier.analysis.result import Result
+    from luthier.result.result import Result
     from luthier.spec.experiment_file import Declared
     from luthier.store.base import Record
 
@@ -243,10 +243,10 @@ def _run(
     script_folder: Path | None = None,
     result_file: Path | None = None,
 ) -> int:
-    from luthier.analysis.text import config_text
     from luthier.cli.running import show_result, work_on
     from luthier.launch import start
     from luthier.launch.runners import with_usual_slots
+    from luthier.result.text import config_text
 
     space = found.experiment.space
     for note in found.notes:
@@ -260,8 +260,8 @@ def _run(
 
 def _keep(record: "Record", result: "Result", script_folder: Path | None, result_file: Path | None) -> None:
     """Write the best script and the result to the places that the options of SHAMan name."""
-    from luthier.analysis.sentences import command_line
-    from luthier.analysis.serial import result_json
+    from luthier.result.sentences import command_line
+    from luthier.result.serial import result_json
 
     if result_file is not None:
         result_file.write_text(json.dumps(result_json(record, result), indent=1), encoding="utf-8")

@@ -13,8 +13,8 @@ from luthier.errors import InvalidInputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from luthier.analysis.explanation import Explanation
-    from luthier.analysis.result import Result
+    from luthier.result.explanation import Explanation
+    from luthier.result.result import Result
 
 
 def register(app: typer.Typer) -> None:
@@ -36,8 +36,8 @@ def explain(
 
     Example: luthier explain 3
     """
-    from luthier.analysis.explanation import Explanation, explanation_json
     from luthier.launch.explain import explain as run_both
+    from luthier.result.explanation import Explanation, explanation_json
     from luthier.store import open_server_store
 
     explanations = open_server_store(store).explanations
@@ -59,8 +59,8 @@ def explain(
 
 
 def _show(explanation: "Explanation", result: "Result") -> None:
-    from luthier.analysis.explanation import NOTE
-    from luthier.analysis.text import config_text
+    from luthier.result.explanation import NOTE
+    from luthier.result.text import config_text
     from luthier.trial import Config
 
     space = result.experiment.space

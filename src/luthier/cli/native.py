@@ -30,7 +30,7 @@ def list_parts(as_json: AsJson = False) -> None:
     """
     from rich.table import Table
 
-    from luthier.launch.native import parts
+    from luthier.compiled import parts
 
     known = parts()
     if as_json:
@@ -56,7 +56,7 @@ def build_parts(names: Names = None) -> int:
 
     Example: luthier native build io io-mpi
     """
-    from luthier.launch.native import part, parts
+    from luthier.compiled import part, parts
 
     failed = 0
     for one in [part(name) for name in names] if names else list(parts().values()):
@@ -76,6 +76,6 @@ def path_of_parts(
 
     Example: LD_PRELOAD=$(luthier native path io) ./program
     """
-    from luthier.launch.native import preload
+    from luthier.compiled import preload
 
     say(preload(names))

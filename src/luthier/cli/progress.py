@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from luthier.analysis.recommendation import is_reliable
-from luthier.analysis.text import config_text, duration_text, outcome_text, sparkline, value_text
-from luthier.analysis.tuned_parameters import tuned_text
 from luthier.cli.terminal import cell, say
 from luthier.engine.loop import Situation, Watcher
 from luthier.engine.plan import Plan
 from luthier.optimizers.front import front_of
+from luthier.result.recommendation import is_reliable
+from luthier.result.text import config_text, duration_text, outcome_text, sparkline, value_text
+from luthier.result.tuned_parameters import tuned_text
 from luthier.spec.experiment import Experiment
 from luthier.trial import Completed, Lost
 

@@ -12,9 +12,9 @@ from luthier.cli.terminal import say
 from luthier.errors import LuthierError, UnavailableError
 
 if TYPE_CHECKING:
-    from luthier.analysis.explanation import Explanation
-    from luthier.analysis.result import Result
     from luthier.figures import Figure
+    from luthier.result.explanation import Explanation
+    from luthier.result.result import Result
     from luthier.store.base import Record
 
 
@@ -55,7 +55,7 @@ def report(
 
 
 def _explanation(number: int, store: str | None) -> "Explanation | None":
-    from luthier.analysis.explanation import Explanation
+    from luthier.result.explanation import Explanation
     from luthier.store import open_server_store
 
     found = open_server_store(store).explanations.get(number)

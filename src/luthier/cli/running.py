@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from luthier.cli.terminal import print_json, print_view, say
 
 if TYPE_CHECKING:
-    from luthier.analysis.result import Result
     from luthier.launch.start import Launch
+    from luthier.result.result import Result
     from luthier.store.base import Record
 
 
@@ -33,8 +33,8 @@ def work_on(launch: "Launch", *, note: str = "", quiet: bool) -> "tuple[Record, 
 
 def show_result(record: "Record", result: "Result", interrupted: bool, *, as_json: bool) -> int:
     """Print the result; the exit code is 1 when there is no result, and 130 after an interrupt."""
-    from luthier.analysis.serial import result_json
     from luthier.cli.summary import result_view
+    from luthier.result.serial import result_json
 
     if as_json:
         print_json(result_json(record, result))
@@ -47,9 +47,9 @@ def show_result(record: "Record", result: "Result", interrupted: bool, *, as_jso
 
 def read_result(number: int, store: str | None) -> "tuple[Record, Result]":
     """A stored experiment and its result."""
-    from luthier.analysis.result import conclude
-    from luthier.analysis.search_speedup import beside_random
-    from luthier.analysis.working_time import pauses_of
+    from luthier.result.result import conclude
+    from luthier.result.search_speedup import beside_random
+    from luthier.result.working_time import pauses_of
     from luthier.spec.experiment import Experiment
     from luthier.store import open_store
 

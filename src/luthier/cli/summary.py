@@ -3,17 +3,17 @@
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from luthier.analysis.failures import first_output, reasons_of
-from luthier.analysis.importance import Importances
-from luthier.analysis.result import Result
-from luthier.analysis.sentences import VERIFIED_TRIALS, command_line, noise_text, runs_text, search_lines, trouble_lines
-from luthier.analysis.serial import ending_of
-from luthier.analysis.story import story_lines
-from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
-from luthier.analysis.trials import best_first
-from luthier.analysis.tuned_parameters import tuned_parameters
-from luthier.analysis.tuning_return import return_lines
 from luthier.cli.terminal import cell
+from luthier.io.story import story_lines
+from luthier.result.failures import first_output, reasons_of
+from luthier.result.importance import Importances
+from luthier.result.result import Result
+from luthier.result.sentences import VERIFIED_TRIALS, command_line, noise_text, runs_text, search_lines, trouble_lines
+from luthier.result.serial import ending_of
+from luthier.result.text import config_text, duration_text, estimate_text, estimates_text, measure_names
+from luthier.result.trials import best_first
+from luthier.result.tuned_parameters import tuned_parameters
+from luthier.result.tuning_return import return_lines
 from luthier.spec.experiment import Experiment
 from luthier.store.base import ENDED, Record
 from luthier.store.ownership import status_text

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from luthier.analysis.activity import SUGGESTING
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import HEARTBEAT_S, Ledger
 from luthier.engine.plan import Order, Plan
 from luthier.engine.work_time import WorkTime
 from luthier.measures.base import Measure
 from luthier.policies.base import Prune
+from luthier.result.activity import SUGGESTING
 from luthier.runners.base import BatchRunner, Runner
 from luthier.store.base import STOPS
 from luthier.trial import NO_JOBS, BatchJob, Completed, Execution, Job, Lost, Outcome, Pruned, Run

@@ -5,12 +5,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from luthier.analysis.known_trials import KnownTrials, events_of
-from luthier.analysis.recommendation import challenger_of, is_reliable
-from luthier.analysis.second_look import second_look
-from luthier.analysis.tie_break import contender
-from luthier.analysis.trials import initial_draws
-from luthier.analysis.verification import (
+from luthier.optimizers.base import Optimizer
+from luthier.optimizers.impact_first import ImpactFirst
+from luthier.policies.base import Progress, Resample, Stop, TunedStep
+from luthier.result.known_trials import KnownTrials, events_of
+from luthier.result.recommendation import challenger_of, is_reliable
+from luthier.result.second_look import second_look
+from luthier.result.tie_break import contender
+from luthier.result.trials import initial_draws
+from luthier.result.verification import (
     FEWEST_PAIRS,
     MOST_PAIRS,
     Duel,
@@ -19,9 +22,6 @@ from luthier.analysis.verification import (
     is_settled,
     with_verification,
 )
-from luthier.optimizers.base import Optimizer
-from luthier.optimizers.impact_first import ImpactFirst
-from luthier.policies.base import Progress, Resample, Stop, TunedStep
 from luthier.spec.experiment import Experiment
 from luthier.trial import Config, Lost, Purpose, Run, Trial
 

@@ -6,9 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.search_speedup import beside_random
-from luthier.analysis.working_time import pauses_of
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
 from luthier.engine.loop import Loop, Machinery, Watcher
@@ -18,6 +15,9 @@ from luthier.errors import InUseError, InvalidInputError, LuthierError
 from luthier.measures.registry import measures_from
 from luthier.optimizers import Optimizer, make_optimizer
 from luthier.policies.stop import AfterSeconds, any_of
+from luthier.result.result import Result, conclude
+from luthier.result.search_speedup import beside_random
+from luthier.result.working_time import pauses_of
 from luthier.runners.base import Runner
 from luthier.spec.experiment import Experiment
 from luthier.store.base import ENDED, Record, Status, Store

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from luthier.analysis.result import Result
 from luthier.figures import gain_figures, parameter_figures, progress_figures, return_figures
 from luthier.figures.figure import DARK, LIGHT, Figure
 from luthier.figures.gain_figures import compared
 from luthier.figures.image import draw
-from luthier.figures.online_figures import online_steps
 from luthier.figures.plotly_format import plotly_js, to_plotly
+from luthier.online.figures import online_steps
+from luthier.result.result import Result
 
 __all__ = [
     "DARK",

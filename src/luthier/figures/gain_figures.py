@@ -5,9 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import config_text, estimates_text
-from luthier.analysis.verification import duel_of
 from luthier.figures.figure import SERIES, Axis, Figure, Panel, Trace
 from luthier.figures.scales import (
     ValueScale,
@@ -23,6 +20,9 @@ from luthier.figures.scales import (
     value_scale,
 )
 from luthier.optimizers.front import values_of
+from luthier.result.result import Result
+from luthier.result.text import config_text, estimates_text
+from luthier.result.verification import duel_of
 from luthier.statistics.estimate import deviation_of, mean_of
 from luthier.trial import Estimate, Trial
 

@@ -7,13 +7,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from luthier.analysis.importance import Curve, importances, partial_dependence
-from luthier.analysis.result import Result
-from luthier.analysis.text import config_text, estimate_text
-from luthier.analysis.trials import best_first
 from luthier.errors import InvalidInputError
 from luthier.figures.figure import SHADES, Axis, Figure, Panel, Trace
 from luthier.figures.scales import ValueScale, thinned, trial_of, value_scale
+from luthier.result.importance import Curve, importances, partial_dependence
+from luthier.result.result import Result
+from luthier.result.text import config_text, estimate_text
+from luthier.result.trials import best_first
 from luthier.space import Choice, Parameter
 from luthier.trial import Estimate, Trial, Value
 

@@ -5,11 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from luthier.analysis.machine_drift import level_of
-from luthier.analysis.recommendation import is_reliable
-from luthier.analysis.result import Result
-from luthier.analysis.text import config_text, estimate_text, outcome_text
-from luthier.analysis.working_time import worked_spans
 from luthier.arrays import FloatArray
 from luthier.figures.figure import Axis, Figure, Panel, Role, Trace
 from luthier.figures.scales import (
@@ -22,6 +17,11 @@ from luthier.figures.scales import (
     time_scale,
     value_scale,
 )
+from luthier.result.machine_drift import level_of
+from luthier.result.recommendation import is_reliable
+from luthier.result.result import Result
+from luthier.result.text import config_text, estimate_text, outcome_text
+from luthier.result.working_time import worked_spans
 from luthier.statistics.drift import FEWEST_READINGS
 from luthier.statistics.estimate import median_of
 from luthier.trial import Completed, Run, outcome_name

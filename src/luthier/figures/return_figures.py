@@ -1,10 +1,10 @@
 """Figures of what a tuning brought for its time: the return over time, and when it has paid."""
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import value_text
-from luthier.analysis.tuning_return import Production, TuningReturn, tuning_return
 from luthier.figures.figure import Axis, Figure, Panel, Trace
 from luthier.figures.scales import span_scale, thinned, value_scale
+from luthier.result.result import Result
+from luthier.result.text import value_text
+from luthier.result.tuning_return import Production, TuningReturn, tuning_return
 
 _RUNS_SHOWN = 2.0  # times the number of runs after which the tuning has paid
 

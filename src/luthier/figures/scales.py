@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import measure_names, value_text
-from luthier.analysis.verdict import ratio_text
 from luthier.figures.figure import Axis
+from luthier.result.result import Result
+from luthier.result.text import measure_names, value_text
+from luthier.result.verdict import ratio_text
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal
 from luthier.trial import Completed, Config, Run, Trial

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from luthier.analysis.pipeline import comparison_step, search_step, searched
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.story import pipeline_program
+from luthier.io.pipeline import Pipeline
+from luthier.io.steps import comparison_step, search_step, searched
+from luthier.io.story import pipeline_program
 from luthier.launch.start import Launch, create
+from luthier.result.result import Result, conclude
 from luthier.spec.experiment import Experiment
-from luthier.spec.pipeline import Pipeline
 from luthier.store import open_store
 from luthier.store.base import ENDED, Record, Store
 from luthier.trial import Json

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from luthier.measures.io_loops import LoopTrace, loop_traces
+from luthier.io.loop_counts import LoopTrace, loop_traces
 from luthier.trial import Json
 
 COUNT_FOLDER = "io"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, KernelRefusedError, UnavailableError
-from luthier.iokernel import compile_commands
-from luthier.launch.io_kernel import compiler_path, split_words
+from luthier.io.kernel import compile_commands
+from luthier.io.kernel_runs import compiler_path, split_words
 from luthier.texts import shown, visible
 
 _WITH_VALUE = ("-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-I", "-L", "-D", "-U", "-l")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Protocol
 
-from luthier.measures.io_counts import LAYER_NAMES, Counts, FileCounts, ProcessCounts
+from luthier.io.counts import LAYER_NAMES, Counts, FileCounts, ProcessCounts
 from luthier.texts import visible
 
 MOST = 20

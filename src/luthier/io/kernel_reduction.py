@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from luthier.analysis.io_comparison import differences, own_files
-from luthier.analysis.io_prediction import Prediction, predictions
 from luthier.errors import InvalidInputError, KernelRefusedError
-from luthier.iokernel import Discovery
-from luthier.iokernel.loops import Loop
-from luthier.iokernel.reduction import TOLERANCE, ReducedLoop, Reduction, chosen_loops, reduced, traced
-from luthier.launch.io_build import built
-from luthier.launch.io_kernel import write_kernel
-from luthier.launch.io_trial import CountedRun, Program, counted_run
-from luthier.launch.io_verification import Verification, failures, time_limit
-from luthier.measures.io_counts import LAYERS, ProcessCounts
+from luthier.io.counts import LAYERS, ProcessCounts
+from luthier.io.kernel import Discovery
+from luthier.io.kernel.loops import Loop
+from luthier.io.kernel.reduction import TOLERANCE, ReducedLoop, Reduction, chosen_loops, reduced, traced
+from luthier.io.kernel_build import built
+from luthier.io.kernel_comparison import differences, own_files
+from luthier.io.kernel_runs import write_kernel
+from luthier.io.kernel_trial import CountedRun, Program, counted_run
+from luthier.io.kernel_verification import Verification, failures, time_limit
+from luthier.io.prediction import Prediction, predictions
 from luthier.trial import Json
 
 _TRACE = {"LUTHIER_IO_LOOPS": "trace"}

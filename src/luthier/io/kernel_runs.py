@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import cast
 
 from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError, UnavailableError
-from luthier.iokernel import Discovery, Options, SourceFile, compile_commands, discover_io, source_file
-from luthier.iokernel.discovery import UNVERIFIED
-from luthier.iokernel.report import html_report, text_report, with_verdict
+from luthier.io.kernel import Discovery, Options, SourceFile, compile_commands, discover_io, source_file
+from luthier.io.kernel.discovery import UNVERIFIED
+from luthier.io.kernel.report import html_report, text_report, with_verdict
 from luthier.texts import shown
 from luthier.trial import Json
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from luthier.analysis.io_comparison import relative
 from luthier.errors import InvalidInputError, UnavailableError
-from luthier.launch.io_build import Build
-from luthier.launch.io_memory import in_memory, with_memory
+from luthier.io.counts import ProcessCounts, read_processes
+from luthier.io.kernel_build import Build
+from luthier.io.kernel_comparison import relative
+from luthier.io.kernel_memory import in_memory, with_memory
 from luthier.launch.preload import VARIABLE, counters
-from luthier.measures.io_counts import ProcessCounts, read_processes
 from luthier.runners.supervisor import COUNT_VARIABLE, inherited
 from luthier.texts import shown
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from luthier.analysis.io_comparison import MOST, differences, own_files, unordered
-from luthier.analysis.text import bytes_text
 from luthier.errors import KernelRefusedError
-from luthier.iokernel import Discovery
-from luthier.iokernel.discovery import UNVERIFIED
-from luthier.launch.io_build import Build, Unit, build_from, build_of_database, built
-from luthier.launch.io_kernel import write_kernel
-from luthier.launch.io_trial import WORD, CountedRun, Program, counted_run, run_words
-from luthier.measures.io_counts import LAYERS, total
+from luthier.io.counts import LAYERS, total
+from luthier.io.kernel import Discovery
+from luthier.io.kernel.discovery import UNVERIFIED
+from luthier.io.kernel_build import Build, Unit, build_from, build_of_database, built
+from luthier.io.kernel_comparison import MOST, differences, own_files, unordered
+from luthier.io.kernel_runs import write_kernel
+from luthier.io.kernel_trial import WORD, CountedRun, Program, counted_run, run_words
+from luthier.result.text import bytes_text
 from luthier.texts import visible
 from luthier.trial import Json
 

@@ -5,15 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError
-from luthier.measures.io_counts import (
-    LAYERS,
-    NUMBERS,
-    Counts,
-    ProcessCounts,
-    layer_total,
-    read_run,
-    used_layer,
-)
+from luthier.io.counts import LAYERS, NUMBERS, Counts, ProcessCounts, layer_total, read_run, used_layer
 from luthier.plugins import instead
 from luthier.trial import Completed, Execution, Failed, Outcome
 

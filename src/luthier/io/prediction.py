@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.io_comparison import own_files
-from luthier.measures.io_counts import LAYER_NAMES, LAYERS, Counts, ProcessCounts, total
+from luthier.io.counts import LAYER_NAMES, LAYERS, Counts, ProcessCounts, total
+from luthier.io.kernel_comparison import own_files
 
 _LOWER_OPERATIONS = 0.05  # below the highest layer, which also write metadata
 

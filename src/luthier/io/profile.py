@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from luthier.analysis.text import bytes_text, seconds_text
-from luthier.measures.io_counts import (
+from luthier.io.counts import (
     LAYERS,
     NO_COUNTS,
     Counts,
@@ -15,7 +14,8 @@ from luthier.measures.io_counts import (
     total,
     used_layer,
 )
-from luthier.measures.io_measures import perf, read_bandwidth, time_s, write_bandwidth
+from luthier.io.measures import perf, read_bandwidth, time_s, write_bandwidth
+from luthier.result.text import bytes_text, seconds_text
 from luthier.trial import Json
 
 _SMALL = 3  # buckets of sizes: up to 10 kB

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from luthier.analysis.io_profile import IoProfile, profile_of
 from luthier.errors import InvalidInputError, UnavailableError
+from luthier.io.counts import read_processes
+from luthier.io.profile import IoProfile, profile_of
 from luthier.launch.preload import VARIABLE, counters
-from luthier.measures.io_counts import read_processes
 from luthier.plugins import instead
 from luthier.runners.supervisor import COUNT_VARIABLE, inherited
 from luthier.texts import shown

@@ -1,9 +1,9 @@
 """The story of a tuning of several steps: what each of them brought, in sentences, and the time that it took."""
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import duration_text
+from luthier.io.pipeline import Pipeline, Step
+from luthier.result.result import Result
+from luthier.result.text import duration_text
 from luthier.spec.experiment import Experiment
-from luthier.spec.pipeline import Pipeline, Step
 from luthier.trial import Json
 
 KERNEL, APPLICATION = "the I/O kernel", "the application"

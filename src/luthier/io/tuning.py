@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from luthier.errors import InvalidInputError, KernelRefusedError
-from luthier.iokernel import Options
+from luthier.io.comparison import SEARCH
+from luthier.io.kernel import Options
+from luthier.io.kernel_memory import Memory
+from luthier.io.kernel_reduction import Reduced, with_reduced_loops
+from luthier.io.kernel_runs import discover_apart, sources_from, write_kernel
+from luthier.io.kernel_trial import WORD
+from luthier.io.kernel_verification import Program, Verification, built, verified
+from luthier.io.pipeline import Pipeline, Step
 from luthier.launch.declared import declared_by, library
-from luthier.launch.io_kernel import discover_apart, sources_from, write_kernel
-from luthier.launch.io_memory import Memory
-from luthier.launch.io_pipeline import SEARCH
-from luthier.launch.io_reduction import Reduced, with_reduced_loops
-from luthier.launch.io_trial import WORD
-from luthier.launch.io_verification import Program, Verification, built, verified
 from luthier.launch.start import Launch, create
 from luthier.spec.component import Component, read_components
 from luthier.spec.experiment import Experiment
-from luthier.spec.pipeline import Pipeline, Step
 from luthier.spec.script import JobScript
 from luthier.spec.yaml_lines import parse_document
 from luthier.trial import Json
@@ -134,7 +134,7 @@ def component_named(text: str, store_url: str | None) -> tuple[str, Component]:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The search on the kernel; `luthier.launch.io_pipeline` makes the comparison on the application."""
+    """The search on the kernel; `luthier.io.comparison` makes the comparison on the application."""
 
     prepared: Prepared
     run: tuple[str, ...]

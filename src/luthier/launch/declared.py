@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from luthier.analysis.open_mpi import ignored_settings
 from luthier.engine.session import optimizer_of
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.launch.preload import named_libraries
 from luthier.measures.registry import measures_from
+from luthier.result.open_mpi import ignored_settings
 from luthier.space import Space
 from luthier.spec.component import Component, components_in
 from luthier.spec.experiment import Experiment

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from luthier.analysis.related import related
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.transfer import best_configs, carried_over, earlier_from, lower_is_better
 from luthier.errors import InvalidInputError
+from luthier.result.result import Result, conclude
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record, Store
+from luthier.transfer.lessons import best_configs, carried_over, earlier_from, lower_is_better
+from luthier.transfer.related import related
 from luthier.trial import Config
 
 

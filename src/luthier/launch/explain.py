@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from luthier.analysis.explanation import Explanation, Observation, perf_counts, quantities_of
-from luthier.analysis.result import Result
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
+from luthier.io.counts import ProcessCounts, read_run
 from luthier.launch.preload import counters
 from luthier.launch.runners import closed_at_end, runner_of
-from luthier.measures.io_counts import ProcessCounts, read_run
+from luthier.result.explanation import Explanation, Observation, perf_counts, quantities_of
+from luthier.result.result import Result
 from luthier.runners.base import Runner
 from luthier.runners.job_folder import JobFolder
 from luthier.spec.experiment import Experiment

@@ -6,13 +6,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TypeAlias, Unpack
 
-from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.earlier import Past, with_earlier
-from luthier.launch.learnt_weights import learn_from, learnt_in, with_weights
+from luthier.launch.learned_weights import learn_from, learnt_in, with_weights
 from luthier.launch.runners import closed_at_end, function_runner, usual_slots
+from luthier.result.result import Result
 from luthier.runners.base import Runner
 from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from luthier.analysis.tuned_parameters import replayed
 from luthier.errors import LuthierError
+from luthier.result.tuned_parameters import replayed
 from luthier.spec.experiment import Experiment
 from luthier.spec.rules import is_learned
 from luthier.store import open_server_store

@@ -4,10 +4,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from luthier.compiled import part, preload
 from luthier.errors import UnavailableError
-from luthier.launch.native import part, preload
-from luthier.measures.io_counts import COUNT_FOLDER
-from luthier.measures.io_measures import PREFIX
+from luthier.io.counts import COUNT_FOLDER
+from luthier.io.measures import PREFIX
 from luthier.runners.supervisor import COUNT_VARIABLE
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import OWN_LIBRARY, JobScript

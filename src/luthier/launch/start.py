@@ -5,16 +5,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from luthier.analysis.result import Result
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.earlier import Past, learnt, with_earlier
-from luthier.launch.learnt_weights import learn_from, learnt_in, with_weights
+from luthier.launch.learned_weights import learn_from, learnt_in, with_weights
 from luthier.launch.preload import build_libraries
 from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.registry import measures_from
+from luthier.result.result import Result
 from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
 from luthier.spec.rules import is_learned, needs_relation_to_time

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from luthier.errors import InvalidInputError
+from luthier.io.measures import IoMeasure
 from luthier.measures.base import Measure
 from luthier.measures.functions import Plugin, Returned
-from luthier.measures.io_measures import IoMeasure
 from luthier.measures.json_output import JsonPath
 from luthier.measures.metrics import METRICS, Metric
 from luthier.measures.osu import OsuLatency

@@ -10,6 +10,7 @@ from luthier.errors import InvalidInputError
 from luthier.online.base import SlowStrategy, Standing, Strategy
 from luthier.online.change import ChangeWatch
 from luthier.online.service.protocol import check_value
+from luthier.online.session_settings import OnlineSettings
 from luthier.online.session_view import (
     MOST_POINTS_SHOWN,
     ChangeView,
@@ -19,7 +20,6 @@ from luthier.online.session_view import (
     SessionView,
     Totals,
 )
-from luthier.online.settings import OnlineSettings
 from luthier.online.strategies.adaptive_sampling import proven_best
 from luthier.online.strategies.sampling import ESTIMATORS
 from luthier.online.total_time import ClosedStep, Ran, TotalTime

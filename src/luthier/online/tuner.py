@@ -8,8 +8,8 @@ from typing import Unpack
 
 from luthier.online.base import Standing
 from luthier.online.session import OnlineSession, Phase
+from luthier.online.session_settings import OnlineOptions, OnlineSettings
 from luthier.online.session_view import SessionView
-from luthier.online.settings import OnlineOptions, OnlineSettings
 from luthier.space import Space
 from luthier.trial import Config, Value
 

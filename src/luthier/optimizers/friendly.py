@@ -105,7 +105,7 @@ def optimizer(
 ) -> AskTell:
     """The optimizer called `name` to ask and tell one configuration at a time; `options` are those of the optimizer.
 
-    `earlier` is what is known from earlier experiments, made by `luthier.analysis.transfer.earlier_from`. With
+    `earlier` is what is known from earlier experiments, made by `luthier.transfer.lessons.earlier_from`. With
     `impact_first` (auto, statistical or learned) the parameters with the largest expected gain are tuned first.
     """
     picker = None if impact_first == "off" else make_picker(impact_first)

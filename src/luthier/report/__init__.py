@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from luthier.analysis.explanation import Explanation
-from luthier.analysis.result import Result
-from luthier.analysis.settings import settings_texts
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, SCRIPT, Figure, plotly_js, to_plotly
 from luthier.report import facts
+from luthier.result.explanation import Explanation
+from luthier.result.result import Result
+from luthier.result.settings import settings_texts
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.texts import visible_json, visible_lines

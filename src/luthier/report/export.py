@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from luthier.analysis.plain import plain
-from luthier.analysis.serial import run_json
-from luthier.analysis.text import measure_names
 from luthier.errors import InvalidInputError, UnavailableError
+from luthier.result.plain import plain
+from luthier.result.serial import run_json
+from luthier.result.text import measure_names
 from luthier.spec.experiment import Experiment
 from luthier.texts import NUMBER
 from luthier.trial import Completed, Run

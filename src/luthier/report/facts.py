@@ -5,18 +5,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.apply import applied
-from luthier.analysis.explanation import NOTE, Explanation
-from luthier.analysis.failures import first_output, reasons_of
-from luthier.analysis.result import Result
-from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
-from luthier.analysis.story import story
-from luthier.analysis.text import config_text, duration_text, estimate_text, estimates_text, measure_names
-from luthier.analysis.trials import best_first
-from luthier.analysis.tuned_parameters import tuned_parameters
-from luthier.analysis.tuning_return import return_lines
-from luthier.analysis.working_time import machine_rows, working_time
+from luthier.io.story import story
 from luthier.report.commands import tune_command
+from luthier.result.apply import applied
+from luthier.result.explanation import NOTE, Explanation
+from luthier.result.failures import first_output, reasons_of
+from luthier.result.result import Result
+from luthier.result.sentences import noise_text, search_lines, trouble_lines
+from luthier.result.text import config_text, duration_text, estimate_text, estimates_text, measure_names
+from luthier.result.trials import best_first
+from luthier.result.tuned_parameters import tuned_parameters
+from luthier.result.tuning_return import return_lines
+from luthier.result.working_time import machine_rows, working_time
 from luthier.space import Choice, Parameter
 from luthier.spec.experiment import Experiment
 from luthier.spec.template import Template

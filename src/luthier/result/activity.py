@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import duration_text
-from luthier.analysis.working_time import worked_at, worked_spans
+from luthier.result.result import Result
+from luthier.result.text import duration_text
+from luthier.result.working_time import worked_at, worked_spans
 from luthier.trial import Lost, Run
 
 SUGGESTING = "suggest_s"

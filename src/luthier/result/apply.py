@@ -4,9 +4,9 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import config_text
 from luthier.errors import LuthierError
+from luthier.result.result import Result
+from luthier.result.text import config_text
 from luthier.trial import Config
 
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.text import bytes_text, seconds_text
-from luthier.measures.io_counts import LAYER_NAMES, LAYERS, ProcessCounts, layer_total
+from luthier.io.counts import LAYER_NAMES, LAYERS, ProcessCounts, layer_total
+from luthier.result.text import bytes_text, seconds_text
 from luthier.trial import Json, Value
 
 _BLOCK_BYTES = 512

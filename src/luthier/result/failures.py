@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from luthier.analysis.text import outcome_text
 from luthier.errors import NotFoundError
+from luthier.result.text import outcome_text
 from luthier.runners.output_files import end_of_file
 from luthier.texts import visible_lines
 from luthier.trial import Completed, Failed, Run

@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 
-from luthier.analysis.result import Result
 from luthier.arrays import BoolArray, FloatArray
 from luthier.errors import InvalidInputError
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.importance import Swaps, at_most, averages, effects, with_uncertainty
 from luthier.learn.linear import one_thread
 from luthier.learn.permutation_test import chance_without_effect, chance_without_input
+from luthier.result.result import Result
 from luthier.space import Space
 from luthier.trial import Config, Value
 

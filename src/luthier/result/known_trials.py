@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from luthier.analysis.machine_drift import Level, search_level
-from luthier.analysis.recommendation import best_of
-from luthier.analysis.trials import estimated, estimator_of, trials_of, turned
 from luthier.policies.base import completed_values
+from luthier.result.machine_drift import Level, search_level
+from luthier.result.recommendation import best_of
+from luthier.result.trials import estimated, estimator_of, trials_of, turned
 from luthier.spec.experiment import Experiment
 from luthier.trial import Config, Run, Trial
 

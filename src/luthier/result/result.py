@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from luthier.analysis.machine_drift import Level, level_of, outliers_among, search_level
-from luthier.analysis.recommendation import is_reliable, winner_of
-from luthier.analysis.trials import estimated, estimator_of, trials_of, turned
-from luthier.analysis.verdict import front_verdict, method_text, verdict_of
-from luthier.analysis.verification import Duel, duel_of, with_verification
 from luthier.errors import LuthierError, StoreError
 from luthier.optimizers.front import front_of, values_of
 from luthier.policies.base import completed_values
+from luthier.result.machine_drift import Level, level_of, outliers_among, search_level
+from luthier.result.recommendation import is_reliable, winner_of
+from luthier.result.trials import estimated, estimator_of, trials_of, turned
+from luthier.result.verdict import front_verdict, method_text, verdict_of
+from luthier.result.verification import Duel, duel_of, with_verification
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal
 from luthier.statistics.comparison import Comparison
@@ -22,7 +22,7 @@ from luthier.statistics.outliers import Outlier
 from luthier.trial import Completed, Config, Estimate, Lost, Run, Trial
 
 if TYPE_CHECKING:
-    from luthier.analysis.search_speedup import SearchSpeedup
+    from luthier.result.search_speedup import SearchSpeedup
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from luthier.analysis.activity import search_runs
-from luthier.analysis.result import Result
-from luthier.analysis.working_time import Pauses, pauses_of, worked_at
 from luthier.errors import LuthierError
+from luthier.result.activity import search_runs
+from luthier.result.result import Result
+from luthier.result.working_time import Pauses, pauses_of, worked_at
 from luthier.store.base import ENDED, Record, Store
 from luthier.trial import Completed, Lost, Run
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from luthier.analysis.recommendation import is_reliable, log_scale
 from luthier.arrays import FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.linear import one_thread
 from luthier.policies.base import completed_values
+from luthier.result.recommendation import is_reliable, log_scale
 from luthier.space import Space
 from luthier.trial import Trial
 

@@ -2,9 +2,9 @@
 
 import math
 
-from luthier.analysis.activity import activity_of
-from luthier.analysis.result import Result
-from luthier.analysis.text import value_text
+from luthier.result.activity import activity_of
+from luthier.result.result import Result
+from luthier.result.text import value_text
 
 VERIFIED_TRIALS = (
     "The estimates of the default and of the configuration compared with it are from the verification, the others from "

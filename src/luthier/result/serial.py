@@ -2,12 +2,12 @@
 
 from dataclasses import asdict
 
-from luthier.analysis.activity import activity_of
-from luthier.analysis.importance import Importances
-from luthier.analysis.result import Result
-from luthier.analysis.sentences import command_line
-from luthier.analysis.story import story_json
-from luthier.analysis.tuning_return import tuning_return
+from luthier.io.story import story_json
+from luthier.result.activity import activity_of
+from luthier.result.importance import Importances
+from luthier.result.result import Result
+from luthier.result.sentences import command_line
+from luthier.result.tuning_return import tuning_return
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.trial import Completed, Estimate, Json, Run, Trial, outcome_name

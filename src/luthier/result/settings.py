@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import config_text, duration_text
+from luthier.result.result import Result
+from luthier.result.text import config_text, duration_text
 from luthier.spec.settings import Setting, all_settings
 
 Rows = Sequence[tuple[str, str]]

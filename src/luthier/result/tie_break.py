@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from luthier.analysis.recommendation import is_reliable
 from luthier.policies.base import Progress, completed_values
+from luthier.result.recommendation import is_reliable
 from luthier.statistics.estimate import median_of
 from luthier.statistics.noise import noise_of
 

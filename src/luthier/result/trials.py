@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from luthier.analysis.machine_drift import Level
+from luthier.result.machine_drift import Level
 from luthier.spec.experiment import Experiment
 from luthier.statistics.estimate import AUTO, estimate, estimator_for
 from luthier.trial import Completed, Config, Outcome, Pruned, Run, TimedOut, Trial

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.known_trials import KnownTrials, events_of
 from luthier.optimizers.impact_first import TunedParts
 from luthier.policies.base import SubsetPicker, TunedStep
+from luthier.result.known_trials import KnownTrials, events_of
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.trial import Json, Run

@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import duration_text, seconds_text, value_text
-from luthier.analysis.verification import duel_of
+from luthier.result.result import Result
+from luthier.result.text import duration_text, seconds_text, value_text
+from luthier.result.verification import duel_of
 from luthier.statistics.comparison import Comparison
 from luthier.statistics.estimate import estimate
 from luthier.trial import Completed, Run

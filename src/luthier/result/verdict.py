@@ -4,11 +4,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from luthier.analysis.failures import reasons_text
-from luthier.analysis.recommendation import is_reliable
-from luthier.analysis.text import config_text, value_text
-from luthier.analysis.verification import Duel
 from luthier.optimizers.front import values_of
+from luthier.result.failures import reasons_text
+from luthier.result.recommendation import is_reliable
+from luthier.result.text import config_text, value_text
+from luthier.result.verification import Duel
 from luthier.spec.experiment import Experiment
 from luthier.statistics.comparison import Comparison, Kind
 from luthier.trial import Completed, Lost, Outcome, Run, Trial

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.result import Result
-from luthier.analysis.text import duration_text
-from luthier.analysis.verification import MOST_PAIRS
+from luthier.result.result import Result
+from luthier.result.text import duration_text
+from luthier.result.verification import MOST_PAIRS
 from luthier.spec.script import JobScript
 from luthier.store.base import ENDED, Record
 from luthier.store.ownership import status_text

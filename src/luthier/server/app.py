@@ -17,25 +17,25 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from luthier import __version__
 from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
 from luthier.launch.signing_key import SigningKey, kept_signing_key
+from luthier.online.server.operations import OnlineList, OnlineOperations
 from luthier.server.authentication import AccessError, Authenticator, ForbiddenError
 from luthier.server.context import Context, cached_user
 from luthier.server.cpu_budget import CpuBudget
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.json_response import SafeJsonResponse
-from luthier.server.known_tokens import KnownTokens
 from luthier.server.list_events import ExperimentList, ListEvents
 from luthier.server.login_limits import TooManyError
 from luthier.server.metrics import Metrics
 from luthier.server.middleware import HeadRequests, LimitedBody, SafeHeaders, Timed
-from luthier.server.online_operations import OnlineList, OnlineOperations
 from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
 from luthier.server.store_errors import STORE_UNAVAILABLE, StoreLog, is_store_error
-from luthier.server.submission_queue import SubmissionQueue
 from luthier.spec.library import Library
 from luthier.store import data_directory
 from luthier.store.server_store import ServerStore
+from luthier.submission.server.known_tokens import KnownTokens
+from luthier.submission.server.queue import SubmissionQueue
 
 if TYPE_CHECKING:
     from luthier.server.oidc import Provider

@@ -123,9 +123,9 @@ def serve(
     """
     _require_packages()
     from luthier.launch.signing_key import kept_signing_key
+    from luthier.online.server.serving import addresses_in
     from luthier.server.client_addresses import Proxies
     from luthier.server.connections import Limits
-    from luthier.server.online_serving import addresses_in
 
     limits = Limits(Proxies.parse(proxies or ()))
     run_timeout_s = _run_timeout(run_timeout)
@@ -347,7 +347,7 @@ def _check_share(keep_default: float) -> None:
 @contextmanager
 def _job_times(server_store: "ServerStore", stopped: threading.Event) -> "Iterator[None]":
     """Ask Slurm how submitted jobs ended, where its commands are."""
-    from luthier.launch.job_times import JobTimes
+    from luthier.submission.job_times import JobTimes
 
     asking = threading.Thread(target=JobTimes(server_store).run, args=(stopped,), name="job times")
     asking.start()
@@ -361,7 +361,7 @@ def _job_times(server_store: "ServerStore", stopped: threading.Event) -> "Iterat
 @contextmanager
 def _online(store: str | None, listen: "Sequence[str]", *, is_default: bool) -> "Iterator[tuple[str, ...]]":
     """Serve on-line sessions, and give the addresses; if the default one cannot be used, say so and go on without."""
-    from luthier.server.online_serving import OnlineServing
+    from luthier.online.server.serving import OnlineServing
 
     serving = None
     try:

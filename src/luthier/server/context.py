@@ -8,20 +8,20 @@ from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
 
 from luthier.launch.signing_key import SigningKey
+from luthier.online.server.operations import OnlineOperations
 from luthier.server.authentication import SESSION_S, AccessError, Authenticator, ForbiddenError, Principal
 from luthier.server.cpu_budget import CpuBudget
 from luthier.server.experiment_events import ExperimentEvents
-from luthier.server.known_tokens import KnownTokens
 from luthier.server.list_events import ListEvents
 from luthier.server.metrics import Metrics
-from luthier.server.online_operations import OnlineOperations
 from luthier.server.operations import Operations
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
-from luthier.server.submission_queue import SubmissionQueue
 from luthier.spec.library import Library
 from luthier.store.base import Record
 from luthier.store.server_store import OnlineRecord, Role, ServerStore
+from luthier.submission.server.known_tokens import KnownTokens
+from luthier.submission.server.queue import SubmissionQueue
 
 CSRF_HEADER = "X-Luthier-CSRF"
 _DEVICE_S = 365 * 24 * 3600.0

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 
 from starlette.concurrency import run_in_threadpool
 
-from luthier.analysis.serial import run_json
 from luthier.errors import LuthierError, NotFoundError
+from luthier.result.serial import run_json
 from luthier.server.streams import Listener, event
 from luthier.store.base import STOPS
 from luthier.store.server_store import Changes, ServerStore

@@ -2,7 +2,7 @@
 
 from fastapi.responses import JSONResponse
 
-from luthier.analysis.plain import json_text
+from luthier.result.plain import json_text
 
 
 class SafeJsonResponse(JSONResponse):

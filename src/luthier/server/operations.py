@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from luthier.analysis.verification import check_verifiable
 from luthier.engine.refinement import refined
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
 from luthier.launch.declared import declared_by
 from luthier.launch.earlier import Past, with_earlier
 from luthier.launch.files import discard_files
-from luthier.launch.learnt_weights import with_weights
+from luthier.launch.learned_weights import with_weights
+from luthier.result.verification import check_verifiable
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
 from luthier.spec.experiment import OF_ITS_HISTORY

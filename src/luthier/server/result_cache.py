@@ -10,8 +10,8 @@ from typing import Generic, TypeVar, cast
 
 from starlette.concurrency import run_in_threadpool
 
-from luthier.analysis.result import Result, conclude
-from luthier.analysis.working_time import pauses_of
+from luthier.result.result import Result, conclude
+from luthier.result.working_time import pauses_of
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.store.server_store import ServerStore

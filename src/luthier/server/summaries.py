@@ -1,6 +1,6 @@
 """One experiment in a list, as one user sees it."""
 
-from luthier.analysis.serial import record_json
+from luthier.result.serial import record_json
 from luthier.server.authentication import Principal
 from luthier.store.base import Record
 from luthier.store.server_store import shown_author

@@ -9,13 +9,13 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from luthier.environment_rules import problem_of_variable
 from luthier.errors import SpaceError
 from luthier.space import Choice, parse_quantity
 from luthier.spec.component import Component, ComponentParameter
 from luthier.spec.grids import parameter_of
-from luthier.spec.submitted_job import Offer, version_of
 from luthier.store.server_store import Approval
+from luthier.submission.environment_rules import problem_of_variable
+from luthier.submission.submitted_job import Offer, version_of
 
 LONGEST_VALUES = 2_000
 """Most characters of the allowed values of one variable."""

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.io.pipeline import Pipeline
 from luthier.optimizers.earlier import Earlier, read_transfer
 from luthier.policies import Prune, Resample, Stop, SubsetPicker
 from luthier.space import Choice, Space
 from luthier.spec.objectives import Objective
-from luthier.spec.pipeline import Pipeline
 from luthier.spec.rules import (
     Tuned,
     compares_times,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
-from luthier.measures.io_measures import PREFIX, RATES
+from luthier.io.measures import PREFIX, RATES
 from luthier.texts import shown
 
 Goal: TypeAlias = Literal["minimize", "maximize"]

@@ -8,12 +8,12 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from luthier.errors import InvalidInputError, NotFoundError
+from luthier.online.store import change_author
 from luthier.store import rows
 from luthier.store.database import Database
-from luthier.store.online_sessions import change_author
 from luthier.store.server_store import Credential, CredentialKind, Entry, Role, User, author_after_removal
-from luthier.store.submissions import change_submitter
 from luthier.store.tables import audit, credentials, experiments, users
+from luthier.submission.store.submissions import change_submitter
 
 USE_NOTED_EVERY_S = 60.0
 """How often the last use of a credential is written; a credential may be used many times per second."""

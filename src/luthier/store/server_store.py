@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from luthier.store.base import Owner, Record, Status, StopRequest, Store
-from luthier.store.submitted import Submissions
-from luthier.store.tuned_jobs import JobRecords
+from luthier.submission.store.submitted import Submissions
+from luthier.submission.store.tuned_jobs import JobRecords
 from luthier.trial import BatchJob, Json, Sample
 
 Role: TypeAlias = Literal["submitter", "viewer", "user", "admin"]

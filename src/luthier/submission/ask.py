@@ -20,8 +20,8 @@ from luthier.answer_signature import (
     check_with,
     signed_text,
 )
-from luthier.environment_rules import MOST_VARIABLES, problem_of_variable
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
+from luthier.submission.environment_rules import MOST_VARIABLES, problem_of_variable
 
 TIME_LIMIT_MS = 200
 """How long the server may take by default, from looking up its address to the last byte of the answer."""

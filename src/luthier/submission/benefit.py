@@ -5,11 +5,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.verdict import ratio_text
-from luthier.analysis.verification import CONFIDENCE_TO_END_EARLY, FEWEST_PAIRS
+from luthier.result.verdict import ratio_text
+from luthier.result.verification import CONFIDENCE_TO_END_EARLY, FEWEST_PAIRS
 from luthier.statistics.comparison import Comparison, compare
 from luthier.statistics.estimate import median_of
-from luthier.store.submitted import EndedJob
+from luthier.submission.store.submitted import EndedJob
 
 COMPLETED = "COMPLETED"
 FAILED = frozenset(["FAILED", "OUT_OF_MEMORY", "TIMEOUT"])

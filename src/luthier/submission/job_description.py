@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from luthier.analysis.result import Result
-from luthier.matching import job_of_script
+from luthier.result.result import Result
 from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store.base import Record
-from luthier.store.tuned_jobs import Tuned, keeping_default
-from luthier.submission import Job
+from luthier.submission.job import Job
+from luthier.submission.matching import job_of_script
+from luthier.submission.store.tuned_jobs import Tuned, keeping_default
 
 
 def batch_script(experiment: Experiment) -> JobScript | None:

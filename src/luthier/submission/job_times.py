@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from luthier.analysis.benefit import effect_of
 from luthier.errors import LuthierError, NotFoundError
 from luthier.runners.slurm_commands import call
 from luthier.store.server_store import Entry, ServerStore
+from luthier.submission.benefit import effect_of
 from luthier.texts import visible
 
 logger = logging.getLogger(__name__)

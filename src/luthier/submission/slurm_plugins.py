@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from luthier import environment_rules
+from luthier.compiled import part
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
-from luthier.job_submission import CONFIG, KEY, LONGEST_LIMIT_MS, TIME_LIMIT_MS, server_of
-from luthier.launch.native import part
+from luthier.submission import environment_rules
+from luthier.submission.ask import CONFIG, KEY, LONGEST_LIMIT_MS, TIME_LIMIT_MS, server_of
 from luthier.texts import shown
 
 PROGRAM = "luthier-ask"

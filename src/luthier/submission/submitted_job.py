@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 
-from luthier.environment_rules import MOST_VARIABLES, problem_of_variable
 from luthier.errors import LuthierError
 from luthier.runners.slurm_text import words_of
 from luthier.spec.component import Component
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
-from luthier.submission import LONGEST_HEAD
+from luthier.submission.environment_rules import MOST_VARIABLES, problem_of_variable
+from luthier.submission.job import LONGEST_HEAD
 from luthier.trial import Value
 
 REFUSAL = "luthier:off"

@@ -4,14 +4,14 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from luthier.analysis.job_description import batch_script, job_description
-from luthier.analysis.result import conclude
 from luthier.errors import LuthierError, StoreAwayError
-from luthier.matching import Index, Job, Match, Weights
-from luthier.matching.index import THRESHOLD
+from luthier.result.result import conclude
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.store.server_store import LOCAL_USER, ServerStore
+from luthier.submission.job_description import batch_script, job_description
+from luthier.submission.matching import Index, Job, Match, Weights
+from luthier.submission.matching.index import THRESHOLD
 
 log = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from luthier.analysis.recommendation import is_reliable
-from luthier.analysis.result import Result
-from luthier.analysis.trials import best_first
 from luthier.errors import SpaceError
 from luthier.optimizers.earlier import HANDED_ON, Earlier, EarlierTrial, read_transfer
 from luthier.optimizers.scales import Warp
+from luthier.result.recommendation import is_reliable
+from luthier.result.result import Result
+from luthier.result.trials import best_first
 from luthier.space import Choice, Parameter, Space, parse_quantity
 from luthier.trial import Config, Estimate, Pruned, TimedOut, Trial, Value
 

@@ -4,9 +4,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.iokernel.tiny import discovered
+from tests.io.kernel.tiny import discovered
 
-from luthier.iokernel import Discovery, Options
+from luthier.io.kernel import Discovery, Options
 
 INPUTS = ("0", "1", "2", "5", "9")
 HEAD = """\

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.native.io_runs import MPI_ENVIRONMENT
+from tests.io.io_runs import MPI_ENVIRONMENT
 
-from luthier.iokernel import Options, discover_io
-from luthier.launch.io_kernel import sources_from, write_kernel
-from luthier.launch.io_verification import Program, build_from, built, run_words, verified
+from luthier.io.kernel import Options, discover_io
+from luthier.io.kernel_runs import sources_from, write_kernel
+from luthier.io.kernel_verification import Program, build_from, built, run_words, verified
 
 FOLDER = Path(__file__).parents[2] / "testbeds" / "io_apps"
 FLAGS = ("-O2", "-Wall", "-Wextra", "-lm")

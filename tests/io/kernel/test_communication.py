@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.iokernel.tiny import check
+from tests.io.kernel.tiny import check
 
 MPI = """\
 #include <mpi.h>

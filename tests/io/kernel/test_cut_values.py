@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.iokernel.same_io import check_same
+from tests.io.kernel.same_io import check_same
 
-from luthier.iokernel import Options
+from luthier.io.kernel import Options
 
 CUT = Options(buffer_content="cut")
 R = "struct r { double e; int last; };"

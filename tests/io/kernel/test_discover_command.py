@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.iokernel.tiny import discovered
+from tests.io.kernel.tiny import discovered
 
 from luthier.errors import InvalidInputError
-from luthier.iokernel import compile_commands, source_file
-from luthier.iokernel.report import html_report, line_states, text_report
-from luthier.launch.io_kernel import include_folders, sources_of_database
-from luthier.launch.io_memory import PLACE as MEMORY
+from luthier.io.kernel import compile_commands, source_file
+from luthier.io.kernel.report import html_report, line_states, text_report
+from luthier.io.kernel_memory import PLACE as MEMORY
+from luthier.io.kernel_runs import include_folders, sources_of_database
 
 TEXT = """\
 #include <stdio.h>

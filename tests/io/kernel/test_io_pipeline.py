@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.native.io_runs import MPI_ENVIRONMENT
+from tests.io.io_runs import MPI_ENVIRONMENT
 
-from luthier.analysis.pipeline import search_step
-from luthier.analysis.result import conclude
-from luthier.analysis.tuning_return import return_lines, tuning_return
-from luthier.launch.io_tuning import Tuning, component_named, prepare
-from luthier.launch.io_verification import Program, build_from
+from luthier.io.kernel_verification import Program, build_from
+from luthier.io.steps import search_step
+from luthier.io.tuning import Tuning, component_named, prepare
+from luthier.result.result import conclude
+from luthier.result.tuning_return import return_lines, tuning_return
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
 from luthier.store import open_store

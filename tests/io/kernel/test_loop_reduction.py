@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.iokernel.tiny import PRELUDE
-from tests.native.io_runs import MPI_ENVIRONMENT
+from tests.io.io_runs import MPI_ENVIRONMENT
+from tests.io.kernel.tiny import PRELUDE
 
 from luthier.errors import InvalidInputError
-from luthier.iokernel import Options, discover_io
-from luthier.iokernel.loops import Loop
-from luthier.iokernel.reduction import ReducedLoop, chosen_loops
-from luthier.launch.io_kernel import sources_from
-from luthier.launch.io_reduction import Reduced, with_reduced_loops
-from luthier.launch.io_verification import Program, build_from, run_words, verified
-from luthier.measures.io_loops import IterationRun, LoopTrace, loop_traces
+from luthier.io.kernel import Options, discover_io
+from luthier.io.kernel.loops import Loop
+from luthier.io.kernel.reduction import ReducedLoop, chosen_loops
+from luthier.io.kernel_reduction import Reduced, with_reduced_loops
+from luthier.io.kernel_runs import sources_from
+from luthier.io.kernel_verification import Program, build_from, run_words, verified
+from luthier.io.loop_counts import IterationRun, LoopTrace, loop_traces
 
 STEPS = """
 static double field[512];

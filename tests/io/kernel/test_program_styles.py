@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.conftest import missing
 
-from luthier.iokernel import Options, discover_io
-from luthier.launch.io_kernel import sources_from, write_kernel
-from luthier.launch.io_reduction import with_reduced_loops
-from luthier.launch.io_verification import Program, build_from, built, run_words, verified
+from luthier.io.kernel import Options, discover_io
+from luthier.io.kernel_reduction import with_reduced_loops
+from luthier.io.kernel_runs import sources_from, write_kernel
+from luthier.io.kernel_verification import Program, build_from, built, run_words, verified
 
 FOLDER = Path(__file__).with_name("programs")
 

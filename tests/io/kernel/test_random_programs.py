@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.iokernel.random_programs import program
-from tests.iokernel.same_io import both
-from tests.iokernel.tiny import discovered
+from tests.io.kernel.random_programs import program
+from tests.io.kernel.same_io import both
+from tests.io.kernel.tiny import discovered
 from tests.torture import repeats
 
-from luthier.iokernel import Options
+from luthier.io.kernel import Options
 
 CUT = Options(buffer_content="cut")
 SEEDS = repeats(12, 600)

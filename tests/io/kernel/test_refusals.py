@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.iokernel.random_programs import program
-from tests.iokernel.tiny import PRELUDE, discovered, kernel
+from tests.io.kernel.random_programs import program
+from tests.io.kernel.tiny import PRELUDE, discovered, kernel
 
 from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError
-from luthier.iokernel import Options, SourceFile, discover_io, source_file
-from luthier.iokernel.parsing import parsed
-from luthier.iokernel.reduction import traced
-from luthier.launch.io_kernel import discover_apart, include_folders
+from luthier.io.kernel import Options, SourceFile, discover_io, source_file
+from luthier.io.kernel.parsing import parsed
+from luthier.io.kernel.reduction import traced
+from luthier.io.kernel_runs import discover_apart, include_folders
 
 WRITE = '    write(4, "abc", 3);\n'
 SYSTEM = include_folders("cc")

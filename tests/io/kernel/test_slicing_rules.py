@@ -4,9 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.iokernel.tiny import check, discovered, kernel
+from tests.io.kernel.tiny import check, discovered, kernel
 
-from luthier.iokernel import Options
+from luthier.io.kernel import Options
 
 CUT = Options(buffer_content="cut")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.native.io_runs import MPI_ENVIRONMENT
+from tests.io.io_runs import MPI_ENVIRONMENT
 
 from luthier.errors import InvalidInputError
-from luthier.iokernel import Discovery, discover_io
-from luthier.launch.io_kernel import sources_from
-from luthier.launch.io_verification import (
+from luthier.io.kernel import Discovery, discover_io
+from luthier.io.kernel_runs import sources_from
+from luthier.io.kernel_verification import (
     Build,
     Program,
     Verification,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from luthier.iokernel import Discovery, Options, discover_io
-from luthier.launch.io_kernel import sources_from
+from luthier.io.kernel import Discovery, Options, discover_io
+from luthier.io.kernel_runs import sources_from
 
 PRELUDE = """\
 #include <errno.h>

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import missing
-from tests.native.online.conftest import SANITIZERS, compiled, need
 from tests.native.slurm.environment_rules import HEADER, header
+from tests.online.native.conftest import SANITIZERS, compiled, need
 from tests.slurm.strange_server import ANSWERS, KEY, RIGHT, before, signed, strange_server
 from tests.torture import repeats
 
-from luthier.environment_rules import LONGEST_VALUE, MOST_VARIABLES, REFUSED, problem_of_variable
-from luthier.job_submission import read_answer
-from luthier.launch.slurm_plugins import lua_rules
+from luthier.submission.ask import read_answer
+from luthier.submission.environment_rules import LONGEST_VALUE, MOST_VARIABLES, REFUSED, problem_of_variable
+from luthier.submission.slurm_plugins import lua_rules
 
 HERE = Path(__file__).parent
 SOURCES = HEADER.parent

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import PATIENCE_MS, Visit
+from tests.browser.browser_fixtures import PATIENCE_MS, Visit
 from tests.browser.test_pages import enter
-from tests.server.conftest import Running
-from tests.server.online_samples import a_session, a_view
+from tests.online.server.online_samples import a_session, a_view
+from tests.server.server_fixtures import Running
 
-from luthier.server import online_summaries
-from luthier.server.online_serving import OnlineServing
+from luthier.online.server import summaries as online_summaries
+from luthier.online.server.serving import OnlineServing
 from luthier.store import open_server_store
 
 expect.set_options(timeout=PATIENCE_MS)

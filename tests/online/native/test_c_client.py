@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import missing
-from tests.native.online.conftest import SANITIZERS, SOURCES, STRICT, compiled, need
-from tests.native.online.peer import CONFIG, PATIENT, Behaviour, Connection, Peer, answer_to, driver, peer, well_behaved
+from tests.online.native.conftest import SANITIZERS, SOURCES, STRICT, compiled, need
+from tests.online.native.peer import CONFIG, PATIENT, Behaviour, Connection, Peer, answer_to, driver, peer, well_behaved
 
 import luthier as lt
 from luthier.trial import Json

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.native.online.conftest import ROOT, SOURCES, STRICT, compiled, need
+from tests.online.native.conftest import ROOT, SOURCES, STRICT, compiled, need
 
 PAGE = (ROOT / "docs" / "online-c.md").read_text(encoding="utf-8")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median_high
 
 import pytest
-from tests.native.online.conftest import mpi_environment
-from tests.native.online.peer import (
+from tests.online.native.conftest import mpi_environment
+from tests.online.native.peer import (
     CONFIG,
     PATIENT,
     WAIT_S,
@@ -21,7 +21,7 @@ from tests.native.online.peer import (
     driver,
     peer,
 )
-from tests.native.online.test_real_service import Service, mpirun, ranks, service
+from tests.online.native.test_real_service import Service, mpirun, ranks, service
 from tests.torture import repeats
 
 from luthier.store import open_server_store

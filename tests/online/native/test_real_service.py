@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from tests.native.online.conftest import ROOT, SANITIZERS, SOURCES, STRICT, compiled, mpi_environment, need
-from tests.native.online.peer import PATIENT, WAIT_S, driver
+from tests.online.native.conftest import ROOT, SANITIZERS, SOURCES, STRICT, compiled, mpi_environment, need
+from tests.online.native.peer import PATIENT, WAIT_S, driver
 
-from luthier.launch.native_client import install_client
+from luthier.online.native_client import install_client
 from luthier.trial import Json
 
 EXAMPLES = ROOT / "examples" / "online"

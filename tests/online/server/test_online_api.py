@@ -9,15 +9,16 @@ from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
-from tests.server.conftest import Running
-from tests.server.online_samples import BEST, DEFAULT, SPACE, a_session, a_view
+from tests.online.server.online_samples import BEST, DEFAULT, SPACE, a_session, a_view
+from tests.server.server_fixtures import Running
 
 import luthier
 from luthier.client import Client, OnlineSummary, SampleData
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
-from luthier.server import list_events, online_operations
-from luthier.server.api import online as models
-from luthier.server.online_summaries import SERVED_S
+from luthier.online.server import api as models
+from luthier.online.server import operations as online_operations
+from luthier.online.server.summaries import SERVED_S
+from luthier.server import list_events
 from luthier.trial import Json
 
 API = "/api/v1/online"

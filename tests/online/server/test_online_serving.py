@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from tests.server.conftest import Starter
+from tests.server.server_fixtures import Starter
 from tests.server.test_server_kill import Served, Site, kill, site_over, wait_until
 
 from luthier import Integer, RemoteTuner, Space
 from luthier.errors import InvalidInputError, UnavailableError
+from luthier.online.server.serving import OnlineServing, addresses_in
 from luthier.server import pages
-from luthier.server.online_serving import OnlineServing, addresses_in
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore
 

@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.conftest import PATIENCE_MS, Visit
+from tests.browser.browser_fixtures import PATIENCE_MS, Visit
 from tests.browser.test_pages import begin_new, enter, text_of_area
-from tests.server.conftest import Running
-from tests.slurm.submitting import EXPERIMENT, SCRIPT, with_tuned_job
+from tests.server.server_fixtures import Running
+from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
-from luthier.matching import job_of_script
-from luthier.store.submitted import Decision, NewSubmission
+from luthier.submission.matching import job_of_script
+from luthier.submission.store.submitted import Decision, NewSubmission
 
 expect.set_options(timeout=PATIENCE_MS)
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.matching import Job, fields_of, job_of_script
-from luthier.matching.command_line import LONGEST_COMMAND, invocation
+from luthier.submission.matching import Job, fields_of, job_of_script
+from luthier.submission.matching.command_line import LONGEST_COMMAND, invocation
 
 AT = datetime(2021, 11, 12, 14, 30, 0, tzinfo=UTC)
 

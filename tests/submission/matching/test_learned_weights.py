@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from luthier.matching import Weights, learn_weights
+from luthier.submission.matching import Weights, learn_weights
 
 NAMES = tuple(Weights().shares())
 

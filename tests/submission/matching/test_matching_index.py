@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luthier.matching import Corpus, Index, Job, Weights, similarity
+from luthier.submission.matching import Corpus, Index, Job, Weights, similarity
 
 AT = datetime(2021, 11, 12, 14, 30, 0, tzinfo=UTC)
 

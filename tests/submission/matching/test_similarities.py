@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
-from luthier.matching import Corpus, Job, Weights, similarity
-from luthier.matching.similarities import absolute, circular, levenshtein, option_ratio, soft_tfidf, words_of_path
+from luthier.submission.matching import Corpus, Job, Weights, similarity
+from luthier.submission.matching.similarities import (
+    absolute,
+    circular,
+    levenshtein,
+    option_ratio,
+    soft_tfidf,
+    words_of_path,
+)
 
 AT = datetime(2021, 11, 12, 14, 30, 0, tzinfo=UTC)
 JOB = Job("ann", "angry_ant", "sbatch", "sbatch /home/ann/ant_111/sbatch", AT, 2)

@@ -12,16 +12,16 @@ from typing import cast
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from tests.launch.test_records_of_experiments import SCRIPT as TUNED_SCRIPT
-from tests.launch.test_records_of_experiments import faster_with, finished, slower_with
-from tests.server.conftest import Reply, Running, Starter, running_server
-from tests.slurm.submitting import EXPERIMENT, SCRIPT, approve_all, with_tuned_job
+from tests.server.server_fixtures import Reply, Running, Starter, running_server
+from tests.submission.submitting import EXPERIMENT, SCRIPT, approve_all, with_tuned_job
+from tests.submission.test_records_of_experiments import SCRIPT as TUNED_SCRIPT
+from tests.submission.test_records_of_experiments import faster_with, finished, slower_with
 
 from luthier.client import Client
-from luthier.launch.job_times import JobTimes
-from luthier.server import job_index
-from luthier.server.submission_queue import own_user
 from luthier.store.server_store import ServerStore
+from luthier.submission.job_times import JobTimes
+from luthier.submission.server import job_index
+from luthier.submission.server.queue import own_user
 
 Answer = dict[str, object]
 JOB = {"user": "ada", "script": SCRIPT}

@@ -13,8 +13,8 @@ from tests.store.samples import NASTY
 from luthier.errors import InvalidInputError, NotFoundError, StoreError
 from luthier.store.ownership import this_process
 from luthier.store.server_store import ServerStore
-from luthier.store.tuned_jobs import Tuned
-from luthier.submission import Job
+from luthier.submission.job import Job
+from luthier.submission.store.tuned_jobs import Tuned
 
 Reopen = Callable[[], ServerStore]
 

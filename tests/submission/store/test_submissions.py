@@ -6,8 +6,8 @@ from tests.store.samples import NASTY
 
 from luthier.errors import NotFoundError
 from luthier.store.server_store import ServerStore, User
-from luthier.store.submitted import Decision, NewSubmission, Submission
-from luthier.submission import Job
+from luthier.submission.job import Job
+from luthier.submission.store.submitted import Decision, NewSubmission, Submission
 
 AT = datetime(2026, 3, 4, 5, 6, 7, 500_000, timezone(timedelta(hours=5, minutes=30)))
 JOB = Job("ada", "stencil", "stencil", "srun ./stencil -n 4", AT, 4)

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from luthier.cli.io import io
 from luthier.cli.options import AsJson
 from luthier.cli.terminal import print_json, say, warn
 from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
+from luthier.io.commands.io import io
 
 if TYPE_CHECKING:
-    from luthier.iokernel import Discovery
-    from luthier.launch.io_reduction import Reduced
-    from luthier.launch.io_verification import Verification
+    from luthier.io.kernel import Discovery
+    from luthier.io.kernel_reduction import Reduced
+    from luthier.io.kernel_verification import Verification
 
 
 @io.command("discover", cls=WithWords)
@@ -94,12 +94,12 @@ def discover_command(
 
     Example: luthier io discover main.c output.c --buffers cut --run 'mpirun -n 2 {program}' -- mpicc -Iinclude -lm
     """
-    from luthier.iokernel import Options
-    from luthier.iokernel.options import FAMILIES, share_from
-    from luthier.launch.io_kernel import discover_apart, sources_from, sources_of_database, write_kernel
-    from luthier.launch.io_memory import checked_patterns
-    from luthier.launch.io_reduction import with_reduced_loops
-    from luthier.launch.io_verification import (
+    from luthier.io.kernel import Options
+    from luthier.io.kernel.options import FAMILIES, share_from
+    from luthier.io.kernel_memory import checked_patterns
+    from luthier.io.kernel_reduction import with_reduced_loops
+    from luthier.io.kernel_runs import discover_apart, sources_from, sources_of_database, write_kernel
+    from luthier.io.kernel_verification import (
         NOT_VERIFIED,
         Build,
         Program,
@@ -149,7 +149,7 @@ def _show(
     *,
     as_json: bool,
 ) -> None:
-    from luthier.iokernel.report import all_notes
+    from luthier.io.kernel.report import all_notes
 
     if as_json:
         names = [str(path) for path in written]

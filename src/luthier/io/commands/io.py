@@ -14,8 +14,8 @@ from luthier.errors import InvalidInputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from luthier.analysis.io_profile import IoProfile
-    from luthier.measures.io_counts import Counts
+    from luthier.io.counts import Counts
+    from luthier.io.profile import IoProfile
 
 BAR_WIDTH = 24
 _WIDEST = 8192  # columns: a path that is longer than the terminal is wide is not cut
@@ -25,7 +25,7 @@ io = typer.Typer(help="Look at the I/O of programs.", no_args_is_help=True, rich
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
-    from luthier.cli import io_discover, io_tune  # noqa: F401  # they add their commands to the group below
+    from luthier.io.commands import discover as io_discover  # noqa: F401  # they add their commands to the group below
 
     app.add_typer(io, name="io")
 
@@ -56,8 +56,8 @@ def profile_command(
 
     Example: luthier io profile -- mpirun -n 4 ./simulate --steps 10
     """
-    from luthier.analysis.io_profile import profile_json
-    from luthier.launch.io_profile import profiled, settings_from
+    from luthier.io.profile import profile_json
+    from luthier.io.profiled import profiled, settings_from
 
     if not command:
         raise InvalidInputError("no command; put it after --, for example: luthier io profile -- ./simulate")
@@ -73,9 +73,9 @@ def profile_command(
 
 def show_profile(profile: "IoProfile", files: int) -> None:
     """Print a profile as tables, the largest first, with hints below."""
-    from luthier.analysis.io_profile import hints
-    from luthier.analysis.text import seconds_text
-    from luthier.measures.io_measures import time_s
+    from luthier.io.measures import time_s
+    from luthier.io.profile import hints
+    from luthier.result.text import seconds_text
 
     count = len(profile.processes)
     share = 100 * time_s(profile.processes) / profile.wall_s if profile.wall_s else 0.0
@@ -111,7 +111,7 @@ def _table(*headings: str) -> "Table":
 
 
 def _layers(profile: "IoProfile") -> "Table":
-    from luthier.measures.io_counts import LAYER_NAMES
+    from luthier.io.counts import LAYER_NAMES
 
     table = _table("layer", "opens", "reads", "read", "read time", "writes", "written", "write time", "other time")
     for name, counts in profile.layers.items():
@@ -120,7 +120,7 @@ def _layers(profile: "IoProfile") -> "Table":
 
 
 def _both(counts: "Counts") -> Iterator[str]:
-    from luthier.analysis.text import bytes_text, seconds_text
+    from luthier.result.text import bytes_text, seconds_text
 
     for number, size_bytes, seconds in (
         (counts.reads, counts.read_bytes, counts.read_s),
@@ -134,7 +134,7 @@ def _both(counts: "Counts") -> Iterator[str]:
 
 def _sizes(profile: "IoProfile") -> "Table":
     """How many operations of each size reach the file system."""
-    from luthier.measures.io_counts import BUCKETS, NO_COUNTS
+    from luthier.io.counts import BUCKETS, NO_COUNTS
 
     counts = profile.layers.get("posix", NO_COUNTS)
     rows = [row for row in zip(BUCKETS, counts.read_sizes, counts.write_sizes, strict=True) if row[1] or row[2]]
@@ -148,7 +148,7 @@ def _sizes(profile: "IoProfile") -> "Table":
 
 
 def _files(profile: "IoProfile", count: int) -> "Table":
-    from luthier.measures.io_counts import LAYER_NAMES
+    from luthier.io.counts import LAYER_NAMES
 
     with_data = [file for file in profile.files if file.counts.bytes]
     shown = with_data[:count]
@@ -161,7 +161,7 @@ def _files(profile: "IoProfile", count: int) -> "Table":
 
 
 def _ranks(profile: "IoProfile") -> Iterator[str]:
-    from luthier.analysis.text import bytes_text, seconds_text
+    from luthier.result.text import bytes_text, seconds_text
 
     spread = profile.spread
     if spread is None or spread.ranks < 2:
@@ -174,7 +174,7 @@ def _ranks(profile: "IoProfile") -> Iterator[str]:
 
 
 def _settings(profile: "IoProfile") -> Iterator[str]:
-    from luthier.analysis.io_profile import injected, warnings_of
+    from luthier.io.profile import injected, warnings_of
 
     found = injected(profile.processes)
     if found.applied or found.without_effect or found.unknown:

@@ -6,14 +6,14 @@ from luthier.cli.running import show_result, work_on
 from luthier.cli.terminal import print_json, print_view, say
 
 if TYPE_CHECKING:
-    from luthier.analysis.result import Result
     from luthier.launch.start import Launch
+    from luthier.result.result import Result
     from luthier.store.base import Record
 
 
 def search_and_compare(launch: "Launch", store: str | None, *, quiet: bool, as_json: bool) -> int:
     """Run the search, then the comparison on the application, and print both."""
-    from luthier.launch.io_pipeline import comparison
+    from luthier.io.comparison import comparison
 
     record, result, interrupted = work_on(launch, quiet=quiet)
     following = None if interrupted else comparison(record, result, store)
@@ -26,7 +26,7 @@ def search_and_compare(launch: "Launch", store: str | None, *, quiet: bool, as_j
 def _compared_earlier(record: "Record", result: "Result", store: str | None) -> "tuple[Record, Result, bool] | None":
     """The earlier comparison of the same configuration, where a search that went on found none that is better."""
     from luthier.cli.running import read_result
-    from luthier.launch.io_pipeline import compared_already, comparisons
+    from luthier.io.comparison import compared_already, comparisons
     from luthier.store import open_store
 
     found = compared_already(comparisons(open_store(store), record), result)
@@ -35,7 +35,8 @@ def _compared_earlier(record: "Record", result: "Result", store: str | None) -> 
 
 def resume(number: int, store: str | None, budget: str | None, *, quiet: bool, as_json: bool) -> int:
     """Continue an experiment; after a search of `luthier io tune` its best configuration is compared as well."""
-    from luthier.launch import io_pipeline, start
+    from luthier.io import comparison as io_pipeline
+    from luthier.launch import start
     from luthier.store import open_store
     from luthier.store.base import ENDED
 
@@ -59,8 +60,8 @@ def _tell(
     interrupted: bool,
 ) -> int:
     """Print both results; the exit code is that of `luthier tune`."""
-    from luthier.analysis.serial import result_json
     from luthier.cli.summary import result_view
+    from luthier.result.serial import result_json
 
     last = search if compared is None else compared[:2]
     pipeline = search[1].experiment.pipeline

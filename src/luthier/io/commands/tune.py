@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from luthier.cli.io import io
 from luthier.cli.options import AsJson, Quiet, StoreUrl
 from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import say
 from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
+from luthier.io.commands.io import io
 
 if TYPE_CHECKING:
-    from luthier.launch.io_verification import Program
+    from luthier.io.kernel_verification import Program
 
 STEPS = ("kernel", "impact-first", "stop", "verify")
 """The steps that can be left out; `--reduce` and `--in-memory` are left out by default."""
@@ -80,11 +80,11 @@ def tune_command(
 
     Example: luthier io tune sim.c --component hdf5.yaml --build 'h5cc -O2' --production-runs 500 -- {program} 1000
     """
-    from luthier.cli.io_pipeline import search_and_compare
-    from luthier.iokernel import Options
-    from luthier.iokernel.options import share_from
-    from luthier.launch.io_memory import checked_patterns, in_memory
-    from luthier.launch.io_tuning import Tuning, component_named, prepare
+    from luthier.io.commands.pipeline import search_and_compare
+    from luthier.io.kernel import Options
+    from luthier.io.kernel.options import share_from
+    from luthier.io.kernel_memory import checked_patterns, in_memory
+    from luthier.io.tuning import Tuning, component_named, prepare
 
     left_out = _left_out(without or [])
     values = read_settings(settings or {})
@@ -119,7 +119,7 @@ def _left_out(given: list[str]) -> set[str]:
 
 def _with_steps(values: dict[str, Any], left_out: set[str]) -> tuple[dict[str, Any], int | None]:
     """The settings of the search with the steps that are not left out, and the pairs of runs of the comparison."""
-    from luthier.launch.io_tuning import MEASURE
+    from luthier.io.tuning import MEASURE
     from luthier.spec.objectives import Objective
 
     objectives = values.get("objectives", (Objective.parse(MEASURE),))
@@ -140,7 +140,7 @@ def _with_steps(values: dict[str, Any], left_out: set[str]) -> tuple[dict[str, A
 
 def _check_measures(values: dict[str, Any], option: str) -> None:
     """Only the library that counts I/O multiplies counters of loops that are left early, and keeps files in memory."""
-    from luthier.measures.io_measures import PREFIX
+    from luthier.io.measures import PREFIX
 
     for objective in values.get("objectives", ()):
         if not objective.measure.startswith(PREFIX):
@@ -152,7 +152,7 @@ def _check_measures(values: dict[str, Any], option: str) -> None:
 
 def _program(run: list[str], build: str, values: dict[str, Any]) -> "Program":
     """How to build and run the program; the settings keep only what an experiment uses."""
-    from luthier.launch.io_verification import Program, build_from
+    from luthier.io.kernel_verification import Program, build_from
 
     if not run:
         raise InvalidInputError("no command; put it after --, e.g. luthier io tune sim.c ... -- {program} 1000")

@@ -3,9 +3,9 @@
 Without this, everything that a program allocates through its own `xmalloc` would be one object.
 """
 
-from luthier.iokernel import tables
-from luthier.iokernel.flow import followed
-from luthier.iokernel.ir import Effects, Function, Program
+from luthier.io.kernel import tables
+from luthier.io.kernel.flow import followed
+from luthier.io.kernel.ir import Effects, Function, Program
 
 _PLAIN = frozenset(["malloc", "calloc", "aligned_alloc", "valloc", "memalign"])
 _MESSAGES = frozenset(["fprintf", "printf", "perror", "fputs", "puts", "fflush", "__errno_location", "strerror"])

@@ -7,13 +7,13 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from luthier.iokernel import tables
-from luthier.iokernel.calls import Linked
-from luthier.iokernel.files_read import line_read_back
-from luthier.iokernel.ir import Call, Effects, Place, Program, Statement
-from luthier.iokernel.layout import closing_parenthesis, split_arguments
-from luthier.iokernel.options import Options
-from luthier.iokernel.slicing import Slice
+from luthier.io.kernel import tables
+from luthier.io.kernel.calls import Linked
+from luthier.io.kernel.files_read import line_read_back
+from luthier.io.kernel.ir import Call, Effects, Place, Program, Statement
+from luthier.io.kernel.layout import closing_parenthesis, split_arguments
+from luthier.io.kernel.options import Options
+from luthier.io.kernel.slicing import Slice
 
 _TWICE = 2
 FILL = 63  # the byte; as a double or float it is a small positive number

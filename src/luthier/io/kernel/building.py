@@ -6,18 +6,18 @@ from itertools import pairwise
 from pathlib import Path
 
 from luthier.errors import KernelRefusedError
-from luthier.iokernel.buffers import Buffers, keep_uncuttable
-from luthier.iokernel.calls import Linked, link
-from luthier.iokernel.discovery import Discovery, KernelFile, read_bytes
-from luthier.iokernel.emit import emitted, headed
-from luthier.iokernel.ir import Program, Statement
-from luthier.iokernel.loops import loops_with_io
-from luthier.iokernel.options import Options
-from luthier.iokernel.parsing import check_source, parsed
-from luthier.iokernel.reduction import without_marks
-from luthier.iokernel.slicing import Slice, Slicer
-from luthier.iokernel.sources import SourceFile
-from luthier.iokernel.statements import UnitReader
+from luthier.io.kernel.buffers import Buffers, keep_uncuttable
+from luthier.io.kernel.calls import Linked, link
+from luthier.io.kernel.discovery import Discovery, KernelFile, read_bytes
+from luthier.io.kernel.emit import emitted, headed
+from luthier.io.kernel.ir import Program, Statement
+from luthier.io.kernel.loops import loops_with_io
+from luthier.io.kernel.options import Options
+from luthier.io.kernel.parsing import check_source, parsed
+from luthier.io.kernel.reduction import without_marks
+from luthier.io.kernel.slicing import Slice, Slicer
+from luthier.io.kernel.sources import SourceFile
+from luthier.io.kernel.statements import UnitReader
 
 _SYSTEM = ("/usr/", "/opt/", "/lib/")
 

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 from clang.cindex import CursorKind
 
-from luthier.iokernel.ir import NOTHING, Argument, Call, Value
-from luthier.iokernel.types import CType
+from luthier.io.kernel.ir import NOTHING, Argument, Call, Value
+from luthier.io.kernel.types import CType
 
 if TYPE_CHECKING:
-    from luthier.iokernel.expressions import Expressions
+    from luthier.io.kernel.expressions import Expressions
 
 
 def read_call(expressions: "Expressions", cursor: Any) -> Value:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from luthier.errors import KernelRefusedError
-from luthier.iokernel import externals, tables
-from luthier.iokernel.allocators import allocators
-from luthier.iokernel.ir import Argument, Call, Effects, Function, Place, Program, Statement
-from luthier.iokernel.options import Options
+from luthier.io.kernel import externals, tables
+from luthier.io.kernel.allocators import allocators
+from luthier.io.kernel.ir import Argument, Call, Effects, Function, Place, Program, Statement
+from luthier.io.kernel.options import Options
 
 
 @dataclass(slots=True)

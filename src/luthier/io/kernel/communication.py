@@ -1,9 +1,9 @@
 """MPI communication that is kept needs its partner: the other side of a message, or of a collective call."""
 
-from luthier.iokernel import externals
-from luthier.iokernel.calls import Linked
-from luthier.iokernel.ir import Call, Program, Statement
-from luthier.iokernel.ranks import Ranks
+from luthier.io.kernel import externals
+from luthier.io.kernel.calls import Linked
+from luthier.io.kernel.ir import Call, Program, Statement
+from luthier.io.kernel.ranks import Ranks
 
 
 class Messages:

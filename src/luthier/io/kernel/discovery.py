@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, KernelRefusedError
-from luthier.iokernel.loops import Loop
-from luthier.iokernel.options import Options
-from luthier.iokernel.reduction import Reduction
-from luthier.iokernel.sources import SourceFile
+from luthier.io.kernel.loops import Loop
+from luthier.io.kernel.options import Options
+from luthier.io.kernel.reduction import Reduction
+from luthier.io.kernel.sources import SourceFile
 
 UNVERIFIED = "not verified: it was not compared with the application; name a run with --run"
 """The verdict on a kernel that was not run; it stands in the texts until another one takes its place."""
@@ -55,13 +55,13 @@ def discover_io(sources: Sequence[SourceFile], options: Options | None = None) -
 
     Raises KernelRefusedError if the sources cannot be analysed soundly: then the application itself must be used.
     """
-    from luthier.iokernel import parsing
+    from luthier.io.kernel import parsing
 
     options = options or Options()
     if not sources:
         raise InvalidInputError("no sources; name the C files of the program")
     parsing.clang()
-    from luthier.iokernel.building import build
+    from luthier.io.kernel.building import build
 
     try:
         return build(sources, options)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from luthier.errors import KernelRefusedError
-from luthier.iokernel.discovery import UNVERIFIED
-from luthier.iokernel.ir import Program, Statement
-from luthier.iokernel.layout import MARK, is_balanced, without_comments
-from luthier.iokernel.loops import Loop
-from luthier.iokernel.slicing import Slice
+from luthier.io.kernel.discovery import UNVERIFIED
+from luthier.io.kernel.ir import Program, Statement
+from luthier.io.kernel.layout import MARK, is_balanced, without_comments
+from luthier.io.kernel.loops import Loop
+from luthier.io.kernel.slicing import Slice
 
 NO_LOOPS: Mapping[int, Loop] = MappingProxyType({})
 HEADER = """\

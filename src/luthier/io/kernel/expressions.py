@@ -7,9 +7,9 @@ from typing import Any
 from clang.cindex import Cursor, CursorKind, StorageClass, conf
 
 from luthier.errors import KernelRefusedError
-from luthier.iokernel.call_expressions import read_call
-from luthier.iokernel.ir import NOTHING, Effects, Place, Program, Value, Variable
-from luthier.iokernel.types import CType, Types
+from luthier.io.kernel.call_expressions import read_call
+from luthier.io.kernel.ir import NOTHING, Effects, Place, Program, Value, Variable
+from luthier.io.kernel.types import CType, Types
 
 _DEEPEST = 300
 _ASSIGN, _COMMA, _ADD, _SUBTRACT = 22, 33, 5, 6  # libclang's CXBinaryOperatorKind

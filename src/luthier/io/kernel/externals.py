@@ -7,9 +7,9 @@ exceptions.
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 
-from luthier.iokernel import tables
-from luthier.iokernel.ir import Call
-from luthier.iokernel.options import Options
+from luthier.io.kernel import tables
+from luthier.io.kernel.ir import Call
+from luthier.io.kernel.options import Options
 
 
 def family(call: Call) -> str:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from luthier.iokernel import externals, tables
-from luthier.iokernel.calls import Linked
-from luthier.iokernel.ir import Call, Place, Program, Statement
-from luthier.iokernel.options import Options
-from luthier.iokernel.slicing import Slice
+from luthier.io.kernel import externals, tables
+from luthier.io.kernel.calls import Linked
+from luthier.io.kernel.ir import Call, Place, Program, Statement
+from luthier.io.kernel.options import Options
+from luthier.io.kernel.slicing import Slice
 
 _MAIN = "c:@F@main"
 

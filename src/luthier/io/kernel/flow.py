@@ -5,7 +5,7 @@ Only variables whose address is never taken are followed in this way; all other 
 
 from dataclasses import dataclass, field
 
-from luthier.iokernel.ir import Effects, Function, Program, Statement
+from luthier.io.kernel.ir import Effects, Function, Program, Statement
 
 
 def followed(program: Program, key: str) -> bool:

@@ -5,7 +5,7 @@ The trees hold no cursor of libclang: each syntax tree is walked once.
 
 from dataclasses import dataclass, field
 
-from luthier.iokernel.memory import Memory
+from luthier.io.kernel.memory import Memory
 
 LOOPS = frozenset({"for", "while", "do"})
 JUMPS = frozenset({"return", "goto", "break", "continue"})

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from luthier.iokernel import externals
-from luthier.iokernel.calls import Linked
-from luthier.iokernel.flow import Reaching, followed
-from luthier.iokernel.ir import LOOPS, Call, Effects, Function, Program, Statement
-from luthier.iokernel.layout import is_balanced
-from luthier.iokernel.options import Options
-from luthier.iokernel.slicing import Slice
+from luthier.io.kernel import externals
+from luthier.io.kernel.calls import Linked
+from luthier.io.kernel.flow import Reaching, followed
+from luthier.io.kernel.ir import LOOPS, Call, Effects, Function, Program, Statement
+from luthier.io.kernel.layout import is_balanced
+from luthier.io.kernel.options import Options
+from luthier.io.kernel.slicing import Slice
 
 MOST = 200
 """The number of loops that are looked at; the library that counts has room for 255."""

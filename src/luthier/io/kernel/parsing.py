@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from luthier.errors import InvalidInputError, KernelRefusedError
-from luthier.iokernel.sources import OPENMP_VERSION, SourceFile
+from luthier.io.kernel.sources import OPENMP_VERSION, SourceFile
 from luthier.texts import visible
 
 _OPENMP_HEADER = """\

@@ -1,9 +1,9 @@
 """Which values may differ between the ranks of an MPI program, and so which statements not all ranks may reach."""
 
-from luthier.iokernel import externals, tables
-from luthier.iokernel.calls import Linked
-from luthier.iokernel.flow import followed
-from luthier.iokernel.ir import JUMPS, Call, Effects, Place, Program, Statement
+from luthier.io.kernel import externals, tables
+from luthier.io.kernel.calls import Linked
+from luthier.io.kernel.flow import followed
+from luthier.io.kernel.ir import JUMPS, Call, Effects, Place, Program, Statement
 
 _SAME_EVERYWHERE = (
     "MPI_Allreduce",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from luthier.arrays import FloatArray, IntArray
-from luthier.iokernel.layout import MARK
-from luthier.iokernel.loops import Loop
-from luthier.measures.io_loops import IterationRun, LoopTrace
+from luthier.io.kernel.layout import MARK
+from luthier.io.kernel.loops import Loop
+from luthier.io.loop_counts import IterationRun, LoopTrace
 
 TOLERANCE = 0.01
 """How far predicted operations and bytes may be from those of the application."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from luthier.iokernel.discovery import UNVERIFIED, Discovery, KernelFile
+from luthier.io.kernel.discovery import UNVERIFIED, Discovery, KernelFile
 from luthier.texts import visible, visible_lines
 
 _STYLE = """\

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from luthier.errors import InvalidInputError, KernelRefusedError
-from luthier.iokernel import externals, tables
-from luthier.iokernel.calls import Linked
-from luthier.iokernel.communication import Messages
-from luthier.iokernel.flow import Reaching, followed
-from luthier.iokernel.ir import LOOPS, Call, Effects, Function, Place, Program, Statement
-from luthier.iokernel.options import Options
+from luthier.io.kernel import externals, tables
+from luthier.io.kernel.calls import Linked
+from luthier.io.kernel.communication import Messages
+from luthier.io.kernel.flow import Reaching, followed
+from luthier.io.kernel.ir import LOOPS, Call, Effects, Function, Place, Program, Statement
+from luthier.io.kernel.options import Options
 
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+luthier\b[ \t]*([^\n]*)", re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -6,11 +6,11 @@ from typing import Any
 from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from luthier.errors import KernelRefusedError
-from luthier.iokernel.expressions import Expressions
-from luthier.iokernel.ir import JUMPS, Declaration, Effects, Function, Place, Program, Statement
-from luthier.iokernel.layout import end_of_statement, header_semicolons, without_comments
-from luthier.iokernel.macros import Macros
-from luthier.iokernel.types import Types
+from luthier.io.kernel.expressions import Expressions
+from luthier.io.kernel.ir import JUMPS, Declaration, Effects, Function, Place, Program, Statement
+from luthier.io.kernel.layout import end_of_statement, header_semicolons, without_comments
+from luthier.io.kernel.macros import Macros
+from luthier.io.kernel.types import Types
 
 _DEEPEST = 150
 _KINDS = {

@@ -5,7 +5,7 @@ from typing import Any
 
 from clang.cindex import CursorKind, TypeKind
 
-from luthier.iokernel.ir import Program, Record
+from luthier.io.kernel.ir import Program, Record
 
 _ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY, TypeKind.DEPENDENTSIZEDARRAY}
 _FUNCTIONS = {TypeKind.FUNCTIONPROTO, TypeKind.FUNCTIONNOPROTO}

@@ -134,7 +134,7 @@ def delete_session(context: typer.Context, name: Session, store: StoreUrl = None
 
 
 def _install(folder: Path) -> None:
-    from luthier.launch.native_client import install_client
+    from luthier.online.native_client import install_client
 
     installed = install_client(folder)
     for line in installed.left_out:

@@ -11,14 +11,13 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from luthier.analysis.text import config_text, value_text
-from luthier.cli.online_options import OnlineChoices
 from luthier.cli.settings import read_settings
 from luthier.cli.terminal import cell, print_json, print_view, say
 from luthier.engine.interrupts import Interrupts
 from luthier.errors import InvalidInputError
+from luthier.online.commands.tune_options import OnlineChoices
 from luthier.online.session import OnlineSession
-from luthier.online.settings import Goal, OnlineSettings
+from luthier.online.session_settings import Goal, OnlineSettings
 from luthier.online.strategies.sampling import ESTIMATORS
 from luthier.online.unchanged.guard import Guard
 from luthier.online.unchanged.number_sources import HOW, NumberSource, number_source
@@ -29,6 +28,7 @@ from luthier.online.unchanged.program_tuning import ProgramTuning, Stop, TuningP
 from luthier.online.unchanged.running_program import RunningProgram, Window, WindowRules
 from luthier.online.unchanged.server_process import ServerProcess, TunedProgram
 from luthier.online.unchanged.written_file import WrittenFile, written_file
+from luthier.result.text import config_text, value_text
 from luthier.space import Space
 from luthier.spec.durations import parse_duration
 from luthier.spec.settings import Settings

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, JsonValue, ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from luthier.analysis.plain import json_text
 from luthier.figures import online_steps, to_plotly
+from luthier.online.server.summaries import is_served, online_summary_of
+from luthier.result.plain import json_text
 from luthier.server.api.events import HEADERS, STREAM, EventStream
 from luthier.server.api.figures import FigureResponse
 from luthier.server.api.models import (
@@ -26,7 +27,6 @@ from luthier.server.api.models import (
 from luthier.server.authentication import Principal
 from luthier.server.context import Server, Viewer, current_user
 from luthier.server.json_response import SafeJsonResponse
-from luthier.server.online_summaries import is_served, online_summary_of
 from luthier.store.server_store import OnlineRecord
 
 router = APIRouter(tags=["on-line sessions"], responses=ERRORS)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from luthier.errors import NotFoundError
+from luthier.online.server.summaries import online_summary_of
 from luthier.server.authentication import ForbiddenError, Principal
-from luthier.server.online_summaries import online_summary_of
 from luthier.server.operations import ConflictError
 from luthier.store.server_store import Entry, OnlineRecord, ServerStore, shown_author
 from luthier.trial import Json

@@ -17,7 +17,7 @@ from luthier.online.base import Standing
 from luthier.online.service import protocol
 from luthier.online.service.address import default_address, parse_address
 from luthier.online.service.client_connection import Asked, ClientConnection
-from luthier.online.settings import OnlineOptions, OnlineSettings
+from luthier.online.session_settings import OnlineOptions, OnlineSettings
 from luthier.space import Space
 from luthier.texts import check_name, shown, visible
 from luthier.trial import Config, Json, Value

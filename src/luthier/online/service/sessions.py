@@ -12,7 +12,7 @@ from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.online.service.journal import Journal, sample_line, session_text
 from luthier.online.service.protocol import Hello
 from luthier.online.session import OnlineSession
-from luthier.online.settings import OnlineSettings
+from luthier.online.session_settings import OnlineSettings
 from luthier.space import Space
 from luthier.store.server_store import OnlineRecord, OnlineSessions
 from luthier.texts import shown

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from luthier.analysis.text import config_text, estimate_text
-from luthier.analysis.verdict import gain_text
-from luthier.analysis.verification import Duel
 from luthier.online.session import OnlineSession
 from luthier.online.session_view import SessionView
+from luthier.result.text import config_text, estimate_text
+from luthier.result.verdict import gain_text
+from luthier.result.verification import Duel
 from luthier.space import Space
 from luthier.statistics.comparison import Comparison
 from luthier.statistics.estimate import estimate

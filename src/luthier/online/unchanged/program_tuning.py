@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from luthier.analysis.verification import MOST_PAIRS, Duel, goes_first, is_settled
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.online.change import ChangeWatch
 from luthier.online.session import OnlineSession
 from luthier.online.session_view import SessionView
 from luthier.online.unchanged.program_result import ProgramResult, Troubles
 from luthier.online.unchanged.running_program import Clock, Ending, RunningProgram, Window
+from luthier.result.verification import MOST_PAIRS, Duel, goes_first, is_settled
 from luthier.spec.experiment import pairs_reserved
 from luthier.statistics.estimate import median_of
 from luthier.trial import Config, Sample

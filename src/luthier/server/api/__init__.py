@@ -5,6 +5,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from luthier.errors import NotFoundError
+from luthier.online.server import api as online
 from luthier.server.api import (
     components,
     detail,
@@ -15,14 +16,13 @@ from luthier.server.api import (
     figures,
     health,
     insight,
-    online,
     options,
     runs,
     session,
-    submission_gains,
-    submissions,
     users,
 )
+from luthier.submission.server import api as submissions
+from luthier.submission.server import gains_api as submission_gains
 
 BASE = "/api/v1"
 

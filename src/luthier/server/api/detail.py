@@ -6,20 +6,20 @@ from dataclasses import asdict
 from fastapi import APIRouter
 from pydantic import JsonValue
 
-from luthier.analysis.activity import activity_of
-from luthier.analysis.explanation import Explanation, explanation_json
-from luthier.analysis.failures import first_output, reasons_of
-from luthier.analysis.result import Result
-from luthier.analysis.search_speedup import beside_random
-from luthier.analysis.sentences import noise_text, search_lines, trouble_lines
-from luthier.analysis.serial import ending_of, record_json, result_json
-from luthier.analysis.settings import settings_texts
-from luthier.analysis.story import story_lines
-from luthier.analysis.tuned_parameters import tuned_parameters
-from luthier.analysis.tuning_return import return_lines
-from luthier.analysis.waiting import waiting_for
-from luthier.analysis.working_time import machine_rows, working_time
 from luthier.figures import FIGURES
+from luthier.io.story import story_lines
+from luthier.result.activity import activity_of
+from luthier.result.explanation import Explanation, explanation_json
+from luthier.result.failures import first_output, reasons_of
+from luthier.result.result import Result
+from luthier.result.search_speedup import beside_random
+from luthier.result.sentences import noise_text, search_lines, trouble_lines
+from luthier.result.serial import ending_of, record_json, result_json
+from luthier.result.settings import settings_texts
+from luthier.result.tuned_parameters import tuned_parameters
+from luthier.result.tuning_return import return_lines
+from luthier.result.waiting import waiting_for
+from luthier.result.working_time import machine_rows, working_time
 from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, ResponseModel, Summary, exact_size, example
 from luthier.server.context import Context, Server, Viewer
 from luthier.server.summaries import summary_of

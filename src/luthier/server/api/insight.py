@@ -10,16 +10,16 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import HTMLResponse
 from pydantic import JsonValue
 
-from luthier.analysis.apply import applied
-from luthier.analysis.explanation import Explanation
-from luthier.analysis.importance import importances, partial_dependence
-from luthier.analysis.result import Result
-from luthier.analysis.search_speedup import beside_random
-from luthier.analysis.serial import importance_json, trial_json
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.figures import FIGURES
 from luthier.launch.declared import config_from
 from luthier.report.export import write_runs
+from luthier.result.apply import applied
+from luthier.result.explanation import Explanation
+from luthier.result.importance import importances, partial_dependence
+from luthier.result.result import Result
+from luthier.result.search_speedup import beside_random
+from luthier.result.serial import importance_json, trial_json
 from luthier.server.api.models import ERRORS, Id, ResponseModel, TrialResponse, example
 from luthier.server.api.scripts import script_of
 from luthier.server.context import Server, Viewer

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import Field
 
-from luthier.analysis.plain import json_text
-from luthier.analysis.serial import trial_json
-from luthier.analysis.trials import best_first
 from luthier.errors import NotFoundError
+from luthier.result.plain import json_text
+from luthier.result.serial import trial_json
+from luthier.result.trials import best_first
 from luthier.runners.output_files import end_of_file
 from luthier.server.api.models import (
     ERRORS,

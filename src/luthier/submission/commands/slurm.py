@@ -58,7 +58,7 @@ def install(
     Example: luthier slurm install --url http://127.0.0.1:8642 --token-file token --dry-run
     """
     from luthier.launch.signing_key import existing_signing_key
-    from luthier.launch.slurm_plugins import carry_out, installation
+    from luthier.submission.slurm_plugins import carry_out, installation
 
     changes = installation(config, url, _token(token_file), key or existing_signing_key().public, limit_ms)
     if not dry_run:
@@ -74,7 +74,7 @@ def uninstall(config: Config = Path("/etc/slurm"), dry_run: DryRun = False) -> N
 
     Example: luthier slurm uninstall --dry-run
     """
-    from luthier.launch.slurm_plugins import carry_out, removal
+    from luthier.submission.slurm_plugins import carry_out, removal
 
     changes = removal(config)
     if not dry_run:
@@ -108,8 +108,8 @@ def collect(
 
     Example: luthier slurm collect --store postgresql://luthier@db/luthier
     """
-    from luthier.launch.job_times import JobTimes
     from luthier.store import open_server_store
+    from luthier.submission.job_times import JobTimes
 
     if shutil.which("squeue") is None:
         raise NotFoundError("squeue is not installed here; run this on a host with the commands of Slurm")

@@ -27,6 +27,6 @@ def submit(
 
     Example: luthier submit job.sbatch --nodes=4
     """
-    from luthier.job_submission import submit as submit_job
+    from luthier.submission.ask import submit as submit_job
 
     submit_job([script, *(options or []), *context.args, *(["--no-tuning"] if no_tuning else [])])

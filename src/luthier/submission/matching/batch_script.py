@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from luthier.matching.command_line import LONGEST_COMMAND, Invocation, invocation_of, simple_commands
-from luthier.submission import LONGEST_HEAD, LONGEST_SCRIPT, MOST_NODES, Job
+from luthier.submission.job import LONGEST_HEAD, LONGEST_SCRIPT, MOST_NODES, Job
+from luthier.submission.matching.command_line import LONGEST_COMMAND, Invocation, invocation_of, simple_commands
 
 _KEYWORDS = {"!", "{", "do", "elif", "else", "if", "then", "until", "while"}
 _NOT_COMMANDS = {"}", "case", "done", "esac", "fi", "for", "function", "select"}

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from luthier.arrays import FloatArray, IntArray
-from luthier.matching.fields import Fields, is_night
-from luthier.matching.growth import distinct, with_capacity
-from luthier.matching.score import PERIODS, Corpus
-from luthier.matching.similarities import circular, option_ratio
-from luthier.matching.words import PathWords
+from luthier.submission.matching.fields import Fields, is_night
+from luthier.submission.matching.growth import distinct, with_capacity
+from luthier.submission.matching.score import PERIODS, Corpus
+from luthier.submission.matching.similarities import circular, option_ratio
+from luthier.submission.matching.words import PathWords
 
 T = TypeVar("T")
 Options = tuple[tuple[str, tuple[str, ...]], ...]

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from luthier.matching.command_line import invocation
-from luthier.submission import Job
+from luthier.submission.job import Job
+from luthier.submission.matching.command_line import invocation
 
 LONGEST_TEXT = 200
 """Most characters of a cleaned name; what follows is ignored, so that the time of a comparison is limited."""

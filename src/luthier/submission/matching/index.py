@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from luthier.arrays import FloatArray, IntArray
-from luthier.matching.columns import Columns
-from luthier.matching.fields import Fields, fields_of
-from luthier.matching.score import Weights, similarities, total
-from luthier.submission import Job
+from luthier.submission.job import Job
+from luthier.submission.matching.columns import Columns
+from luthier.submission.matching.fields import Fields, fields_of
+from luthier.submission.matching.score import Weights, similarities, total
 
 THRESHOLD = 0.75
 """The lowest score of a match, by default."""

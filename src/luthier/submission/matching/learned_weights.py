@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from luthier.arrays import FloatArray
-from luthier.matching.score import EXTRACTED, Weights
+from luthier.submission.matching.score import EXTRACTED, Weights
 
 _PRIOR = 0.1  # strength of the assumption that all fields weigh the same; docs/research/2026-11-18-matching.md
 

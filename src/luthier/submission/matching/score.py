@@ -8,8 +8,9 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from luthier.errors import InvalidInputError
-from luthier.matching.fields import Fields, fields_of
-from luthier.matching.similarities import (
+from luthier.submission.job import Job
+from luthier.submission.matching.fields import Fields, fields_of
+from luthier.submission.matching.similarities import (
     absolute,
     circular,
     exact,
@@ -18,7 +19,6 @@ from luthier.matching.similarities import (
     soft_tfidf,
     words_of_path,
 )
-from luthier.submission import Job
 
 PERIODS: Mapping[str, int] = MappingProxyType({"second": 60, "minute": 60, "hour": 24, "day": 31, "weekday": 7})
 """The periods of the fields on a circle."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from luthier.arrays import FloatArray, IntArray
-from luthier.matching.growth import distinct, with_capacity
-from luthier.matching.score import Corpus
-from luthier.matching.similarities import CLOSE, weights_of, words_of_path
+from luthier.submission.matching.growth import distinct, with_capacity
+from luthier.submission.matching.score import Corpus
+from luthier.submission.matching.similarities import CLOSE, weights_of, words_of_path
 
 _ROUNDING = 1e-5  # rapidfuzz may drop a similarity that is just the one asked for; bounds may be a little too high
 

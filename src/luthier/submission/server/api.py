@@ -11,16 +11,16 @@ from starlette.concurrency import run_in_threadpool
 
 from luthier.answer_signature import NONCE_BYTES, NONCE_HEADER, SIGNATURE_HEADER
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.matching import job_of_script
 from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Before, Limit, Page, RequestModel, ResponseModel, example
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.context import Context, Server, Viewer, address_of, context_of, require_user
 from luthier.server.cpu_budget import client_of
-from luthier.server.submission_queue import Answer, Asked
-from luthier.spec.submitted_job import Script, is_refused
 from luthier.store.server_store import shown_author
-from luthier.store.submitted import Decision, NewSubmission, Submission
-from luthier.submission import LONGEST_SCRIPT as READ_OF_SCRIPT
+from luthier.submission.job import LONGEST_SCRIPT as READ_OF_SCRIPT
+from luthier.submission.matching import job_of_script
+from luthier.submission.server.queue import Answer, Asked
+from luthier.submission.store.submitted import Decision, NewSubmission, Submission
+from luthier.submission.submitted_job import Script, is_refused
 
 router = APIRouter(tags=["submitted jobs"], responses=ERRORS)
 

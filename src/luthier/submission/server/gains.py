@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from luthier.analysis.benefit import effect_of
-from luthier.analysis.verification import FEWEST_PAIRS
+from luthier.result.verification import FEWEST_PAIRS
 from luthier.server.authentication import Principal
 from luthier.statistics.comparison import Comparison
 from luthier.statistics.estimate import median_of
 from luthier.store.server_store import ServerStore
-from luthier.store.submitted import Program
-from luthier.store.tuned_jobs import JobRecord
+from luthier.submission.benefit import effect_of
+from luthier.submission.store.submitted import Program
+from luthier.submission.store.tuned_jobs import JobRecord
 
 _MOST_RECORDS = 200
 _TIME = "wall"

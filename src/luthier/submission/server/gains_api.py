@@ -11,9 +11,9 @@ from luthier.server.api.models import ERRORS, LARGEST_NUMBER, RequestModel, Resp
 from luthier.server.api.session import note
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
-from luthier.server.submission_gains import candidates, compared, gains
 from luthier.store.server_store import shown_author
-from luthier.store.tuned_jobs import JobRecord
+from luthier.submission.server.gains import candidates, compared, gains
+from luthier.submission.store.tuned_jobs import JobRecord
 
 router = APIRouter(tags=["submitted jobs"], responses=ERRORS)
 

@@ -17,12 +17,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from luthier.errors import UnavailableError
-from luthier.matching import Job, Match, job_of_script
-from luthier.server.job_index import LOOK_EVERY_S, JobIndex
-from luthier.spec.submitted_job import Script, objection
 from luthier.store.server_store import ServerStore
-from luthier.store.submitted import Decision, NewSubmission
-from luthier.store.tuned_jobs import JobRecord
+from luthier.submission.matching import Job, Match, job_of_script
+from luthier.submission.server.job_index import LOOK_EVERY_S, JobIndex
+from luthier.submission.store.submitted import Decision, NewSubmission
+from luthier.submission.store.tuned_jobs import JobRecord
+from luthier.submission.submitted_job import Script, objection
 from luthier.texts import visible
 
 logger = logging.getLogger(__name__)

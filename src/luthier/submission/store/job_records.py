@@ -13,8 +13,8 @@ from luthier.store.database import Database
 from luthier.store.json_columns import DAMAGE
 from luthier.store.queries import RUN_COUNT
 from luthier.store.tables import examined_experiments, experiments, job_record_changes, job_records
-from luthier.store.tuned_jobs import JobChanges, JobRecord, Tuned
-from luthier.submission import Job
+from luthier.submission.job import Job
+from luthier.submission.store.tuned_jobs import JobChanges, JobRecord, Tuned
 
 _IS_RECORD = job_records.c.id == bindparam("record")
 _OF_EXPERIMENT = job_records.c.experiment_id == bindparam("experiment")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from luthier.submission import Job
+from luthier.submission.job import Job
 
 Decision: TypeAlias = Literal["set", "default", "none", "unused"]
 """`set`: the job got a configuration; `default`: it kept the default although it matched, for comparison;

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from luthier.store.base import Record
-from luthier.submission import Job
+from luthier.submission.job import Job
 from luthier.trial import Value
 
 
