@@ -2,8 +2,18 @@
 
 import sys
 from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from luthier.plugins import Wing, join, joined, loaded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer import Typer
 
 __all__ = ["main"]
+
+_WINGS = ("luthier.online.wing:WING", "luthier.submission.wing:WING", "luthier.io.wing:WING")
 
 
 def main() -> None:
@@ -14,18 +24,29 @@ def main() -> None:
         from luthier.submission.ask import main as submit
 
         submit(words[1:])
-    _with_commands_of_the_server()
+    app_with_wings()
     from luthier.cli.app import main as call
 
     call()
 
 
+def join_wings() -> None:
+    """Add the wings that are shipped with luthier to the core of this process."""
+    join([cast("Wing", loaded(where)) for where in _WINGS])
+
+
 @cache
-def _with_commands_of_the_server() -> None:
+def app_with_wings() -> "Typer":
+    """The whole command line."""
+    join_wings()
     from luthier.cli.app import app
     from luthier.server import commands
 
     commands.register(app)
+    for wing in joined():
+        if wing.commands:
+            cast("Callable[[Typer], None]", loaded(wing.commands))(app)
+    return app
 
 
 if __name__ == "__main__":

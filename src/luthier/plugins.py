@@ -1,9 +1,10 @@
-"""Finding things by name: built-in ones, and those that other packages add through entry points."""
+"""Finding things by name: built-in ones, those of wings, and those that other packages add through entry points."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from luthier.errors import InvalidInputError, NotFoundError
@@ -16,43 +17,91 @@ Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, slots=True)
+class Wing:
+    """A large feature that joins the core through this value only, such as tuning of programs while they run.
+
+    Everything in it is written as "module:attribute" and imported when it is first used. `commands` is a function that
+    adds commands to the command line, `server` a `luthier.server.parts.ServerPart`, `options` a frozen dataclass whose
+    fields are annotated as options of `luthier serve` and which checks them when it is made, `tables` a
+    `luthier.store.wing_tables.WingTables`. `plugs` are entries for registries of the core, by the registry's group.
+    """
+
+    name: str
+    commands: str = ""
+    server: str = ""
+    options: str = ""
+    tables: str = ""
+    plugs: Mapping[str, Mapping[str, str]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+_joined: dict[str, Wing] = {}
+
+
+def join(wings: Sequence[Wing]) -> None:
+    """Add wings to the core of this process; a second time changes nothing."""
+    _joined.update({wing.name: wing for wing in wings})
+
+
+def joined() -> Sequence[Wing]:
+    """The wings of this process, in the order in which they were added."""
+    return tuple(_joined.values())
+
+
+def loaded(text: str) -> object:
+    """What "module:attribute" names. The text is written in the source of luthier, never by a user."""
+    module, _, attribute = text.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+@dataclass(frozen=True, slots=True)
 class Registry(Generic[Thing]):
     """Everything of one kind, by name.
 
-    A built-in can be written as "module:attribute"; it is then imported when it is first used. Other packages add
-    plug-ins through the entry point group `luthier.KINDs`, for example `luthier.optimizers`. A name is never imported
-    as such: it must be a built-in one or that of an installed entry point; a built-in one wins. `notations` are further
-    ways to write one, which error messages list. A plug-in for which `fits` is False is refused. `kinds` is the plural
-    of `kind` where that is not just one letter more.
+    What a wing plugs into the group counts as built in. A built-in can be written as "module:attribute"; it is then
+    imported when it is first used. Other packages add plug-ins through the entry point group `luthier.KINDs`, for
+    example `luthier.optimizers`. A name is never imported as such: it must be a built-in one or that of an installed
+    entry point; a built-in one wins. `notations` are further ways to write one, which error messages list. A plug-in
+    for which `fits` is False is refused. `kinds` is the plural of `kind` where that is not just one letter more.
     """
 
     kind: str
     built_in: Mapping[str, Thing | str]
-    notations: tuple[str, ...] = ()
+    notations: Callable[[], Sequence[str]] = tuple
     fits: Callable[[object], bool] = callable
     kinds: str = ""
 
     def names(self) -> list[str]:
         """Every name: the built-in ones, then those of plug-ins."""
-        return [*self.built_in, *sorted(set(self._entries()) - set(self.built_in))]
+        own = self.own()
+        return [*own, *sorted(set(self._entries()) - set(own))]
+
+    def own(self) -> Mapping[str, Thing | str]:
+        """What is built in, and what wings add."""
+        found = dict(self.built_in)
+        for wing in joined():
+            found.update(wing.plugs.get(self.group, {}))
+        return found
+
+    @property
+    def group(self) -> str:
+        """The group of wings and entry points."""
+        return f"luthier.{self.kinds or self.kind + 's'}"
 
     def __contains__(self, name: str) -> bool:
-        return name in self.built_in or name in self._entries()
+        return name in self.own() or name in self._entries()
 
     def get(self, name: str) -> Thing:
         """The thing of this name; imports it if need be."""
-        if name not in self.built_in:
+        own = self.own()
+        if name not in own:
             return self._plugin(name)
-        found = self.built_in[name]
-        if isinstance(found, str):
-            module, _, attribute = found.partition(":")
-            return cast("Thing", getattr(import_module(module), attribute))
-        return found
+        found = own[name]
+        return cast("Thing", loaded(found)) if isinstance(found, str) else found
 
     def _plugin(self, name: str) -> Thing:
         entries = self._entries()
         if name not in entries:
-            known = [*self.names(), *self.notations]
+            known = [*self.names(), *self.notations()]
             raise NotFoundError(f"unknown {self.kind} {shown(name)}; {instead(name, known)}")
         what = f"{self.kind}: the plug-in {name!r} ({entries[name].value})"
         try:
@@ -65,7 +114,7 @@ class Registry(Generic[Thing]):
         return cast("Thing", found)
 
     def _entries(self) -> "Mapping[str, EntryPoint]":
-        return entries_of(f"luthier.{self.kinds or self.kind + 's'}")
+        return entries_of(self.group)
 
 
 @cache

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from luthier.errors import StoreError, UnavailableError
+from luthier.online.records import OnlineRecord
 from luthier.online.service.journal import Journal, journal_folder, read_samples, sample_line, session_text
 from luthier.store import open_server_store
-from luthier.store.server_store import OnlineRecord, ServerStore
+from luthier.store.server_store import ServerStore
 from luthier.store.sql import SqlStore
 from luthier.trial import Config, Sample
 

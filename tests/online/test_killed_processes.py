@@ -15,12 +15,12 @@ import pytest
 from benchmarks.online_clients import OPTIMUM, SPACE
 from tests.online.serving import PATIENCE_S, ServiceProcess
 
+from luthier.online.records import OnlineRecord
 from luthier.online.service import protocol
 from luthier.online.service.address import parse_address
 from luthier.online.service.client_connection import ClientConnection
 from luthier.online.service.protocol import Hello
 from luthier.store import open_server_store
-from luthier.store.server_store import OnlineRecord
 from luthier.store.sql import SqlStore
 from luthier.trial import Sample
 

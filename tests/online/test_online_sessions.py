@@ -12,8 +12,9 @@ from tests.store.samples import NASTY
 from tests.store.strategies import examples, jsons, short_texts, texts
 
 from luthier.errors import InvalidInputError, NotFoundError, StoreError
+from luthier.online.records import OnlineRecord, OnlineSessions
 from luthier.online.store import SqlOnlineSessions
-from luthier.store.server_store import OnlineRecord, OnlineSessions, ServerStore, User
+from luthier.store.server_store import ServerStore, User
 from luthier.trial import Config, Json, Sample
 
 Reopen = Callable[[], ServerStore]

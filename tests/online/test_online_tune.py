@@ -16,9 +16,9 @@ import pytest
 from luthier.__main__ import main
 from luthier.online.change import REFERENCE
 from luthier.online.commands.tune_options import OnlineChoices
+from luthier.online.records import OnlineRecord
 from luthier.online.server.summaries import phase_of
 from luthier.store import open_server_store
-from luthier.store.server_store import OnlineRecord
 from luthier.trial import Sample
 
 PROGRAM = Path(__file__).parent.parent / "online" / "reloading_program.py"

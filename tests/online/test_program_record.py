@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
+from luthier.online.records import OnlineSessions
 from luthier.online.session import OnlineSession
 from luthier.online.session_settings import OnlineSettings
 from luthier.online.unchanged.program_record import ProgramRecord, open_record
 from luthier.online.unchanged.program_tuning import Note
 from luthier.space import Integer, Space
 from luthier.store import open_server_store
-from luthier.store.server_store import OnlineSessions
 from luthier.trial import Config
 
 NOW = 1_000_000.0

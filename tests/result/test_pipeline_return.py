@@ -7,14 +7,14 @@ import pytest
 
 from luthier.errors import InvalidInputError
 from luthier.figures import FIGURES
-from luthier.io.pipeline import Pipeline, Searched, Step
-from luthier.io.story import story_lines
 from luthier.result.result import Result, conclude
 from luthier.result.serial import result_json
+from luthier.result.story import story_lines
 from luthier.result.tuning_return import return_lines, tuning_return
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
+from luthier.spec.origin import Pipeline, Searched, Step
 from luthier.store import open_store
 from luthier.trial import Completed, Config, Run
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from luthier.io.pipeline import Pipeline, Step
 from luthier.result.result import Result, conclude
 from luthier.result.tuning_return import Amount, return_lines, tuning_return
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
+from luthier.spec.origin import Pipeline, Step
 from luthier.trial import Completed, Config, Failed, Purpose, Run
 
 SPACE = Space(Integer("x", 0, 9))

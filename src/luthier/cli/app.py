@@ -16,12 +16,9 @@ from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
 from luthier.cli.running import read_result, show_result, work_on
 from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
+from luthier.cli.tune_modes import Modes, TuneRequest, resumed_by_wing, run_in_mode, with_modes
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.io.commands import io
-from luthier.online.commands import online
-from luthier.online.commands.tune_options import OnlineChoices, check_offline, check_online, with_online_options
 from luthier.store.url import without_password
-from luthier.submission.commands import slurm, submit
 from luthier.texts import LONGEST_NAME, check_name, visible
 
 app = typer.Typer(
@@ -67,7 +64,7 @@ def _called() -> object:
 
 @app.command(context_settings={"allow_interspersed_args": False})
 @with_settings
-@with_online_options
+@with_modes
 def tune(
     command: Annotated[
         list[str] | None, typer.Argument(help="The command, with {NAME} in place of a value.", metavar="-- COMMAND")
@@ -94,7 +91,7 @@ def tune(
         ),
     ] = None,
     settings: Given = None,
-    running: OnlineChoices = OnlineChoices(),  # noqa: B008 - it cannot be changed
+    modes: Modes = None,
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better; only with a single measure.")] = False,
     shell: Annotated[
         bool, typer.Option("--shell", help="Run COMMAND with sh -c; values are inserted in quotes.")
@@ -111,15 +108,22 @@ def tune(
     """
     from luthier.cli import arguments
 
-    if running.online:
-        from luthier.online.commands.tune import Request, tune_online
-
-        check_online(settings or {}, {"--env": environment, "--runner": runner})
-        space = arguments.space_from(parameters or [], constraints or [])
-        request = Request(running, space, command or [], settings or {}, maximize=maximize, shell=shell)
-        note = "" if quiet else arguments.default_note(parameters or [], space)
-        return tune_online(request, check_name(name, "--name"), store, note=note, as_json=as_json)
-    check_offline(running)
+    request = TuneRequest(
+        command or [],
+        parameters or [],
+        constraints or [],
+        environment or [],
+        runner,
+        settings or {},
+        name,
+        store,
+        maximize=maximize,
+        shell=shell,
+        quiet=quiet,
+        as_json=as_json,
+    )
+    if (code := run_in_mode(modes, request)) is not None:
+        return code
     from luthier.launch import start
     from luthier.launch.runners import with_usual_slots
     from luthier.spec.experiment import Experiment
@@ -161,9 +165,11 @@ def resume(
 
     Example: luthier resume 3 --budget +30
     """
-    from luthier.io.commands import pipeline as io_pipeline
+    from luthier.launch import start
 
-    return io_pipeline.resume(number, store, budget, quiet=quiet, as_json=as_json)
+    if (code := resumed_by_wing(number, store, budget, quiet=quiet, as_json=as_json)) is not None:
+        return code
+    return show_result(*work_on(start.reopen(number, store, budget), quiet=quiet), as_json=as_json)
 
 
 @app.command("list")
@@ -359,5 +365,5 @@ def _fail(message: str) -> None:
     sys.exit(2)
 
 
-for commands in (components, explain, io, native, online, reporting, slurm, submit):
+for commands in (components, explain, native, reporting):
     commands.register(app)

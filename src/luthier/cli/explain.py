@@ -84,6 +84,6 @@ def _table(explanation: "Explanation") -> "Table":
     for heading, justify in (("", "left"), ("default", "right"), ("best", "right"), ("", "left")):
         table.add_column(heading, justify="right" if justify == "right" else "left")
     for one in explanation.differences:
-        texts = (one.quantity.text(one.default), one.quantity.text(one.best), one.change)
+        texts = (one.default_text, one.best_text, one.change)
         table.add_row(one.quantity.label, *texts, style="bold" if one.is_large else "")
     return table

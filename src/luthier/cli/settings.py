@@ -6,10 +6,10 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from luthier.cli.signatures import option, with_options
 from luthier.errors import InvalidInputError
 from luthier.spec.setting_kinds import Folder, RuleOrSeconds, Seconds, Text, Whole
 from luthier.spec.settings import Setting, all_settings
+from luthier.spec.signatures import option, with_options
 
 Given: TypeAlias = Mapping[str, Any] | None
 """The settings that were given on the command line, as Typer read them, by their names in `Settings`."""

@@ -4,12 +4,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from luthier.cli.terminal import cell
-from luthier.io.story import story_lines
 from luthier.result.failures import first_output, reasons_of
 from luthier.result.importance import Importances
 from luthier.result.result import Result
 from luthier.result.sentences import VERIFIED_TRIALS, command_line, noise_text, runs_text, search_lines, trouble_lines
 from luthier.result.serial import ending_of
+from luthier.result.story import story_lines
 from luthier.result.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.result.trials import best_first
 from luthier.result.tuned_parameters import tuned_parameters

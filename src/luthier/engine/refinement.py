@@ -20,8 +20,8 @@ def refined(store: Store, record: Record, budget: str | int) -> Experiment:
     Otherwise more runs are added to the old budget.
     """
     experiment = Experiment.from_json(record.settings)
-    if experiment.pipeline is not None and experiment.pipeline.searched is not None:
-        search = experiment.pipeline.searched.number
+    if experiment.origin is not None and experiment.origin.searched is not None:
+        search = experiment.origin.searched.number
         raise InvalidInputError(
             f"experiment {record.id} compares two configurations; add runs to their search with: "
             f"luthier resume {search} --budget +30"

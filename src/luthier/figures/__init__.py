@@ -12,7 +12,6 @@ from luthier.figures.figure import DARK, LIGHT, Figure
 from luthier.figures.gain_figures import compared
 from luthier.figures.image import draw
 from luthier.figures.plotly_format import plotly_js, to_plotly
-from luthier.online.figures import online_steps
 from luthier.result.result import Result
 
 __all__ = [
@@ -24,7 +23,6 @@ __all__ = [
     "Figure",
     "compared",
     "draw",
-    "online_steps",
     "plotly_js",
     "to_plotly",
 ]

@@ -37,8 +37,8 @@ def _over_time(found: TuningReturn, result: Result, points: int) -> list[Trace]:
     rates = [rate for _, rate in found.over_time]
     scale, time = value_scale(result.experiment, rates), span_scale(0.0, found.tuning_s)
     measure = result.experiment.objective.measure
-    pipeline = result.experiment.pipeline
-    searched = None if pipeline is None else pipeline.searched
+    origin = result.experiment.origin
+    searched = None if origin is None else origin.searched
     shown = thinned(rates, points)
     line = Trace(
         kind="line",

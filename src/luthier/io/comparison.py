@@ -1,19 +1,56 @@
 """From the search on an I/O kernel to the comparison on the application, also after an interrupt."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from luthier.io.pipeline import Pipeline
+from luthier.errors import InvalidInputError
 from luthier.io.steps import comparison_step, search_step, searched
-from luthier.io.story import pipeline_program
 from luthier.launch.start import Launch, create
 from luthier.result.result import Result, conclude
 from luthier.spec.experiment import Experiment
+from luthier.spec.origin import Origin, origin_in
+from luthier.spec.script import JobScript
 from luthier.store import open_store
 from luthier.store.base import ENDED, Record, Store
+from luthier.texts import shown
 from luthier.trial import Json
 
 SEARCH, COMPARISON = "search", "verification"
+KERNEL, APPLICATION = "the I/O kernel", "the application"
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What follows a search: the best configuration of the `kernel`, on the `application`, in at most so many `pairs`.
+
+    0 pairs leave the comparison out; `kernel` describes the I/O kernel for programs.
+    """
+
+    kernel: Mapping[str, Json]
+    application: JobScript | None
+    pairs: int
+
+    def to_json(self) -> dict[str, Json]:
+        """The value as JSON."""
+        application = None if self.application is None else self.application.to_json()
+        return {"kernel": dict(self.kernel), "application": application, "pairs": self.pairs}
+
+    @staticmethod
+    def of(experiment: Experiment) -> "Planned | None":
+        """What follows an experiment; None if it is not a step of such a tuning."""
+        if experiment.origin is None:
+            return None
+        data = experiment.origin.data
+        try:
+            kernel, application = data["kernel"], data["application"]
+            if not isinstance(kernel, Mapping) or not (application is None or isinstance(application, Mapping)):
+                raise TypeError("no kernel")
+            script = None if application is None else JobScript.from_json(application)
+            return Planned(kernel, script, int(str(data["pairs"])))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidInputError(
+                f"origin: {shown(str(error))} is invalid; the store was written by another program"
+            ) from None
 
 
 def comparison(record: Record, result: Result, store_url: str | None) -> Launch | None:
@@ -22,8 +59,10 @@ def comparison(record: Record, result: Result, store_url: str | None) -> Launch 
     None if that was not asked for, if the search is not finished, if the default is the best, or if the same
     configuration has been compared already.
     """
-    pipeline = result.experiment.pipeline
-    if pipeline is None or pipeline.application is None or pipeline.pairs < 1 or record.status not in ENDED:
+    origin, planned = result.experiment.origin, Planned.of(result.experiment)
+    if origin is None or planned is None or planned.application is None or planned.pairs < 1:
+        return None
+    if record.status not in ENDED:
         return None
     if result.winner is None or result.winner.config == result.experiment.space.default:
         return None
@@ -31,17 +70,17 @@ def comparison(record: Record, result: Result, store_url: str | None) -> Launch 
     earlier = comparisons(store, record)
     if compared_already(earlier, result) is not None:
         return None
-    program = pipeline_program(pipeline)
-    steps = [*pipeline.steps, search_step(record, result, program)]
+    steps = [*origin.steps, search_step(record, result, origin.program)]
     steps += [comparison_step(one, concluded(store, one)) for one in earlier]
-    before = Pipeline(tuple(steps), pipeline.kernel, searched=searched(record, result, program))
+    found = searched(record, result, origin.program)
+    before = Origin(tuple(steps), APPLICATION, found, Planned(planned.kernel, None, 0).to_json())
     compared = replace(
         result.experiment,
-        command=pipeline.application,
-        pipeline=before,
+        command=planned.application,
+        origin=before,
         first=(result.winner.config,),
-        budget=2 + 2 * pipeline.pairs,
-        verify_pairs=pipeline.pairs,
+        budget=2 + 2 * planned.pairs,
+        verify_pairs=planned.pairs,
         resample="once",
         optimizer="random",
         options={},
@@ -72,8 +111,8 @@ def compared_already(earlier: Sequence[Record], result: Result) -> Record | None
 
 def is_search(record: Record) -> bool:
     """Whether the best configuration of an experiment is compared on another program afterwards."""
-    pipeline = record.settings.get("pipeline")
-    return isinstance(pipeline, Mapping) and pipeline.get("application") is not None
+    origin = origin_in(record.settings)
+    return origin is not None and origin.data.get("application") is not None
 
 
 def concluded(store: Store, record: Record) -> Result:
@@ -82,11 +121,5 @@ def concluded(store: Store, record: Record) -> Result:
 
 
 def _search_of(record: Record) -> str | None:
-    found = _searched(record)
-    return None if found is None else str(found.get("uid"))
-
-
-def _searched(record: Record) -> Mapping[str, Json] | None:
-    pipeline = record.settings.get("pipeline")
-    found = pipeline.get("searched") if isinstance(pipeline, Mapping) else None
-    return found if isinstance(found, Mapping) else None
+    origin = origin_in(record.settings)
+    return None if origin is None or origin.searched is None else origin.searched.uid

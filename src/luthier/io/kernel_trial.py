@@ -18,10 +18,11 @@ from typing import IO
 
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.io.counts import ProcessCounts, read_processes
+from luthier.io.instrument import counters
 from luthier.io.kernel_build import Build
 from luthier.io.kernel_comparison import relative
 from luthier.io.kernel_memory import in_memory, with_memory
-from luthier.launch.preload import VARIABLE, counters
+from luthier.launch.instruments import VARIABLE
 from luthier.runners.supervisor import COUNT_VARIABLE, inherited
 from luthier.texts import shown
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError
 from luthier.io.counts import LAYERS, NUMBERS, Counts, ProcessCounts, layer_total, read_run, used_layer
+from luthier.measures.kinds import About, MeasureKind
 from luthier.plugins import instead
 from luthier.trial import Completed, Execution, Failed, Outcome
 
@@ -97,3 +98,18 @@ class IoMeasure:
             return _DERIVED[self.name](processes)
         layer, _, counter = self.name.partition("_")
         return float(getattr(layer_total(processes, layer), counter))
+
+
+def _about(name: str) -> About:
+    """What is known about `io:NAME`."""
+    counted = ("io",)
+    if f"{PREFIX}{name}" in RATES:
+        return About(goal="maximize", unit="B/s", instruments=counted)
+    if name == "time":
+        return About(unit="s", quantity="part", instruments=counted)
+    if name.endswith("_s"):
+        return About(unit="s", instruments=counted)
+    return About(unit="B" if name.endswith("_bytes") else "", quantity="amount", instruments=counted)
+
+
+KIND = MeasureKind(IoMeasure.named, "NAME", _about)

@@ -13,8 +13,9 @@ from typing import TextIO
 
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.io.counts import read_processes
+from luthier.io.instrument import counters
 from luthier.io.profile import IoProfile, profile_of
-from luthier.launch.preload import VARIABLE, counters
+from luthier.launch.instruments import VARIABLE
 from luthier.plugins import instead
 from luthier.runners.supervisor import COUNT_VARIABLE, inherited
 from luthier.texts import shown

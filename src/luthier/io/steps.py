@@ -1,12 +1,12 @@
 """The steps of a tuning of several experiments, as the next of these experiments keeps them."""
 
-from luthier.io.pipeline import Searched, Step
 from luthier.result.result import Result
 from luthier.result.sentences import runs_text
 from luthier.result.serial import ending_of
 from luthier.result.text import duration_text, estimate_text
 from luthier.result.tuned_parameters import tuned_parameters, tuned_text
 from luthier.result.tuning_return import tuning_return
+from luthier.spec.origin import Searched, Step
 from luthier.store.base import Record
 
 

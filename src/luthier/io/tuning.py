@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from luthier.errors import InvalidInputError, KernelRefusedError
-from luthier.io.comparison import SEARCH
+from luthier.io.comparison import APPLICATION, KERNEL, SEARCH, Planned
 from luthier.io.kernel import Options
 from luthier.io.kernel_memory import Memory
 from luthier.io.kernel_reduction import Reduced, with_reduced_loops
 from luthier.io.kernel_runs import discover_apart, sources_from, write_kernel
 from luthier.io.kernel_trial import WORD
 from luthier.io.kernel_verification import Program, Verification, built, verified
-from luthier.io.pipeline import Pipeline, Step
 from luthier.launch.declared import declared_by, library
 from luthier.launch.start import Launch, create
 from luthier.spec.component import Component, read_components
 from luthier.spec.experiment import Experiment
+from luthier.spec.origin import Origin, Step
 from luthier.spec.script import JobScript
 from luthier.spec.yaml_lines import parse_document
 from luthier.trial import Json
@@ -150,13 +150,11 @@ class Tuning:
         if not isinstance(compared.command, JobScript):
             raise TypeError("an experiment with a component has a job script")
         name = "kernel" if self.prepared.kernel is not None else "preparation"
-        pipeline = Pipeline(
-            (Step(name, (self.prepared.sentence,), self.prepared.seconds),),
-            self.prepared.to_json(),
-            compared.command,
-            PAIRS if pairs is None else pairs,
-        )
-        given = {**settings, "verify_pairs": 0, "pipeline": pipeline}
+        kernel = self.prepared.to_json()
+        planned = Planned(kernel, compared.command, PAIRS if pairs is None else pairs)
+        step = Step(name, (self.prepared.sentence,), self.prepared.seconds)
+        origin = Origin((step,), KERNEL if kernel.get("is_used") else APPLICATION, data=planned.to_json())
+        given = {**settings, "verify_pairs": 0, "origin": origin}
         experiment = self._experiment(self.prepared.tuned, given, memory)
         return create(experiment, f"{self.component[0]}: {SEARCH}", self.store_url)
 

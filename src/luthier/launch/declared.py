@@ -9,7 +9,7 @@ from pathlib import Path
 
 from luthier.engine.session import optimizer_of
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.launch.preload import named_libraries
+from luthier.launch.instruments import named_libraries
 from luthier.measures.registry import measures_from
 from luthier.result.open_mpi import ignored_settings
 from luthier.space import Space

@@ -5,14 +5,13 @@ import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
-from luthier.io.counts import ProcessCounts, read_run
-from luthier.launch.preload import counters
 from luthier.launch.runners import closed_at_end, runner_of
+from luthier.measures.instruments import INSTRUMENTS, Instrument
 from luthier.result.explanation import Explanation, Observation, perf_counts, quantities_of
 from luthier.result.result import Result
 from luthier.runners.base import Runner
@@ -40,7 +39,7 @@ class _Counting:
     """
 
     perf: tuple[str, ...]
-    has_io: bool
+    instruments: tuple[Instrument, ...]
     notes: tuple[str, ...]
 
 
@@ -53,8 +52,8 @@ def explain(record: Record, result: Result, say: Callable[[str], None]) -> Expla
     say("running the best configuration under the counters")
     second = _observed(result.experiment, record.uid, best, counting, "best configuration")
     notes = list(counting.notes)
-    if counting.has_io and not any(name.startswith("posix") for name in first.quantities):
-        notes.append("The runs left no counters of I/O: the program is statically linked, or ran on another machine.")
+    silent = (one for one in counting.instruments if not any(name in first.quantities for name in one.quantities))
+    notes += [one.if_nothing for one in silent]
     return Explanation(time.time(), first, second, tuple(notes))
 
 
@@ -77,7 +76,7 @@ def _observed(experiment: Experiment, uid: str, config: Config, counting: _Count
     folder = data_directory() / "runs" / key
     prefix = (*counting.perf, "-o", str(folder / "perf"), "--") if counting.perf else ()
     try:
-        with closed_at_end(runner_of(experiment, counted=counting.has_io, prefix=prefix)) as runner:
+        with closed_at_end(runner_of(experiment, instruments=counting.instruments, prefix=prefix)) as runner:
             execution = _ended(runner, Job(key, config, experiment.timeout_s, f"explain {label}"))
         if execution.problem is not None:
             reason = execution.problem.reason
@@ -87,7 +86,7 @@ def _observed(experiment: Experiment, uid: str, config: Config, counting: _Count
         counted = _perf_of(folder / "perf")
         if isinstance(experiment.command, JobScript) and experiment.command.is_timed_apart:
             counted.pop("wall_s", None)  # the script tells when its time begins
-        return Observation(dict(config), quantities_of(usage, _processes(logs), counted))
+        return Observation(dict(config), quantities_of(usage, _counted(logs, counting.instruments), counted))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -105,27 +104,30 @@ def _ended(runner: Runner, job: Job) -> Execution:
         raise
 
 
-def _processes(folder: Path) -> list[ProcessCounts]:
-    try:
-        return [one for one in read_run(folder) if Path(one.program).name != "perf"]
-    except (OSError, ValueError) as error:
-        raise UnavailableError(f"the counters of I/O are damaged: {error}; try again") from None
+def _counted(folder: Path, instruments: Sequence[Instrument]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in instruments:
+        try:
+            found.update(one.read(folder))
+        except (OSError, ValueError) as error:
+            raise UnavailableError(f"the counters of {one.what} are damaged: {error}; try again") from None
+    return found
 
 
 def _counting(experiment: Experiment) -> _Counting:
-    notes = []
-    try:
-        counters()
-        has_io = True
-    except LuthierError as error:
-        has_io = False
-        notes.append(f"I/O was not counted: {error}.")
+    notes, usable = [], []
+    for one in map(INSTRUMENTS.get, INSTRUMENTS.own()):
+        try:
+            one.libraries()
+            usable.append(one)
+        except LuthierError as error:
+            notes.append(f"{one.what} was not counted: {error}.")
     is_local = experiment.command is not None and experiment.command.where == "local"
     perf = _perf() if is_local else ()
     if not any("raw_syscalls" in word for word in perf):
         why = "perf counts on this machine only" if not is_local else "perf is not installed, or not allowed to do so"
         notes.append(f"System calls were not counted: {why}.")
-    return _Counting(perf, has_io, tuple(notes))
+    return _Counting(perf, tuple(usable), tuple(notes))
 
 
 def _perf() -> tuple[str, ...]:

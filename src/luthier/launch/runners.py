@@ -1,14 +1,15 @@
 """The runner that an experiment asks for."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 from luthier.errors import InvalidInputError
-from luthier.launch.preload import counters, counting, is_counted, with_libraries
+from luthier.launch.instruments import instruments_of, preloaded_by, watched, with_libraries
+from luthier.measures.instruments import Instrument
 from luthier.runners.base import Runner, RunnerSetup
 from luthier.runners.command import Command
 from luthier.runners.function import Returned
@@ -21,21 +22,23 @@ from luthier.texts import shown
 from luthier.trial import Config
 
 
-def runner_of(experiment: Experiment, *, counted: bool = False, prefix: tuple[str, ...] = ()) -> Runner:
+def runner_of(
+    experiment: Experiment, *, instruments: Sequence[Instrument] = (), prefix: tuple[str, ...] = ()
+) -> Runner:
     """The runner of an experiment that tunes a command or a job script.
 
-    Its I/O is counted if a measure needs that, and with `counted`. `prefix` are words before a command, such as
-    `perf stat`; batch scripts are run without them.
+    Its runs are watched by the `instruments`, and by those that its measures need. `prefix` are words before a command,
+    such as `perf stat`; batch scripts are run without them.
     """
     tuned = experiment.command
     if tuned is None:
         raise InvalidInputError("the experiment tunes a Python function, which only its program has")
-    counted = counted or is_counted(experiment)
-    job = with_libraries(tuned, counted=counted) if isinstance(tuned, JobScript) else None
-    libraries = counters() if counted and job is None else ""
+    used = list({id(one): one for one in (*instruments_of(experiment), *instruments)}.values())
+    job = with_libraries(tuned, used) if isinstance(tuned, JobScript) else None
+    libraries = preloaded_by(used) if job is None else ""
 
     def variables(environment: Mapping[str, str]) -> Mapping[str, str]:
-        return counting(environment, libraries) if counted else environment
+        return watched(environment, used, libraries) if used else environment
 
     def command(config: Config) -> Command:
         is_marked = job is not None and job.is_timed_apart

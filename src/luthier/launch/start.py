@@ -10,8 +10,8 @@ from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
 from luthier.launch.earlier import Past, learnt, with_earlier
+from luthier.launch.instruments import build_libraries
 from luthier.launch.learned_weights import learn_from, learnt_in, with_weights
-from luthier.launch.preload import build_libraries
 from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.registry import measures_from
 from luthier.result.result import Result

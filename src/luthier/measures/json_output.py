@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from luthier.errors import InvalidInputError
+from luthier.measures.kinds import MeasureKind
 from luthier.measures.output import LONGEST_READ_BYTES, number_in, quote_last_line, tail
 from luthier.texts import LONGEST_RULE, brackets, shown, visible
 from luthier.trial import Completed, Execution, Failed, Json, Outcome
@@ -221,3 +222,6 @@ def _number(found: Json) -> float | None:
         return float(found) if math.isfinite(found) else None
     except OverflowError:
         return None
+
+
+JSON = MeasureKind(JsonPath, "PATH")

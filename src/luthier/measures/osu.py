@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError
+from luthier.measures.kinds import MeasureKind
 from luthier.measures.output import number_in, quote_last_line, tail
 from luthier.trial import Completed, Execution, Failed, Outcome
 
@@ -67,3 +68,6 @@ def _rows(text: str) -> Iterator[tuple[str, float | None, float | None]]:
         is_size = size.isascii() and size.isdigit()
         if is_size and (not latency or latency[0] in "0123456789.+-" or latency.lower() in ("nan", "inf")):
             yield line, number_in(size), number_in(latency)
+
+
+OSU = MeasureKind(OsuLatency.of_size, "SIZE")

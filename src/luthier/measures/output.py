@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError
+from luthier.measures.kinds import MeasureKind
 from luthier.texts import LONGEST_RULE, NUMBER, shown, visible
 from luthier.trial import Completed, Execution, Failed, Outcome
 
@@ -177,3 +178,6 @@ def _compiled(pattern: str) -> "regex.Pattern[str]":
         raise InvalidInputError(f"regex:{pattern}: {error}; correct the pattern") from error
     except (RecursionError, OverflowError, MemoryError) as error:
         raise InvalidInputError(f"regex:{pattern[:60]}...: too large a pattern; make it smaller") from error
+
+
+REGEX = MeasureKind(Regex, "PATTERN")

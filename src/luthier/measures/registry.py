@@ -3,13 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from luthier.errors import InvalidInputError
-from luthier.io.measures import IoMeasure
 from luthier.measures.base import Measure
 from luthier.measures.functions import Plugin, Returned
-from luthier.measures.json_output import JsonPath
+from luthier.measures.kinds import KINDS
 from luthier.measures.metrics import METRICS, Metric
 from luthier.measures.osu import OsuLatency
-from luthier.measures.output import Regex
 from luthier.measures.several import Several
 from luthier.measures.shell_time import ShellTime
 from luthier.plugins import Registry
@@ -23,16 +21,8 @@ _WORDS: Mapping[str, Measure] = {
     "returned": Returned(),
 }
 
-PATTERNS: Mapping[str, tuple[Callable[[str], Measure], str]] = {
-    "regex": (Regex, "PATTERN"),
-    "json": (JsonPath, "PATH"),
-    "osu": (OsuLatency.of_size, "SIZE"),
-    "io": (IoMeasure.named, "NAME"),
-}
-"""Measures that are a word, a colon, and what to look for in the output; each with what that is called."""
-
 MEASURES: Registry[Callable[[Execution], object]] = Registry(
-    "measure", _WORDS, notations=tuple(f"{word}:{argument}" for word, (_, argument) in PATTERNS.items())
+    "measure", _WORDS, notations=lambda: tuple(f"{word}:{KINDS.get(word).argument}" for word in KINDS.own())
 )
 """Measures that are a word. A plug-in is a function from an execution to a number."""
 
@@ -54,9 +44,9 @@ def measure_from(text: str) -> Measure:
     if text in _WORDS:
         return _WORDS[text]
     word, colon, argument = text.partition(":")
-    if word not in PATTERNS:
+    if word not in KINDS.own():
         return Plugin(text, MEASURES.get(text))
-    make, expected = PATTERNS[word]
+    kind = KINDS.get(word)
     if not colon:
-        raise InvalidInputError(f"measure: {word!r} needs what to look for; write {word}:{expected}")
-    return make(argument)
+        raise InvalidInputError(f"measure: {word!r} needs what to look for; write {word}:{kind.argument}")
+    return kind.make(argument)

@@ -11,10 +11,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from luthier.errors import InvalidInputError, NotFoundError, StoreError
+from luthier.online.records import OnlineRecord, OnlineSessions, OnlineStatus
+from luthier.online.tables import online_samples, online_sessions
 from luthier.store import json_columns, rows
 from luthier.store.database import Database
-from luthier.store.server_store import OnlineRecord, OnlineStatus
-from luthier.store.tables import online_samples, online_sessions
+from luthier.store.server_store import ServerStore
+from luthier.store.wing_tables import WingTables
 from luthier.trial import Config, Json, Sample, Value
 
 _IS_SESSION = online_sessions.c.id == bindparam("session")
@@ -45,6 +47,11 @@ _SAMPLES = (
     .order_by(online_samples.c.number)
     .limit(bindparam("most"))
 )
+
+
+def online_sessions_in(store: ServerStore) -> OnlineSessions:
+    """The on-line sessions of a store."""
+    return SqlOnlineSessions(store.database)
 
 
 class SqlOnlineSessions:
@@ -212,3 +219,6 @@ def _sample(row: RowMapping) -> Sample:
             f"sample {row['number']} of on-line session {row['session_id']} is damaged; restore the store from a backup"
         ) from None
     return Sample(row["number"], row["search"], row["client"], config, row["value"], row["at"])
+
+
+TABLES = WingTables(change_author=change_author)

@@ -5,13 +5,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from luthier.io.story import story
 from luthier.report.commands import tune_command
 from luthier.result.apply import applied
 from luthier.result.explanation import NOTE, Explanation
 from luthier.result.failures import first_output, reasons_of
 from luthier.result.result import Result
 from luthier.result.sentences import noise_text, search_lines, trouble_lines
+from luthier.result.story import story
 from luthier.result.text import config_text, duration_text, estimate_text, estimates_text, measure_names
 from luthier.result.trials import best_first
 from luthier.result.tuned_parameters import tuned_parameters
@@ -82,10 +82,7 @@ def against_default(result: Result) -> Table:
 
 def compared(explanation: Explanation) -> Table:
     """What the default and the best configuration did, the largest differences first."""
-    rows = [
-        (one.quantity.label, one.quantity.text(one.default), one.quantity.text(one.best), one.change)
-        for one in explanation.differences
-    ]
+    rows = [(one.quantity.label, one.default_text, one.best_text, one.change) for one in explanation.differences]
     return Table(("", "default", "best", "difference"), rows)
 
 

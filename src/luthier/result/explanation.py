@@ -1,10 +1,10 @@
 """Why the best configuration is better: what it does and what the default does, side by side."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from luthier.io.counts import LAYER_NAMES, LAYERS, ProcessCounts, layer_total
+from luthier.measures.instruments import INSTRUMENTS, Quantity
 from luthier.result.text import bytes_text, seconds_text
 from luthier.trial import Json, Value
 
@@ -12,42 +12,14 @@ _BLOCK_BYTES = 512
 """The unit in which the kernel counts what a process reads from disks and writes to them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """Something that is counted or measured: its name, a sentence with it, and the unit.
-
-    A difference matters only if one of the two values is at least `matters`.
-    """
-
-    label: str
-    sentence: str
-    unit: str = ""
-    matters: float = 100.0
-
-    def text(self, value: float) -> str:
-        """A value for people."""
-        if self.unit == "s":
-            return seconds_text(value)
-        return bytes_text(value) if self.unit == "B" else f"{value:,.0f}"
+def _text(quantity: Quantity, value: float) -> str:
+    """A value for people."""
+    if quantity.unit == "s":
+        return seconds_text(value)
+    return bytes_text(value) if quantity.unit == "B" else f"{value:,.0f}"
 
 
-def _of_layer(layer: str) -> dict[str, Quantity]:
-    name = LAYER_NAMES[layer]
-    return {
-        f"{layer}_reads": Quantity(f"{name} reads", f"makes {{}} {name} reads"),
-        f"{layer}_read_bytes": Quantity(f"{name} bytes read", f"reads {{}} through {name}", "B", 65536),
-        f"{layer}_writes": Quantity(f"{name} writes", f"makes {{}} {name} writes"),
-        f"{layer}_write_bytes": Quantity(f"{name} bytes written", f"writes {{}} through {name}", "B", 65536),
-        f"{layer}_opens": Quantity(f"{name} opens", f"opens files {{}} times through {name}"),
-        f"{layer}_seeks": Quantity(f"{name} seeks", f"makes {{}} {name} seeks"),
-        f"{layer}_syncs": Quantity(f"{name} syncs", f"makes {{}} {name} syncs", "", 10),
-        f"{layer}_read_s": Quantity(f"time in {name} reads", f"spends {{}} in {name} reads", "s", 0.02),
-        f"{layer}_write_s": Quantity(f"time in {name} writes", f"spends {{}} in {name} writes", "s", 0.02),
-        f"{layer}_other_s": Quantity(f"time in other {name} calls", f"spends {{}} in other {name} calls", "s", 0.02),
-    }
-
-
-QUANTITIES: Mapping[str, Quantity] = {
+_QUANTITIES: Mapping[str, Quantity] = {
     "wall_s": Quantity("elapsed time", "takes {}", "s", 0.02),
     "user_s": Quantity("processor time of the program", "uses {} of processor time itself", "s", 0.05),
     "system_s": Quantity("processor time of the kernel", "makes the kernel use {} of processor time", "s", 0.05),
@@ -63,9 +35,16 @@ QUANTITIES: Mapping[str, Quantity] = {
     ),
     "disk_read_bytes": Quantity("read from disks", "reads {} from disks", "B", 65536),
     "disk_write_bytes": Quantity("written to disks", "writes {} to disks", "B", 65536),
-    **{key: one for layer in reversed(LAYERS) for key, one in _of_layer(layer).items()},
 }
-"""Everything that is compared, by name."""
+
+
+def known_quantities() -> Mapping[str, Quantity]:
+    """Everything that is compared, by name: also what instruments count."""
+    found = dict(_QUANTITIES)
+    for name in INSTRUMENTS.own():
+        found |= INSTRUMENTS.get(name).quantities
+    return found
+
 
 _SAME = 1.1  # a smaller factor is not a difference that one run each can show
 _FEW = 6
@@ -95,7 +74,17 @@ class Difference:
     @property
     def quantity(self) -> Quantity:
         """What it is."""
-        return QUANTITIES[self.name]
+        return known_quantities()[self.name]
+
+    @property
+    def default_text(self) -> str:
+        """The value of the default, for people."""
+        return _text(self.quantity, self.default)
+
+    @property
+    def best_text(self) -> str:
+        """The value of the best configuration, for people."""
+        return _text(self.quantity, self.best)
 
     @property
     def factor(self) -> float:
@@ -126,8 +115,7 @@ class Difference:
     @property
     def sentence(self) -> str:
         """The difference as a sentence."""
-        best, default = (self.quantity.text(value) for value in (self.best, self.default))
-        return f"It {self.quantity.sentence.format(best)} instead of {default}: {self.change}."
+        return f"It {self.quantity.sentence.format(self.best_text)} instead of {self.default_text}: {self.change}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +133,9 @@ class Explanation:
     @property
     def differences(self) -> list[Difference]:
         """Everything that both runs have, the largest differences that matter first."""
-        shared = [name for name in QUANTITIES if name in self.default.quantities and name in self.best.quantities]
+        shared = [
+            name for name in known_quantities() if name in self.default.quantities and name in self.best.quantities
+        ]
         pairs = [Difference(name, self.default.quantities[name], self.best.quantities[name]) for name in shared]
         known = [one for one in pairs if one.default or one.best]
         return sorted(known, key=lambda one: (not one.is_large, -one.factor))
@@ -184,8 +174,8 @@ def explanation_json(explanation: Explanation) -> dict[str, Json]:
             "label": one.quantity.label,
             "default": one.default,
             "best": one.best,
-            "default_text": one.quantity.text(one.default),
-            "best_text": one.quantity.text(one.best),
+            "default_text": one.default_text,
+            "best_text": one.best_text,
             "change": one.change,
             "is_large": one.is_large,
         }
@@ -195,17 +185,15 @@ def explanation_json(explanation: Explanation) -> dict[str, Json]:
 
 
 def quantities_of(
-    usage: Mapping[str, float], processes: Sequence[ProcessCounts], perf: Mapping[str, float]
+    usage: Mapping[str, float], counted: Mapping[str, float], perf: Mapping[str, float]
 ) -> dict[str, float]:
-    """What is known of one run: resources, counters of I/O in the layers that it used, and those of the kernel."""
-    found = {name: value for name, value in {**usage, **perf}.items() if name in QUANTITIES}
+    """What is known of one run: resources, what instruments `counted`, and the counters of the kernel."""
+    known = known_quantities()
+    found = {name: value for name, value in {**usage, **perf}.items() if name in known}
     for name, blocks in (("disk_read_bytes", "blocks_read"), ("disk_write_bytes", "blocks_written")):
         if blocks in usage:
             found[name] = usage[blocks] * _BLOCK_BYTES
-    for layer in LAYERS if processes else ():
-        counts = layer_total(processes, layer)
-        found |= {key: float(getattr(counts, key.removeprefix(f"{layer}_"))) for key in _of_layer(layer)}
-    return found
+    return found | dict(counted)
 
 
 def perf_counts(text: str) -> dict[str, float]:

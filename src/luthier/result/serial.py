@@ -2,11 +2,11 @@
 
 from dataclasses import asdict
 
-from luthier.io.story import story_json
 from luthier.result.activity import activity_of
 from luthier.result.importance import Importances
 from luthier.result.result import Result
 from luthier.result.sentences import command_line
+from luthier.result.story import story_json
 from luthier.result.tuning_return import tuning_return
 from luthier.store.base import Record
 from luthier.store.ownership import status_text

@@ -2,25 +2,26 @@
 
 from collections.abc import Sequence
 
-from luthier.io.measures import PREFIX, RATES
+from luthier.measures.kinds import about
 from luthier.space import Space
 from luthier.spec.experiment import Experiment
 from luthier.trial import Completed, Config, Estimate, Outcome, Trial, outcome_name
 
 _BARS = "▁▂▃▄▅▆▇█"
-_SECONDS = ("wall", "user", "system", "cpu", "time", f"{PREFIX}time")
 _BYTES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
 
 def value_text(value: float, measure: str) -> str:
     """A measured value with its unit, to four digits."""
-    if measure in _SECONDS or (measure.startswith(PREFIX) and measure.endswith("_s")):
-        return seconds_text(value)
-    if measure in RATES:
-        return f"{bytes_text(value)}/s"
-    if measure == "memory" or (measure.startswith(PREFIX) and measure.endswith("_bytes")):
-        return bytes_text(value)
-    return f"{value:.5g}"
+    match about(measure).unit:
+        case "s":
+            return seconds_text(value)
+        case "B/s":
+            return f"{bytes_text(value)}/s"
+        case "B":
+            return bytes_text(value)
+        case _:
+            return f"{value:.5g}"
 
 
 def seconds_text(seconds: float) -> str:

@@ -76,12 +76,12 @@ def tuning_return(result: Result) -> TuningReturn | None:
     per_minute = gain / (tuning_s / _MINUTE_S)
     if not math.isfinite(per_minute):
         return None
-    pipeline, production = result.experiment.pipeline, None
+    origin, production = result.experiment.origin, None
     if result.experiment.objective.is_time:
         production = _production(result, tuning_s, default.value, _saved_s(result.comparison, default.value))
     elif result.experiment.is_comparison:
         production = _of_whole_runs(result, tuning_s)
-    searched = None if pipeline is None else pipeline.searched
+    searched = None if origin is None else origin.searched
     return TuningReturn(
         tuning_s=tuning_s,
         per_minute=per_minute,

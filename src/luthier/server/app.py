@@ -1,7 +1,7 @@
 """The application: routes, errors, headers."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -16,11 +16,8 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from luthier import __version__
 from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
-from luthier.launch.signing_key import SigningKey, kept_signing_key
-from luthier.online.server.operations import OnlineList, OnlineOperations
 from luthier.server.authentication import AccessError, Authenticator, ForbiddenError
 from luthier.server.context import Context, cached_user
-from luthier.server.cpu_budget import CpuBudget
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.json_response import SafeJsonResponse
 from luthier.server.list_events import ExperimentList, ListEvents
@@ -28,14 +25,13 @@ from luthier.server.login_limits import TooManyError
 from luthier.server.metrics import Metrics
 from luthier.server.middleware import HeadRequests, LimitedBody, SafeHeaders, Timed
 from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
+from luthier.server.parts import PartState, parts
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
 from luthier.server.store_errors import STORE_UNAVAILABLE, StoreLog, is_store_error
 from luthier.spec.library import Library
 from luthier.store import data_directory
 from luthier.store.server_store import ServerStore
-from luthier.submission.server.known_tokens import KnownTokens
-from luthier.submission.server.queue import SubmissionQueue
 
 if TYPE_CHECKING:
     from luthier.server.oidc import Provider
@@ -67,7 +63,7 @@ class ServerAddress:
     is_https: bool = False
 
 
-def create_app(  # noqa: PLR0913 - the parts of a server
+def create_app(
     server_store: ServerStore,
     place: ServerAddress,
     *,
@@ -75,19 +71,12 @@ def create_app(  # noqa: PLR0913 - the parts of a server
     provider: "Provider | None" = None,
     run_timeout_s: float | None = RUN_TIMEOUT_S,
     has_worker: bool = True,
-    online_addresses: Sequence[str] = (),
-    keep_default: float = 0.0,
-    signing_key: SigningKey | None = None,
-    accounts_are_logins: bool = False,
+    states: Mapping[str, PartState] | None = None,
 ) -> FastAPI:
     """The web application for one store; runs are executed below `folder`, by default this user's data directory.
 
-    Without a worker on this machine they are executed elsewhere. The pages name `online_addresses`, where running
-    programs reach the on-line service of this server.
-
-    `keep_default` is the share of matched jobs that keep the default configuration, for comparison. With
-    `accounts_are_logins`, users of the cluster get what experiments of the account of the same name found. Answers
-    about submitted jobs are signed with `signing_key`, by default the one in the data folder.
+    Without a worker on this machine they are executed elsewhere. `states` are those of wings whose services run beside
+    the server; the others get their usual one.
 
     Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
@@ -113,17 +102,11 @@ def create_app(  # noqa: PLR0913 - the parts of a server
         results=ResultCache(server_store),
         experiment_events=ExperimentEvents(server_store),
         list_events=ListEvents(ExperimentList(server_store)),
-        online=OnlineOperations(server_store),
-        online_events=ListEvents(OnlineList(server_store)),
-        submissions=SubmissionQueue(server_store, keep_default, accounts_are_logins=accounts_are_logins),
-        submitters=KnownTokens(),
-        signing_key=signing_key or kept_signing_key(),
         metrics=Metrics(),
         passwords=PasswordQueue(),
-        budget=CpuBudget(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports
+        parts={name: (states or {}).get(name) or part.state(server_store) for name, part in parts().items()},
         is_https=place.is_https,
-        online_addresses=tuple(online_addresses),
     )
     app.add_exception_handler(LuthierError, _problem)
     app.add_exception_handler(RequestValidationError, _invalid)

@@ -4,19 +4,20 @@ import signal
 import socket
 import sys
 import threading
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import fields
 from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import typer
 
-from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
+from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.plugins import joined, loaded
 from luthier.server.server_record import LOOPBACK, public_url, record_start, running_url
+from luthier.spec.signatures import options_of, with_options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from luthier.launch.worker import Worker
     from luthier.server.authentication import Authenticator
     from luthier.store.server_store import Role, ServerStore
@@ -25,7 +26,6 @@ user = typer.Typer(help="Manage the accounts of a server.", no_args_is_help=True
 
 DEFAULT_PORT = 8642
 _LARGEST_PORT = 65535
-_MOST_KEPT = 0.5
 
 StoreUrl = Annotated[
     str | None,
@@ -39,6 +39,8 @@ Local = Annotated[
 ]
 Batch = Annotated[int, typer.Option(help="Experiments at a time that submit their runs to a batch system.")]
 Name = Annotated[str, typer.Argument(help="The user's name.", metavar="NAME")]
+Chosen: TypeAlias = Mapping[str, Any] | None
+"""The options of each wing, by its name."""
 Url = Annotated[
     str | None,
     typer.Option("--url", help="The address of the server; by default that of the running one.", metavar="URL"),
@@ -47,7 +49,7 @@ Url = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
-    app.command()(serve)
+    app.command()(_with_options_of_wings(serve))
     app.command()(worker)
     app.add_typer(user, name="user")
 
@@ -83,38 +85,7 @@ def serve(
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Do not run experiments; leave them to: luthier worker.")
     ] = False,
-    online: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--online",
-            help="Where running programs reach the server: unix:PATH, tcp:PORT or tcp:HOST:PORT; can be repeated. "
-            "By default LUTHIER_ONLINE or a socket in the data directory; none for nowhere.",
-            metavar="ADDRESS",
-        ),
-    ] = None,
-    keep_default: Annotated[
-        float,
-        typer.Option(
-            help="The share of submitted jobs that keep the default although they match, to compare the two; 0 to 0.5.",
-            metavar="SHARE",
-        ),
-    ] = 0.0,
-    signing_key: Annotated[
-        Path | None,
-        typer.Option(
-            help="The file with the private key for answers to submitted jobs, made if missing; by default in the data "
-            "directory. Servers with one store use the same.",
-            metavar="FILE",
-        ),
-    ] = None,
-    accounts_are_logins: Annotated[
-        bool,
-        typer.Option(
-            "--accounts-are-logins",
-            help="Every account has the name of the same person's login on the cluster: jobs get what experiments of "
-            "their own user found. Without it, and for others, only variables that an administrator approved are set.",
-        ),
-    ] = False,
+    chosen: Chosen = None,
     store: StoreUrl = None,
 ) -> None:
     """Serve the web pages and the REST API, run the experiments launched there, and tune running programs.
@@ -122,29 +93,29 @@ def serve(
     Example: luthier serve --port 8080
     """
     _require_packages()
-    from luthier.launch.signing_key import kept_signing_key
-    from luthier.online.server.serving import addresses_in
     from luthier.server.client_addresses import Proxies
     from luthier.server.connections import Limits
 
     limits = Limits(Proxies.parse(proxies or ()))
     run_timeout_s = _run_timeout(run_timeout)
-    _check_share(keep_default)
     server_store = _server_store(store)
     authenticator = _authenticator(server_store)
     working = _worker(server_store, store, local, batch)
-    listen = addresses_in(online or ())
     if host not in LOOPBACK and not authenticator.has_accounts:
         raise InvalidInputError(
             f"--host {host}: other machines could reach the server, and it has no accounts; "
             "add one first: luthier user add NAME --role admin"
         )
-    key = kept_signing_key(signing_key)
     from luthier.server.app import ServerAddress, create_app
     from luthier.server.authentication import LOCAL
+    from luthier.server.parts import parts
     from luthier.server.serve import serve as serve_on
 
-    with _listening(host, port) as listening, _online(store, listen, is_default=not online) as addresses:
+    with _listening(host, port) as listening, ExitStack() as services:
+        states = {
+            name: services.enter_context(part.serving(server_store, store, (chosen or {}).get(name)))
+            for name, part in parts().items()
+        }
         port = listening.getsockname()[1]
         place = ServerAddress(port, tuple(names or ()) if host in LOOPBACK else (host, *(names or ())), is_https=https)
         public = public_url(host, port, names or (), is_https=https)
@@ -159,8 +130,6 @@ def serve(
                 f"luthier: the link works once; for another one: luthier user invite {LOCAL}",
                 file=sys.stderr,
             )
-        if addresses:
-            print(f"luthier: on-line sessions at {', '.join(addresses)}", file=sys.stderr)
         print("luthier: press Ctrl-C to stop the server", file=sys.stderr, flush=True)
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)
@@ -169,14 +138,10 @@ def serve(
             place,
             run_timeout_s=run_timeout_s,
             has_worker=not no_worker,
-            online_addresses=addresses,
-            keep_default=keep_default,
-            signing_key=key,
-            accounts_are_logins=accounts_are_logins,
+            states=states,
         )
         try:
-            with _job_times(server_store, stopped):
-                serve_on(app, listening, limits)
+            serve_on(app, listening, limits)
         finally:
             stopped.set()
         if looking is not None:
@@ -288,6 +253,17 @@ def add_token(name: Name, store: StoreUrl = None) -> None:
     print(authenticator.issue_token(name, "command line", None)[0])
 
 
+def _with_options_of_wings(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options that wings add to it."""
+    kinds = {wing.name: cast("type[Any]", loaded(wing.options)) for wing in joined() if wing.options}
+
+    def gathered(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: kind(**{one.name: values[one.name] for one in fields(kind)}) for name, kind in kinds.items()}
+
+    options = [option for kind in kinds.values() for option in options_of(kind)]
+    return with_options(command, "chosen", options, gathered)
+
+
 def _require_packages() -> None:
     for name in (
         "argon2",
@@ -337,48 +313,6 @@ def _started(working: "Worker", stopped: threading.Event) -> threading.Thread:
     looking = threading.Thread(target=working.run, args=(stopped,), name="worker")
     looking.start()
     return looking
-
-
-def _check_share(keep_default: float) -> None:
-    if not 0.0 <= keep_default <= _MOST_KEPT:
-        raise InvalidInputError(f"--keep-default {keep_default:g}: give a share from 0 to {_MOST_KEPT:g}")
-
-
-@contextmanager
-def _job_times(server_store: "ServerStore", stopped: threading.Event) -> "Iterator[None]":
-    """Ask Slurm how submitted jobs ended, where its commands are."""
-    from luthier.submission.job_times import JobTimes
-
-    asking = threading.Thread(target=JobTimes(server_store).run, args=(stopped,), name="job times")
-    asking.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        asking.join()
-
-
-@contextmanager
-def _online(store: str | None, listen: "Sequence[str]", *, is_default: bool) -> "Iterator[tuple[str, ...]]":
-    """Serve on-line sessions, and give the addresses; if the default one cannot be used, say so and go on without."""
-    from luthier.online.server.serving import OnlineServing
-
-    serving = None
-    try:
-        if listen:
-            # It has its own connection to the store: pages must not delay programs.
-            serving = OnlineServing(_server_store(store), listen)
-            serving.start()
-    except LuthierError as error:
-        if not is_default:
-            raise
-        serving = None
-        print(f"luthier: this server does not answer running programs: {error}", file=sys.stderr)
-    try:
-        yield () if serving is None else serving.addresses
-    finally:
-        if serving is not None:
-            serving.stop()
 
 
 def _list_running_experiments(server_store: "ServerStore") -> None:

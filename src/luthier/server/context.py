@@ -1,27 +1,24 @@
 """The parts of the server that requests need, and the user behind a request."""
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fastapi import Depends, Request, Response
 from fastapi.security import HTTPBearer
 
-from luthier.launch.signing_key import SigningKey
-from luthier.online.server.operations import OnlineOperations
 from luthier.server.authentication import SESSION_S, AccessError, Authenticator, ForbiddenError, Principal
-from luthier.server.cpu_budget import CpuBudget
 from luthier.server.experiment_events import ExperimentEvents
 from luthier.server.list_events import ListEvents
 from luthier.server.metrics import Metrics
 from luthier.server.operations import Operations
+from luthier.server.parts import PartState
 from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
 from luthier.spec.library import Library
 from luthier.store.base import Record
-from luthier.store.server_store import OnlineRecord, Role, ServerStore
-from luthier.submission.server.known_tokens import KnownTokens
-from luthier.submission.server.queue import SubmissionQueue
+from luthier.store.server_store import Role, ServerStore
 
 CSRF_HEADER = "X-Luthier-CSRF"
 _DEVICE_S = 365 * 24 * 3600.0
@@ -40,17 +37,11 @@ class Context:
     results: ResultCache
     experiment_events: ExperimentEvents
     list_events: ListEvents[Record]
-    online: OnlineOperations
-    online_events: ListEvents[OnlineRecord]
-    submissions: SubmissionQueue
-    submitters: KnownTokens
-    signing_key: SigningKey
     metrics: Metrics
     passwords: PasswordQueue
-    budget: CpuBudget
     cookie: str
+    parts: Mapping[str, PartState]
     is_https: bool = False
-    online_addresses: tuple[str, ...] = ()
 
     def set_cookie(
         self,

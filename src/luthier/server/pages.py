@@ -6,13 +6,14 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from luthier.errors import NotFoundError
 from luthier.report.export import offered_formats
 from luthier.server.authentication import LOCAL, ForbiddenError, Principal
 from luthier.server.context import Server, context_of, current_user
+from luthier.server.parts import parts
 from luthier.server.static_files import StaticFile, own_files, plotly
 from luthier.store.server_store import Role
 
@@ -24,6 +25,8 @@ _router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse
 
 def add_pages(app: FastAPI) -> None:
     """Add the pages and their static files to an application."""
+    for part in parts().values():  # before the last route of the pages below, which accepts every address
+        app.include_router(part.pages, include_in_schema=False)
     app.include_router(_router)
 
 
@@ -39,83 +42,58 @@ def safe_next(address: str) -> str:
 @_router.get("/")
 def experiments(request: Request, who: MaybeUser) -> Response:
     """All experiments."""
-    return _page(request, who, "experiments", "Experiments", section="/")
+    return page(request, who, "experiments", "Experiments", section="/")
 
 
 @_router.get("/experiments/{number}")
 def experiment(request: Request, who: MaybeUser, server: Server, number: str) -> Response:
     """One experiment."""
     if who is None:
-        return _redirect_to_login(request)
+        return redirect_to_login(request)
     try:
-        record = server.operations.visible(who, _number(number))
+        record = server.operations.visible(who, number_in(number))
     except NotFoundError:
-        return _not_found(request, who, f"Experiment {number} does not exist, or it is not shared with you.")
-    return _page(request, who, "experiment", record.name, section="/", number=record.id, formats=offered_formats())
-
-
-@_router.get("/online")
-def online(request: Request, who: MaybeUser, server: Server) -> Response:
-    """All on-line sessions."""
-    addresses = server.online_addresses
-    return _page(request, who, "online", "On-line sessions", section="/online", addresses=addresses)
-
-
-@_router.get("/online/{number}")
-def online_session(request: Request, who: MaybeUser, server: Server, number: str) -> Response:
-    """One on-line session."""
-    if who is None:
-        return _redirect_to_login(request)
-    try:
-        record = server.online.visible(who, _number(number))
-    except NotFoundError:
-        return _not_found(request, who, f"On-line session {number} does not exist, or it is not shared with you.")
-    return _page(request, who, "online-session", record.name, section="/online", number=record.id)
-
-
-@_router.get("/submissions")
-def submissions(request: Request, who: MaybeUser) -> Response:
-    """Submitted jobs: what each got, and what that saved."""
-    return _page(request, who, "submissions", "Submitted jobs", section="/submissions")
+        return not_found_page(request, who, f"Experiment {number} does not exist, or it is not shared with you.")
+    return page(request, who, "experiment", record.name, section="/", number=record.id, formats=offered_formats())
 
 
 @_router.get("/new")
 def new(request: Request, who: MaybeUser) -> Response:
     """Describe and launch an experiment."""
-    return _page(request, who, "new", "New experiment", section="/", role="user")
+    return page(request, who, "new", "New experiment", section="/", role="user")
 
 
 @_router.get("/components")
 def components(request: Request, who: MaybeUser) -> Response:
     """All components."""
-    return _page(request, who, "components", "Components", section="/components")
+    return page(request, who, "components", "Components", section="/components")
 
 
 @_router.get("/new-component")
 def new_component(request: Request, who: MaybeUser) -> Response:
     """Register a component."""
-    return _page(request, who, "component", "New component", section="/components", role="user", component="")
+    return page(request, who, "component", "New component", section="/components", role="user", component="")
 
 
 @_router.get("/components/{name}")
 def component(request: Request, who: MaybeUser, server: Server, name: str) -> Response:
     """Show and change a component."""
     if name not in server.library.names():
-        return _not_found(request, who, f"Component {name} is not registered.")
-    return _page(request, who, "component", name, section="/components", component=name)
+        return not_found_page(request, who, f"Component {name} is not registered.")
+    return page(request, who, "component", name, section="/components", component=name)
 
 
 @_router.get("/compare")
 def compare(request: Request, who: MaybeUser) -> Response:
     """Several experiments side by side."""
-    return _page(request, who, "compare", "Compare", section="/compare")
+    return page(request, who, "compare", "Compare", section="/compare")
 
 
 @_router.get("/account")
 def account(request: Request, who: MaybeUser) -> Response:
     """Tokens and password of the user."""
     authenticator = context_of(request).authenticator
-    return _page(
+    return page(
         request,
         who,
         "account",
@@ -128,7 +106,7 @@ def account(request: Request, who: MaybeUser) -> Response:
 @_router.get("/admin")
 def admin(request: Request, who: MaybeUser) -> Response:
     """Users and the audit log."""
-    return _page(
+    return page(
         request, who, "admin", "Administration", "admin", has_accounts=context_of(request).authenticator.has_accounts
     )
 
@@ -187,15 +165,15 @@ def favicon() -> Response:
 @_router.get("/{path:path}")
 def anything_else(request: Request, who: MaybeUser) -> Response:
     """An address that does not exist."""
-    return _not_found(request, who, "This page does not exist.")
+    return not_found_page(request, who, "This page does not exist.")
 
 
-def _page(
+def page(
     request: Request, who: Principal | None, name: str, title: str, role: Role = "viewer", **values: object
 ) -> Response:
     """A page for a logged-in user; others are sent to the login page."""
     if who is None:
-        return _redirect_to_login(request)
+        return redirect_to_login(request)
     try:
         who.require(role)
     except ForbiddenError as error:
@@ -203,13 +181,15 @@ def _page(
     return _shown(name, title, who, 200, script=name, **values)
 
 
-def _redirect_to_login(request: Request) -> Response:
+def redirect_to_login(request: Request) -> Response:
+    """The login page, which leads back to the requested one."""
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return RedirectResponse("/login" if target == "/" else f"/login?next={quote(target, safe='')}", 303)
 
 
-def _not_found(request: Request, who: Principal | None, text: str) -> Response:
-    return _redirect_to_login(request) if who is None else _shown("message", "Page not found", who, 404, text=text)
+def not_found_page(request: Request, who: Principal | None, text: str) -> Response:
+    """A page that says what does not exist."""
+    return redirect_to_login(request) if who is None else _shown("message", "Page not found", who, 404, text=text)
 
 
 def _shown(name: str, title: str, who: Principal | None, status: int = 200, **values: object) -> Response:
@@ -232,8 +212,12 @@ def _shown(name: str, title: str, who: Principal | None, status: int = 200, **va
 
 @cache
 def _templates() -> Environment:
-    templates = Environment(loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined)
+    wings = [FileSystemLoader(part.folder / "templates") for part in parts().values()]
+    loader = ChoiceLoader([PackageLoader(__package__), *wings])
+    templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
     templates.globals["icon"] = _icon
+    own = [("/", "Experiments")], [("/components", "Components"), ("/compare", "Compare")]
+    templates.globals["sections"] = [*own[0], *((part.address, part.label) for part in parts().values()), *own[1]]
     return templates
 
 
@@ -250,6 +234,6 @@ def _file(request: Request, found: StaticFile) -> Response:
     return Response(found.packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=found.media_type)
 
 
-def _number(text: str) -> int:
+def number_in(text: str) -> int:
     """The number of an experiment or session in a URL; 0, which is never used, if it is invalid."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 11 and int(text) <= _LARGEST_NUMBER else 0

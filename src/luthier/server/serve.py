@@ -21,9 +21,10 @@ class LuthierServer(uvicorn.Server):
     """A server that can stop while event streams are open: it closes them first, and browsers reconnect later."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start what answers submitted jobs, then accept connections."""
+        """Start what must be ready before the first request, then accept connections."""
         context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is set below
-        context.submissions.start()
+        for part in context.parts.values():
+            part.start()
         await _build_routes(self.config.app)  # type: ignore[arg-type]  # the same
         await super().startup(sockets)
 
@@ -32,8 +33,8 @@ class LuthierServer(uvicorn.Server):
         context: Context = self.config.app.state.context  # type: ignore[union-attr]  # it is set below
         context.experiment_events.close()
         context.list_events.close()
-        context.online_events.close()
-        context.submissions.close()
+        for part in context.parts.values():
+            part.close()
         await super().shutdown(sockets)
 
 

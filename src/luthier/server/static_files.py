@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from luthier.figures import DARK, LIGHT, SCRIPT, plotly_js
+from luthier.server.parts import parts
 
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _DIGITS = 16
@@ -28,8 +29,9 @@ def own_files() -> tuple[str, Mapping[str, StaticFile]]:
 
     All files share one folder in the URL, so that scripts can import each other.
     """
-    folder = Path(__file__).with_name("static")
-    contents = {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.suffix in _TYPES}
+    folders = [Path(__file__).parent, *(part.folder for part in parts().values())]
+    paths = [path for folder in folders for path in sorted((folder / "static").iterdir()) if path.suffix in _TYPES]
+    contents = {path.name: path.read_bytes() for path in paths}
     contents |= {SCRIPT.name: SCRIPT.read_bytes(), "figures.css": _palette().encode()}
     files = {name: _file(name, held) for name, held in contents.items()}
     return _digest(b"".join(contents.values())), files

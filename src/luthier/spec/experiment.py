@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.io.pipeline import Pipeline
 from luthier.optimizers.earlier import Earlier, read_transfer
 from luthier.policies import Prune, Resample, Stop, SubsetPicker
 from luthier.space import Choice, Space
 from luthier.spec.objectives import Objective
+from luthier.spec.origin import FORMER_KEY, Origin, origin_in
 from luthier.spec.rules import (
     Tuned,
     compares_times,
@@ -61,14 +61,14 @@ class Experiment(Settings):
     configurations are removed from `first`. `earlier` is what the search knows from the experiments in `after`, and
     `picker_weights` are those of a learned subset picker; both are fixed when the experiment is created. `refinements`
     are the times when the budget was raised after the search had ended (`luthier resume N --budget +30`), oldest first.
-    `pipeline` is what was done before, where this experiment is a part of a larger tuning (`luthier io tune`).
+    `origin` is what was done before, where this experiment is a part of a larger tuning (`luthier io tune`).
     """
 
     space: Space
     command: Template | JobScript | None = None
     earlier: Earlier | None = None
     refinements: tuple[Refinement, ...] = ()
-    pipeline: Pipeline | None = None
+    origin: Origin | None = None
     picker_weights: Mapping[str, Json] | None = None
     stop_rule: Stop = field(init=False, repr=False, compare=False)
     prune_rule: Prune = field(init=False, repr=False, compare=False)
@@ -154,12 +154,12 @@ class Experiment(Settings):
     @property
     def is_comparison(self) -> bool:
         """Whether it compares what another experiment has found, on another program."""
-        return self.pipeline is not None and self.pipeline.searched is not None
+        return self.origin is not None and self.origin.searched is not None
 
     @property
     def spent_before_s(self) -> float:
         """The time that the earlier steps of the same tuning took."""
-        return 0.0 if self.pipeline is None else self.pipeline.seconds
+        return 0.0 if self.origin is None else self.origin.seconds
 
     @property
     def reserved_pairs(self) -> int:
@@ -178,7 +178,7 @@ class Experiment(Settings):
             "command": None if self.command is None else self.command.to_json(),
             **({} if self.earlier is None else {"earlier": self.earlier.to_json()}),
             **({"refinements": [asdict(one) for one in self.refinements]} if self.refinements else {}),
-            **({} if self.pipeline is None else {"pipeline": self.pipeline.to_json()}),
+            **({} if self.origin is None else {"origin": self.origin.to_json()}),
             **({} if self.picker_weights is None else {"picker_weights": dict(self.picker_weights)}),
             **settings_json(self),
         }
@@ -186,14 +186,16 @@ class Experiment(Settings):
     @classmethod
     def from_json(cls, plain: Mapping[str, Json]) -> "Experiment":
         """Rebuild what `to_json` wrote; a key that this version does not know is an error, not a silent loss."""
+        values = dict(plain)
+        origin = origin_in(values)
+        values.pop(FORMER_KEY, None)
         known = {each.name for each in fields(cls) if each.init}
-        if unknown := sorted(set(plain) - known):
+        if unknown := sorted(set(values) - known):
             raise InvalidInputError(
                 f"experiment settings contain {', '.join(unknown)}, unknown to this version; update luthier"
             )
-        values = dict(plain)
         space, command, earlier = (values.pop(name, None) for name in ("space", "command", "earlier"))
-        refinements, pipeline = values.pop("refinements", ()), values.pop("pipeline", None)
+        refinements, _ = values.pop("refinements", ()), values.pop("origin", None)
         if not isinstance(space, Mapping) or not (command is None or isinstance(command, Mapping)):
             raise InvalidInputError(f"experiment settings contain no parameter space; {_FOREIGN}")
         return cls(
@@ -201,7 +203,7 @@ class Experiment(Settings):
             command=None if command is None else _command(command),
             earlier=Earlier.from_json(earlier) if isinstance(earlier, Mapping) else None,
             refinements=tuple(_refinements(refinements)),
-            pipeline=Pipeline.from_json(pipeline) if isinstance(pipeline, Mapping) else None,
+            origin=origin,
             **values,  # type: ignore[arg-type]  # __post_init__ checks each value
         )
 

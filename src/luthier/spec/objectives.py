@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
-from luthier.io.measures import PREFIX, RATES
+from luthier.measures.kinds import About, about
 from luthier.texts import shown
 
 Goal: TypeAlias = Literal["minimize", "maximize"]
@@ -38,33 +38,32 @@ class Objective:
     @property
     def is_time(self) -> bool:
         """Whether it is the elapsed time, minimized."""
-        return self == Objective("wall")
+        return self.about.quantity == "time" and not self.maximizes
 
     @property
     def is_io_time(self) -> bool:
         """Whether it is the part of the elapsed time that is spent in I/O, minimized."""
-        return self == Objective(f"{PREFIX}time")
+        return self.about.quantity == "part" and not self.maximizes
 
     @property
     def is_amount(self) -> bool:
         """Whether it is an amount of something that is neither a time nor a rate: memory, bytes, operations."""
-        is_counted = self.measure.startswith(PREFIX) and self.measure not in RATES
-        return self.measure == "memory" or (is_counted and not self.measure.endswith(("_s", ":time")))
+        return self.about.quantity == "amount"
+
+    @property
+    def about(self) -> About:
+        """What is known about the measure from its name."""
+        return about(self.measure)
 
     @property
     def text(self) -> str:
         """The notation that `parse` reads."""
         if self.maximizes:
             return f"max:{self.measure}"
-        return self.measure if _usual_goal(self.measure) == "minimize" else f"min:{self.measure}"
+        return self.measure if self.about.goal == "minimize" else f"min:{self.measure}"
 
     @staticmethod
     def parse(text: str) -> "Objective":
-        """Read `wall` or `max:json:iops`; the bandwidths of `io:` are maximized without `max:` as well."""
+        """Read `wall` or `max:json:iops`; without a goal, a measure has its usual one."""
         prefix, _, rest = text.partition(":")
-        return Objective(rest, GOALS[prefix]) if prefix in GOALS else Objective(text, _usual_goal(text))
-
-
-def _usual_goal(measure: str) -> Goal:
-    """The goal of a measure that is given without one."""
-    return "maximize" if measure in RATES else "minimize"
+        return Objective(rest, GOALS[prefix]) if prefix in GOALS else Objective(text, about(text).goal)

@@ -38,15 +38,12 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
     backend = _backend(url, lock_timeout_s)
     if backend is None:
         raise InvalidInputError("store: memory: works within one process only; a server needs a file or a database")
-    from luthier.online.store import SqlOnlineSessions
     from luthier.store.accounts import SqlAccounts
     from luthier.store.components import SqlComponents
     from luthier.store.explanations import SqlExplanations
     from luthier.store.learned import SqlLearnt
     from luthier.store.queue import SqlQueue
     from luthier.store.sql import SqlStore
-    from luthier.submission.store.job_records import SqlJobRecords
-    from luthier.submission.store.submissions import SqlSubmissions
 
     database = _prepared(backend)
     return ServerStore(
@@ -54,11 +51,9 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
         SqlQueue(database),
         SqlAccounts(database),
         SqlComponents(database),
-        SqlOnlineSessions(database),
         SqlExplanations(database),
         SqlLearnt(database),
-        SqlJobRecords(database),
-        SqlSubmissions(database),
+        database,
         backend.where if "://" in backend.where else str(Path(backend.where).resolve()),
     )
 

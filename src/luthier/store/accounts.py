@@ -8,12 +8,11 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.online.store import change_author
 from luthier.store import rows
 from luthier.store.database import Database
 from luthier.store.server_store import Credential, CredentialKind, Entry, Role, User, author_after_removal
 from luthier.store.tables import audit, credentials, experiments, users
-from luthier.submission.store.submissions import change_submitter
+from luthier.store.wing_tables import change_author
 
 USE_NOTED_EVERY_S = 60.0
 """How often the last use of a credential is written; a credential may be used many times per second."""
@@ -93,7 +92,6 @@ class SqlAccounts:
             connection.execute(_REMOVE_CREDENTIALS, {"user": name})
             connection.execute(_CHANGE_AUTHOR, author)
             change_author(connection, name, author["removed"])
-            change_submitter(connection, name, author["removed"])
 
         self._database.write(work, repeatable=False)
 

@@ -30,7 +30,7 @@ from luthier.store.queries import IS_EXPERIMENT, IS_OWNER, RUN_COUNT
 from luthier.store.server_store import Changes
 from luthier.store.stop_requests import StopColumns, stop_request_from
 from luthier.store.tables import experiments, runs, workers
-from luthier.submission.store.job_records import forget_experiment
+from luthier.store.wing_tables import forget_experiment
 from luthier.trial import OUTCOME_NAMES, Json
 
 _SHORT = [column for column in experiments.c if column.name not in {"settings", "source", "jobs", "periods"}]

@@ -1,14 +1,15 @@
-"""What a server stores in addition to the history: queue, accounts, audit log, components and on-line sessions."""
+"""What a server stores in addition to the history: queue, accounts, audit log and components."""
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from luthier.store.base import Owner, Record, Status, StopRequest, Store
-from luthier.submission.store.submitted import Submissions
-from luthier.submission.store.tuned_jobs import JobRecords
-from luthier.trial import BatchJob, Json, Sample
+from luthier.trial import BatchJob, Json
+
+if TYPE_CHECKING:
+    from luthier.store.database import Database
 
 Role: TypeAlias = Literal["submitter", "viewer", "user", "admin"]
 """The rights of a user: `submitter` can only ask for the configurations of jobs and report their times, `viewer` can
@@ -16,9 +17,6 @@ look, `user` can also launch experiments and change their own, `admin` all."""
 
 CredentialKind: TypeAlias = Literal["session", "token", "once"]
 """A session of a browser, a token for programs, or an invitation that works once."""
-
-OnlineStatus: TypeAlias = Literal["running", "stopped"]
-"""The status of an on-line session."""
 
 LOCAL_USER = "local"
 """The only user of a server without accounts, and of local sockets; an account cannot have this name."""
@@ -270,91 +268,6 @@ class Accounts(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class OnlineRecord:
-    """One on-line session: the tuning of a running program, without its samples.
-
-    `settings` are those of the session and its space under the key `space`. `view` is what the service last said about
-    it, `seen_at` when the service that serves it was last alive; both are None before that. When it is `stopped`,
-    every client gets the best configuration.
-    """
-
-    id: int
-    uid: str
-    name: str
-    author: str
-    shared: bool
-    created_at: float
-    status: OnlineStatus
-    seen_at: float | None
-    settings: Mapping[str, Json]
-    view: Mapping[str, Json] | None
-
-    @property
-    def stop_requested(self) -> bool:
-        """Whether the service must stop the search."""
-        return self.status == "stopped"
-
-
-class OnlineSessions(Protocol):
-    """On-line sessions and their samples. Every method is one transaction.
-
-    An unknown session raises `NotFoundError`.
-    """
-
-    def create(self, author: str, name: str, settings: Mapping[str, Json], now: float) -> OnlineRecord:
-        """Add a session, or return the one of this author with this name, unchanged.
-
-        Of several simultaneous calls exactly one creates it. Both names have at most 200 characters.
-        """
-        ...
-
-    def get(self, session_id: int) -> OnlineRecord:
-        """One session."""
-        ...
-
-    def find(self, author: str, name: str) -> OnlineRecord | None:
-        """The session of this author with this name."""
-        ...
-
-    def all(
-        self, *, author: str | None = None, before: int | None = None, limit: int | None = None
-    ) -> Sequence[OnlineRecord]:
-        """The newest sessions first; with an `author`, only theirs and the shared ones.
-
-        `before` is the number of the last one on the previous page.
-        """
-        ...
-
-    def status(self) -> Mapping[int, OnlineStatus]:
-        """The status of every session; cheaper than `all`."""
-        ...
-
-    def append(self, session_id: int, samples: Sequence[Sample]) -> None:
-        """Add samples; those with a number that the session already has are ignored."""
-        ...
-
-    def samples(self, session_id: int, *, after: int = 0, limit: int | None = None) -> Sequence[Sample]:
-        """The samples with a number above `after`, by number."""
-        ...
-
-    def update(self, session_id: int, *, seen_at: float, view: Mapping[str, Json] | None = None) -> None:
-        """Record that the session is served, and what it looks like; None leaves the view as it is."""
-        ...
-
-    def request_stop(self, session_id: int) -> None:
-        """Stop the search; from then on every client gets the best configuration."""
-        ...
-
-    def share(self, session_id: int, *, shared: bool) -> None:
-        """Share a session with all users, or stop sharing it."""
-        ...
-
-    def delete(self, session_id: int) -> None:
-        """Delete a session and its samples. Its number is never used again."""
-        ...
-
-
 class Explanations(Protocol):
     """What the default and the best configuration of an experiment did under the counters.
 
@@ -384,15 +297,16 @@ class Learnt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ServerStore:
-    """Everything that a server stores, in one database; `where` names the database, without its password."""
+    """Everything that a server stores, in one database; `where` names the database, without its password.
+
+    Wings keep their tables in the same `database`.
+    """
 
     history: Store
     queue: Queue
     accounts: Accounts
     components: Components
-    online: OnlineSessions
     explanations: Explanations
     learnt: Learnt
-    job_records: JobRecords
-    submissions: Submissions
+    database: "Database"
     where: str

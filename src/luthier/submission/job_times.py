@@ -13,6 +13,7 @@ from luthier.errors import LuthierError, NotFoundError
 from luthier.runners.slurm_commands import call
 from luthier.store.server_store import Entry, ServerStore
 from luthier.submission.benefit import effect_of
+from luthier.submission.store import job_records_in, submissions_in
 from luthier.texts import visible
 
 logger = logging.getLogger(__name__)
@@ -77,10 +78,10 @@ class JobTimes:
 
     def check(self, record_id: int) -> str | None:
         """Withdraw a record if jobs with its configuration are slower, or fail more often; return the reason."""
-        reason = effect_of(self._store.submissions.ended(record_id)).harm
-        if reason is None or self._store.job_records.get(record_id).withdrawn is not None:
+        reason = effect_of(submissions_in(self._store).ended(record_id)).harm
+        if reason is None or job_records_in(self._store).get(record_id).withdrawn is not None:
             return None
-        self._store.job_records.withdraw(record_id, reason)
+        job_records_in(self._store).withdraw(record_id, reason)
         self._store.accounts.note(Entry(0, self._clock(), "luthier", "withdraw", f"job record {record_id}", reason))
         logger.warning("job record %d is not used any more: %s", record_id, reason)
         return reason
@@ -107,7 +108,7 @@ class JobTimes:
 
     def _note(self, ended: Ended) -> int | None:
         """Store how a job ended; its record if it matched one, None if the comment belongs to another job."""
-        submissions = self._store.submissions
+        submissions = submissions_in(self._store)
         try:
             submitted = submissions.get(ended.decision)
         except NotFoundError:

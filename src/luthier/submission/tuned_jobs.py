@@ -12,6 +12,7 @@ from luthier.store.server_store import LOCAL_USER, ServerStore
 from luthier.submission.job_description import batch_script, job_description
 from luthier.submission.matching import Index, Job, Match, Weights
 from luthier.submission.matching.index import THRESHOLD
+from luthier.submission.store import job_records_in
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ def examine(store: ServerStore, now: float, own_user: str, *, limit: int = 100) 
     Each experiment is looked at once, whichever process does so; those that ended before an upgrade are among them.
     `own_user` is the user of experiments that belong to no account, which were started on the command line.
     """
-    found = store.job_records.unexamined(limit=limit)
+    found = job_records_in(store).unexamined(limit=limit)
     for record in found:
         try:
             _examine(store, record, now, own_user)
@@ -30,7 +31,7 @@ def examine(store: ServerStore, now: float, own_user: str, *, limit: int = 100) 
             raise
         except LuthierError as error:  # written by a newer luthier, damaged, or deleted meanwhile
             log.warning("experiment %d makes no job record: %s", record.id, error)
-        store.job_records.set_examined(record.id)
+        job_records_in(store).set_examined(record.id)
     return len(found)
 
 
@@ -41,7 +42,7 @@ def _examine(store: ServerStore, record: Record, now: float, own_user: str) -> N
     user = own_user if record.author in ("", LOCAL_USER) else record.author
     described = job_description(record, conclude(experiment, store.history.runs(record.id)), user)
     if described is not None:
-        store.job_records.put(record.id, *described, now)
+        job_records_in(store).put(record.id, *described, now)
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class Matcher:
         """Look at experiments that have finished, and bring the index up to date."""
         while examine(self.store, self.clock(), self.own_user):
             pass
-        changes = self.store.job_records.changed_since(self._mark)
+        changes = job_records_in(self.store).changed_since(self._mark)
         if self._index is None:
             self._index = Index(changes.used, self.weights, self.threshold, most_nodes=self.most_nodes)
         else:

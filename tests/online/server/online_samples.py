@@ -2,7 +2,8 @@
 
 import time
 
-from luthier.store.server_store import OnlineRecord, ServerStore
+from luthier.online.records import OnlineRecord
+from luthier.store.server_store import ServerStore
 from luthier.trial import Config, Json, Sample
 
 SPACE: dict[str, Json] = {

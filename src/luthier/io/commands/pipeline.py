@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from luthier.cli.running import show_result, work_on
+from luthier.cli.running import work_on
 from luthier.cli.terminal import print_json, print_view, say
 
 if TYPE_CHECKING:
@@ -33,20 +33,20 @@ def _compared_earlier(record: "Record", result: "Result", store: str | None) -> 
     return None if found is None else (*read_result(found.id, store), False)
 
 
-def resume(number: int, store: str | None, budget: str | None, *, quiet: bool, as_json: bool) -> int:
-    """Continue an experiment; after a search of `luthier io tune` its best configuration is compared as well."""
-    from luthier.io import comparison as io_pipeline
+def resume(number: int, store: str | None, budget: str | None, *, quiet: bool, as_json: bool) -> int | None:
+    """Continue a search of `luthier io tune`, then compare its best configuration; None for other experiments."""
+    from luthier.io.comparison import comparison, concluded, is_search
     from luthier.launch import start
     from luthier.store import open_store
     from luthier.store.base import ENDED
 
     history = open_store(store)
     record = history.experiment(number)
-    if not io_pipeline.is_search(record):
-        return show_result(*work_on(start.reopen(number, store, budget), quiet=quiet), as_json=as_json)
+    if not is_search(record):
+        return None
     if budget is None and record.status in ENDED:
-        result = io_pipeline.concluded(history, record)
-        following = io_pipeline.comparison(record, result, store)
+        result = concluded(history, record)
+        following = comparison(record, result, store)
         if following is not None:
             return _tell((record, result), work_on(following, quiet=quiet), interrupted=False, as_json=as_json)
     return search_and_compare(start.reopen(number, store, budget), store, quiet=quiet, as_json=as_json)
@@ -61,13 +61,14 @@ def _tell(
 ) -> int:
     """Print both results; the exit code is that of `luthier tune`."""
     from luthier.cli.summary import result_view
+    from luthier.io.comparison import Planned
     from luthier.result.serial import result_json
 
     last = search if compared is None else compared[:2]
-    pipeline = search[1].experiment.pipeline
     if as_json:
+        planned = Planned.of(search[1].experiment)
         verified = None if compared is None else result_json(*compared[:2])
-        kernel = None if pipeline is None else dict(pipeline.kernel)
+        kernel = None if planned is None else dict(planned.kernel)
         print_json({"kernel": kernel, "search": result_json(*search), "verification": verified})
     elif compared is None:
         print_view(result_view(*search))
@@ -84,10 +85,12 @@ def _tell(
 
 
 def _say_why_nothing_is_compared(result: "Result") -> None:
-    pipeline = result.experiment.pipeline
+    from luthier.io.comparison import Planned
+
     if result.winner is None:
         return
-    if pipeline is not None and not pipeline.pairs:
+    planned = Planned.of(result.experiment)
+    if planned is not None and not planned.pairs:
         say("not compared on the application (--without verify): the values are those of the search")
     else:
         say("nothing to compare on the application: no configuration was better than the default")

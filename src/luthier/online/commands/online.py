@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from luthier.online.records import OnlineRecord, OnlineSessions
     from luthier.online.service.access import Access
     from luthier.online.service.address import Address
-    from luthier.store.server_store import OnlineRecord, OnlineSessions, ServerStore
     from luthier.trial import Json
 
 online = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
@@ -85,7 +85,7 @@ def list_sessions(context: typer.Context, store: StoreUrl = None, as_json: AsJso
 
     Example: luthier online list
     """
-    records = _store(context, store).online.all()
+    records = _sessions(context, store).all()
     if as_json:
         print_json([_record_json(record) for record in records])
     elif records:
@@ -100,7 +100,7 @@ def show_session(context: typer.Context, name: Session, store: StoreUrl = None, 
 
     Example: luthier online show stencil
     """
-    record = _found(_store(context, store).online, name)
+    record = _found(_sessions(context, store), name)
     if as_json:
         print_json({**_record_json(record), "settings": dict(record.settings)})
         return
@@ -115,7 +115,7 @@ def stop_session(context: typer.Context, name: Session, store: StoreUrl = None) 
 
     Example: luthier online stop stencil
     """
-    sessions = _store(context, store).online
+    sessions = _sessions(context, store)
     record = _found(sessions, name)
     sessions.request_stop(record.id)
     say(f"on-line session {record.id} ({record.name}): stopped; its clients go on with the best configuration")
@@ -127,7 +127,7 @@ def delete_session(context: typer.Context, name: Session, store: StoreUrl = None
 
     Example: luthier online delete stencil
     """
-    sessions = _store(context, store).online
+    sessions = _sessions(context, store)
     record = _found(sessions, name)
     sessions.delete(record.id)
     say(f"deleted: on-line session {record.id} ({record.name})")
@@ -179,10 +179,11 @@ def _say_ready(addresses: "Sequence[Address]", access: "Access") -> None:
     warn("press Ctrl-C to stop")
 
 
-def _store(context: typer.Context, store: str | None) -> "ServerStore":
+def _sessions(context: typer.Context, store: str | None) -> "OnlineSessions":
+    from luthier.online.store import online_sessions_in
     from luthier.store import open_server_store
 
-    return open_server_store(store or context.obj)
+    return online_sessions_in(open_server_store(store or context.obj))
 
 
 def _found(sessions: "OnlineSessions", name: str) -> "OnlineRecord":

@@ -11,13 +11,16 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from luthier.cli.arguments import default_note, space_from
 from luthier.cli.settings import read_settings
 from luthier.cli.terminal import cell, print_json, print_view, say
+from luthier.cli.tune_modes import TuneRequest
 from luthier.engine.interrupts import Interrupts
 from luthier.errors import InvalidInputError
 from luthier.online.commands.tune_options import OnlineChoices
 from luthier.online.session import OnlineSession
 from luthier.online.session_settings import Goal, OnlineSettings
+from luthier.online.store import online_sessions_in
 from luthier.online.strategies.sampling import ESTIMATORS
 from luthier.online.unchanged.guard import Guard
 from luthier.online.unchanged.number_sources import HOW, NumberSource, number_source
@@ -34,7 +37,7 @@ from luthier.spec.durations import parse_duration
 from luthier.spec.settings import Settings
 from luthier.spec.template import placeholders
 from luthier.store import open_server_store
-from luthier.texts import LONGEST_NAME, shown, visible
+from luthier.texts import LONGEST_NAME, check_name, shown, visible
 from luthier.trial import Config
 
 _TIMEOUT_S = 30.0
@@ -63,8 +66,17 @@ class Request:
         return "maximize" if self.maximize else "minimize"
 
 
-def tune_online(request: Request, name: str, store: str | None, *, note: str, as_json: bool) -> int:
-    """Tune a running program; the exit code is 130 if it was stopped at once. Without a `note`, show no progress."""
+def tune_online(chosen: OnlineChoices, asked: TuneRequest) -> int:
+    """Tune a running program; the exit code is 130 if it was stopped at once."""
+    name = check_name(asked.name, "--name")
+    space = space_from(asked.parameters, asked.constraints)
+    request = Request(chosen, space, asked.command, asked.settings, maximize=asked.maximize, shell=asked.shell)
+    note = "" if asked.quiet else default_note(asked.parameters, space)
+    return _tuned(request, name, asked.store, note=note, as_json=asked.as_json)
+
+
+def _tuned(request: Request, name: str, store: str | None, *, note: str, as_json: bool) -> int:
+    """Tune as requested. Without a `note`, show no progress."""
     values = Settings(**read_settings(request.settings))
     timeout_s = values.timeout_s or _TIMEOUT_S
     rules = window_rules(request)
@@ -73,7 +85,9 @@ def tune_online(request: Request, name: str, store: str | None, *, note: str, as
     _check(request, files)
     session = OnlineSession(request.space, _online_settings(request, values))
     plan = TuningPlan(values.budget, values.verify_pairs, request.chosen.keep_watching)
-    record = open_record(open_server_store(store).online, name, _usual_name(request, files), session, time.time())
+    record = open_record(
+        online_sessions_in(open_server_store(store)), name, _usual_name(request, files), session, time.time()
+    )
     process = _process(request, record.folder)
     reload = _reload(request, process, timeout_s)
     program = TunedProgram(ProgramSettings(request.space, files, reload, record.folder), process)

@@ -1,13 +1,13 @@
 """The options of `luthier tune --online`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated
 
 import typer
 
-from luthier.cli.signatures import option, with_options
+from luthier.cli.tune_modes import TuneMode, TuneRequest
 from luthier.errors import InvalidInputError
 from luthier.spec.settings import all_settings
 
@@ -102,13 +102,6 @@ SETTINGS = frozenset({"budget", "optimizer", "seed", "estimator", "verify_pairs"
 """The settings of experiments that a running program has too."""
 
 
-def with_online_options(command: Callable[..., int]) -> Callable[..., int]:
-    """The command with these options; it gets them in its argument `running`."""
-    hints = get_type_hints(OnlineChoices, include_extras=True)
-    options = [option(each.name, hints[each.name], each.default) for each in fields(OnlineChoices)]
-    return with_options(command, "running", options, lambda values: OnlineChoices(**values))
-
-
 def check_offline(running: OnlineChoices) -> None:
     """Raise if an option that needs `--online` was given without it."""
     for each in fields(OnlineChoices):
@@ -124,3 +117,16 @@ def check_online(given: Mapping[str, object], others: Mapping[str, object]) -> N
     unfit += [flag for flag, value in others.items() if value]
     if unfit:
         raise InvalidInputError(f"{unfit[0]} cannot be used with --online; leave it out")
+
+
+def _run(chosen: OnlineChoices, request: TuneRequest) -> int | None:
+    if not chosen.online:
+        check_offline(chosen)
+        return None
+    check_online(request.settings, {"--env": request.environment, "--runner": request.runner})
+    from luthier.online.commands.tune import tune_online
+
+    return tune_online(chosen, request)
+
+
+MODE = TuneMode(OnlineChoices, _run)

@@ -8,7 +8,10 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field, JsonValue, ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from luthier.figures import online_steps, to_plotly
+from luthier.figures import to_plotly
+from luthier.online.figures import online_steps
+from luthier.online.records import OnlineRecord
+from luthier.online.server.state import online_of
 from luthier.online.server.summaries import is_served, online_summary_of
 from luthier.result.plain import json_text
 from luthier.server.api.events import HEADERS, STREAM, EventStream
@@ -27,7 +30,6 @@ from luthier.server.api.models import (
 from luthier.server.authentication import Principal
 from luthier.server.context import Server, Viewer, current_user
 from luthier.server.json_response import SafeJsonResponse
-from luthier.store.server_store import OnlineRecord
 
 router = APIRouter(tags=["on-line sessions"], responses=ERRORS)
 
@@ -215,7 +217,7 @@ def list_online(
     found: list[OnlineRecord] = []
     author = who.name if mine or who.role != "admin" else None
     while len(found) < limit:
-        page = server.store.online.all(author=author, before=before, limit=limit)
+        page = online_of(server).sessions.all(author=author, before=before, limit=limit)
         found += [record for record in page if not mine or record.author == who.name]
         if len(page) < limit:
             break
@@ -238,13 +240,13 @@ async def watch_online(request: Request, server: Server, who: Viewer) -> EventSt
     def may_go_on() -> bool:
         return current_user(request) == who
 
-    return EventStream(server.online_events.stream(who, may_go_on), headers=HEADERS)
+    return EventStream(online_of(server).events.stream(who, may_go_on), headers=HEADERS)
 
 
 @router.get("/online/{session_id}", summary="Get an on-line session")
 def get_online(server: Server, who: Viewer, session_id: Id) -> OnlineDetail:
     """With its clients, the best configurations, and its settings."""
-    record = server.online.visible(who, session_id)
+    record = online_of(server).operations.visible(who, session_id)
     space = record.settings.get("space")
     known = space if isinstance(space, Mapping) else {}
     return OnlineDetail.model_validate(
@@ -263,8 +265,8 @@ def list_samples(
     server: Server, who: Viewer, session_id: Id, after: After = None, limit: Limit = 100
 ) -> Page[OnlineSample]:
     """All values that clients reported while the session searched, in order."""
-    server.online.visible(who, session_id)
-    found = server.store.online.samples(session_id, after=after or 0, limit=limit)
+    online_of(server).operations.visible(who, session_id)
+    found = online_of(server).sessions.samples(session_id, after=after or 0, limit=limit)
     items = [
         OnlineSample(
             number=one.number,
@@ -287,7 +289,7 @@ def list_samples(
 )
 def get_online_figure(server: Server, who: Viewer, session_id: Id) -> Response:
     """The slowest value of each step, as data and layout for plotly.js."""
-    record = server.online.visible(who, session_id)
+    record = online_of(server).operations.visible(who, session_id)
     view, summary = _view(record), online_summary_of(record, who)
     figure = online_steps(
         [(step, value) for step, value in view.history if value is not None],
@@ -312,30 +314,30 @@ async def watch_online_session(request: Request, server: Server, who: Viewer, se
 
     To miss nothing, get the session after the first event, `watching`.
     """
-    await run_in_threadpool(server.online.visible, who, session_id)
+    await run_in_threadpool(online_of(server).operations.visible, who, session_id)
 
     def may_go_on() -> bool:
-        return current_user(request) == who and server.online.visible(who, session_id) is not None
+        return current_user(request) == who and online_of(server).operations.visible(who, session_id) is not None
 
-    return EventStream(server.online_events.stream(who, may_go_on, session_id), headers=HEADERS)
+    return EventStream(online_of(server).events.stream(who, may_go_on, session_id), headers=HEADERS)
 
 
 @router.post("/online/{session_id}/stop", summary="Stop an on-line session")
 def stop_online(server: Server, who: Viewer, session_id: Id) -> OnlineSummary:
     """The search ends; from then on every client gets the best configuration."""
-    return _summary(server.online.stop(who, session_id), who)
+    return _summary(online_of(server).operations.stop(who, session_id), who)
 
 
 @router.patch("/online/{session_id}", summary="Share an on-line session, or stop sharing it")
 def change_online(server: Server, who: Viewer, session_id: Id, given: ChangedSession) -> OnlineSummary:
     """All users can see a shared session."""
-    return _summary(server.online.share(who, session_id, shared=given.shared), who)
+    return _summary(online_of(server).operations.share(who, session_id, shared=given.shared), who)
 
 
 @router.delete("/online/{session_id}", summary="Delete an on-line session", status_code=204)
 def delete_online(server: Server, who: Viewer, session_id: Id) -> None:
     """With all its samples. Programs that still run begin a new session with the same name."""
-    server.online.delete(who, session_id)
+    online_of(server).operations.delete(who, session_id)
 
 
 def _summary(record: OnlineRecord, who: Principal) -> OnlineSummary:

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from luthier.errors import NotFoundError
+from luthier.online.records import OnlineRecord, OnlineSessions
 from luthier.online.server.summaries import online_summary_of
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.operations import ConflictError
-from luthier.store.server_store import Entry, OnlineRecord, ServerStore, shown_author
+from luthier.store.server_store import Accounts, Entry, shown_author
 from luthier.trial import Json
 
 NEWEST = 100
@@ -22,13 +23,14 @@ class OnlineOperations:
     A session that a user may not see is reported as not found.
     """
 
-    store: ServerStore
+    sessions: OnlineSessions
+    accounts: Accounts
     clock: Callable[[], float] = time.time
 
     def visible(self, who: Principal, session_id: int) -> OnlineRecord:
         """A session that this user may see."""
         try:
-            record = self.store.online.get(session_id)
+            record = self.sessions.get(session_id)
         except NotFoundError:
             record = None
         if record is None or not who.may_see(record):  # the same error for both, so that hidden ones stay unknown
@@ -40,21 +42,21 @@ class OnlineOperations:
         record = self._changeable(who, session_id)
         if record.stop_requested:
             raise ConflictError(f"on-line session {session_id} is already stopped")
-        self.store.online.request_stop(session_id)
+        self.sessions.request_stop(session_id)
         self._note(who, "stop", record)
         return replace(record, status="stopped")
 
     def share(self, who: Principal, session_id: int, *, shared: bool) -> OnlineRecord:
         """Share a session with all users, or stop sharing it."""
         record = self._changeable(who, session_id)
-        self.store.online.share(session_id, shared=shared)
+        self.sessions.share(session_id, shared=shared)
         self._note(who, "share" if shared else "unshare", record)
         return replace(record, shared=shared)
 
     def delete(self, who: Principal, session_id: int) -> None:
         """Delete a session and its samples; programs that still run begin a new session with the same name."""
         record = self._changeable(who, session_id)
-        self.store.online.delete(session_id)
+        self.sessions.delete(session_id)
         self._note(who, "delete", record)
 
     def _changeable(self, who: Principal, session_id: int) -> OnlineRecord:
@@ -65,7 +67,7 @@ class OnlineOperations:
 
     def _note(self, who: Principal, action: str, record: OnlineRecord) -> None:
         target = f"on-line session {record.id}"
-        self.store.accounts.note(Entry(0, self.clock(), who.name, action, target, record.name))
+        self.accounts.note(Entry(0, self.clock(), who.name, action, target, record.name))
 
 
 class OnlineList:
@@ -73,18 +75,18 @@ class OnlineList:
 
     kind = "session"
 
-    def __init__(self, server_store: ServerStore) -> None:
-        self._store = server_store
+    def __init__(self, sessions: OnlineSessions) -> None:
+        self._sessions = sessions
 
     def look(self, known: Mapping[int, OnlineRecord], wanted: Set[int]) -> tuple[Sequence[OnlineRecord], Sequence[int]]:
         """The current state of the watched sessions, and the numbers of those that were deleted."""
-        newest = self._store.online.all(limit=NEWEST)
+        newest = self._sessions.all(limit=NEWEST)
         seen = {record.id: record for record in newest}
         first = min(seen, default=0) if len(newest) == NEWEST else 0
         gone = [number for number in known if number >= first and number not in seen]
         for number in wanted - set(seen) - set(gone):
             try:
-                seen[number] = self._store.online.get(number)
+                seen[number] = self._sessions.get(number)
             except NotFoundError:
                 gone += [number] if number in known else []
         return list(seen.values()), gone

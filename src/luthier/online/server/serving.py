@@ -1,13 +1,21 @@
 """The on-line service inside of `luthier serve`, in a thread of its own."""
 
 import logging
+import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
+from luthier.online.commands.serve_options import OnlineServeOptions
+from luthier.online.server import api, pages
+from luthier.online.server.state import OnlineState
 from luthier.online.service.access import access_for
 from luthier.online.service.address import Address, default_address, parse_address
 from luthier.online.service.service import OnlineService
+from luthier.server.parts import ServerPart
+from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore
 
 NONE = "none"
@@ -64,3 +72,32 @@ class OnlineServing:
     def _ready(self, addresses: Sequence[Address]) -> None:
         self.addresses = tuple(str(address) for address in addresses)
         self._settled.set()
+
+
+@contextmanager
+def serving(store: ServerStore, url: str | None, options: OnlineServeOptions | None) -> Iterator[OnlineState]:
+    """Serve on-line sessions beside the server; if the default address cannot be used, say so and go on without."""
+    given = (options and options.online) or []
+    listen = addresses_in(given)
+    service = None
+    try:
+        if listen:
+            # It has its own connection to the store: pages must not delay programs.
+            service = OnlineServing(open_server_store(url), listen)
+            service.start()
+            print(f"luthier: on-line sessions at {', '.join(service.addresses)}", file=sys.stderr)  # noqa: T201 - as serve
+    except LuthierError as error:
+        if given:
+            raise
+        service = None
+        print(f"luthier: this server does not answer running programs: {error}", file=sys.stderr)  # noqa: T201 - as serve
+    try:
+        yield OnlineState(store, () if service is None else service.addresses)
+    finally:
+        if service is not None:
+            service.stop()
+
+
+PART = ServerPart(
+    (api.router,), pages.router, "/online", "On-line", Path(__file__).parent, state=OnlineState, serving=serving
+)

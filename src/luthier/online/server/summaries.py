@@ -3,8 +3,9 @@
 import time
 from collections.abc import Mapping
 
+from luthier.online.records import OnlineRecord
 from luthier.server.authentication import Principal
-from luthier.store.server_store import OnlineRecord, shown_author
+from luthier.store.server_store import shown_author
 from luthier.trial import Json
 
 SERVED_S = 10.0

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from luthier.errors import NotFoundError, UnavailableError
-from luthier.store.server_store import OnlineSessions
+from luthier.online.records import OnlineSessions
 from luthier.trial import Config, Sample
 
 _log = logging.getLogger(__name__)

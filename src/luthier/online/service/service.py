@@ -23,6 +23,7 @@ from luthier.online.service.newcomers import Newcomers
 from luthier.online.service.protocol import Hello
 from luthier.online.service.sessions import ServedSession, Sessions
 from luthier.online.session import OnlineSession
+from luthier.online.store import online_sessions_in
 from luthier.space import Integer, Space
 from luthier.store import data_directory
 from luthier.store.server_store import ServerStore
@@ -58,7 +59,7 @@ class OnlineService:
             raise InvalidInputError("listen: no address is given; give unix:PATH or tcp:PORT")
         self._allow = allow
         self._journal = Journal(journal_folder(folder or data_directory(), server_store.where))
-        self._sessions = Sessions(server_store.online, self._journal, self._decide)
+        self._sessions = Sessions(online_sessions_in(server_store), self._journal, self._decide)
         self._connections: set[Connection] = set()
         self._newcomers = Newcomers()
         self._most = _most_connections()

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.online.records import OnlineRecord, OnlineSessions
 from luthier.online.service.journal import Journal, sample_line, session_text
 from luthier.online.service.protocol import Hello
 from luthier.online.session import OnlineSession
 from luthier.online.session_settings import OnlineSettings
 from luthier.space import Space
-from luthier.store.server_store import OnlineRecord, OnlineSessions
 from luthier.texts import shown
 from luthier.trial import Config, Json, Sample
 

@@ -7,7 +7,6 @@ from fastapi import APIRouter
 from pydantic import JsonValue
 
 from luthier.figures import FIGURES
-from luthier.io.story import story_lines
 from luthier.result.activity import activity_of
 from luthier.result.explanation import Explanation, explanation_json
 from luthier.result.failures import first_output, reasons_of
@@ -16,6 +15,7 @@ from luthier.result.search_speedup import beside_random
 from luthier.result.sentences import noise_text, search_lines, trouble_lines
 from luthier.result.serial import ending_of, record_json, result_json
 from luthier.result.settings import settings_texts
+from luthier.result.story import story_lines
 from luthier.result.tuned_parameters import tuned_parameters
 from luthier.result.tuning_return import return_lines
 from luthier.result.waiting import waiting_for

@@ -39,6 +39,6 @@ def get_health(server: Server) -> Health:
 )
 def get_metrics(server: Server, _: Viewer) -> PlainTextResponse:
     """Experiments by status, runs by outcome, open event streams, duration of requests."""
-    sources = (server.experiment_events, server.list_events, server.online_events)
-    streams = sum(source.listeners for source in sources)
+    streams = server.experiment_events.listeners + server.list_events.listeners
+    streams += sum(part.listeners for part in server.parts.values())
     return PlainTextResponse(server.metrics.text(server.store, streams), media_type="text/plain; version=0.0.4")

@@ -6,7 +6,8 @@ from functools import cache
 from fastapi import APIRouter
 from pydantic import ConfigDict, JsonValue
 
-from luthier.measures.registry import MEASURES, PATTERNS
+from luthier.measures.kinds import KINDS
+from luthier.measures.registry import MEASURES
 from luthier.optimizers.earlier import TRANSFER_KINDS
 from luthier.optimizers.registry import OPTIMIZERS, optimizer_names
 from luthier.policies import PRUNES, RESAMPLES, STOPS, SUBSET_PICKERS
@@ -143,7 +144,7 @@ def _options() -> Options:
     )
     return Options(
         optimizers=[_optimizer(name) for name in optimizer_names()],
-        measures=_notations({**measures, **{text: "" for word, text in _PATTERNS.items() if word in PATTERNS}}),
+        measures=_notations({**measures, **{text: "" for word, text in _PATTERNS.items() if word in KINDS.own()}}),
         estimators=[AUTO, *ESTIMATORS],
         resample=resamples,
         prune=prunes,

@@ -19,6 +19,7 @@ from luthier.store.server_store import shown_author
 from luthier.submission.job import LONGEST_SCRIPT as READ_OF_SCRIPT
 from luthier.submission.matching import job_of_script
 from luthier.submission.server.queue import Answer, Asked
+from luthier.submission.server.state import submission_of
 from luthier.submission.store.submitted import Decision, NewSubmission, Submission
 from luthier.submission.submitted_job import Script, is_refused
 
@@ -152,7 +153,9 @@ async def submitter(request: Request, _: Annotated[object, Depends(_BEARER)]) ->
     header = request.headers.get("authorization", "")
     if not header.lower().startswith("bearer "):
         return await run_in_threadpool(require_user, request, None)
-    who = await context_of(request).submitters.user(header, lambda: run_in_threadpool(require_user, request, None))
+    who = await submission_of(context_of(request)).submitters.user(
+        header, lambda: run_in_threadpool(require_user, request, None)
+    )
     request.state.who = who
     return who
 
@@ -178,18 +181,20 @@ async def submit_job(
 ) -> DecidedJob:
     """The job is matched with those that were tuned; the decision is recorded. Nothing in the script is run."""
     client = client_of(who, address_of(request))
-    with server.budget.charged(client):
+    with submission_of(server).budget.charged(client):
         asked = _asked(given, who)
     if asked is None:
         decided = DecidedJob(id=None, decision="refused", reason="the job wants to be left alone")
     else:
-        found = await server.submissions.decide(asked)
-        server.budget.spend(client, found.cpu_s)
+        found = await submission_of(server).queue.decide(asked)
+        submission_of(server).budget.spend(client, found.cpu_s)
         decided = _decided(found)
     if form == "lines":
         answer = PlainTextResponse(_lines(decided), 201)
         if nonce is not None:
-            signature = server.signing_key.signature(bytes.fromhex(nonce), await request.body(), bytes(answer.body))
+            signature = submission_of(server).signing_key.signature(
+                bytes.fromhex(nonce), await request.body(), bytes(answer.body)
+            )
             answer.headers[SIGNATURE_HEADER] = signature
         return answer  # type: ignore[return-value]  # FastAPI sends it as it is
     return decided
@@ -207,7 +212,7 @@ def list_submissions(
 ) -> Page[SubmissionSummary]:
     """The newest first: your own; those of all users for administrators."""
     author = None if who.role == "admin" and not mine else who.name
-    found = server.store.submissions.all(author=author, decision=decision, before=before, limit=limit + 1)
+    found = submission_of(server).submissions.all(author=author, decision=decision, before=before, limit=limit + 1)
     items = [_summary(one, who) for one in found[:limit]]
     return Page(items=items, next=found[limit - 1].id if len(found) > limit else None)
 
@@ -224,8 +229,8 @@ def review_submission(server: Server, who: Viewer, number: Id, given: Review) ->
     found = _visible(server, who, number)
     if found.record_id is None:
         raise InvalidInputError(f"submitted job {number} matched no record; there is nothing to review")
-    server.store.submissions.review(number, confirmed=given.confirmed)
-    return _summary(server.store.submissions.get(number), who)
+    submission_of(server).submissions.review(number, confirmed=given.confirmed)
+    return _summary(submission_of(server).submissions.get(number), who)
 
 
 def _asked(given: SubmittedJob, who: Principal) -> Asked | None:
@@ -262,7 +267,7 @@ def _lines(decided: DecidedJob) -> str:
 
 def _visible(server: Context, who: Principal, number: int) -> Submission:
     """A submitted job that this user may see; others do not exist for them."""
-    found = server.store.submissions.get(number)
+    found = submission_of(server).submissions.get(number)
     if who.role != "admin" and found.author != who.name:
         raise NotFoundError(f"submitted job {number} does not exist")
     return found

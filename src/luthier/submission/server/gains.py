@@ -9,6 +9,7 @@ from luthier.statistics.comparison import Comparison
 from luthier.statistics.estimate import median_of
 from luthier.store.server_store import ServerStore
 from luthier.submission.benefit import effect_of
+from luthier.submission.store import job_records_in, submissions_in
 from luthier.submission.store.submitted import Program
 from luthier.submission.store.tuned_jobs import JobRecord
 
@@ -44,9 +45,9 @@ class Candidate:
 
 def gains(store: ServerStore, author: str | None) -> list[Gain]:
     """The gains of one author, or of all; the largest first."""
-    usage = sorted(store.submissions.usage(author=author), key=lambda one: -one.elapsed_s)
+    usage = sorted(submissions_in(store).usage(author=author), key=lambda one: -one.elapsed_s)
     kept = {one.record_id: None for one in usage}
-    records = {number: store.job_records.get(number) for number in list(kept)[:_MOST_RECORDS]}
+    records = {number: job_records_in(store).get(number) for number in list(kept)[:_MOST_RECORDS]}
     speedups = {number: speedup_of(store, record) for number, record in records.items()}
     found = []
     for one in usage:
@@ -73,16 +74,16 @@ def speedup_of(store: ServerStore, record: JobRecord) -> tuple[float | None, int
 
 def compared(store: ServerStore, record_id: int) -> Comparison | None:
     """Jobs with the configuration of a record, compared with those that kept the default at the same time."""
-    return effect_of(store.submissions.ended(record_id), with_earlier=False).comparison
+    return effect_of(submissions_in(store).ended(record_id), with_earlier=False).comparison
 
 
 def candidates(store: ServerStore, who: Principal, *, since: float) -> tuple[list[Candidate], int, float | None]:
     """The programs to tune next, and from how many tuned jobs the saving is estimated, with their median speed-up."""
     author = None if who.role == "admin" else who.name
-    speedups = _speedups(store.job_records.all(limit=1000))
+    speedups = _speedups(job_records_in(store).all(limit=1000))
     usual = median_of(speedups) if speedups else None
     share = None if usual is None else 1.0 - 1.0 / usual
-    programs = store.submissions.unmatched(author=author, since=since)
+    programs = submissions_in(store).unmatched(author=author, since=since)
     found = [Candidate(one, None if share is None else share * one.elapsed_s) for one in programs]
     return found, len(speedups), usual
 

@@ -13,6 +13,7 @@ from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
 from luthier.store.server_store import shown_author
 from luthier.submission.server.gains import candidates, compared, gains
+from luthier.submission.server.state import submission_of
 from luthier.submission.store.tuned_jobs import JobRecord
 
 router = APIRouter(tags=["submitted jobs"], responses=ERRORS)
@@ -204,7 +205,9 @@ def list_job_records(
     withdrawn: Annotated[bool, Query(description="Only those that are not used any more.")] = False,
 ) -> list[JobRecordDetail]:
     """At most 200 of the newest: those of experiments that you may see."""
-    found = [one for one in server.store.job_records.all(limit=1000) if not withdrawn or one.withdrawn is not None]
+    found = [
+        one for one in submission_of(server).job_records.all(limit=1000) if not withdrawn or one.withdrawn is not None
+    ]
     visible = [one for one in found if _may_see(server, who, one)]
     return [_detail(server, who, one) for one in visible[:200]]
 
@@ -213,18 +216,18 @@ def list_job_records(
 def withdraw_record(server: Server, who: Launcher, number: Id, given: Withdrawal) -> JobRecordDetail:
     """New jobs do not get its configuration; for administrators and for the author of its experiment."""
     _require_change(server, who, number)
-    server.store.job_records.withdraw(number, f"{given.reason} ({who.name})")
+    submission_of(server).job_records.withdraw(number, f"{given.reason} ({who.name})")
     note(server, who, "withdraw", f"job record {number}")
-    return _detail(server, who, server.store.job_records.get(number))
+    return _detail(server, who, submission_of(server).job_records.get(number))
 
 
 @router.post("/job-records/{number}/restore", summary="Use a record again")
 def restore_record(server: Server, who: Launcher, number: Id) -> JobRecordDetail:
     """It is withdrawn again when further jobs show that it does harm."""
     _require_change(server, who, number)
-    server.store.job_records.restore(number)
+    submission_of(server).job_records.restore(number)
     note(server, who, "restore", f"job record {number}")
-    return _detail(server, who, server.store.job_records.get(number))
+    return _detail(server, who, submission_of(server).job_records.get(number))
 
 
 def _may_see(server: Context, who: Principal, record: JobRecord) -> bool:
@@ -248,7 +251,7 @@ def _may_change(server: Context, who: Principal, record: JobRecord) -> bool:
 
 
 def _require_change(server: Context, who: Principal, number: int) -> None:
-    record = server.store.job_records.get(number)
+    record = submission_of(server).job_records.get(number)
     if not _may_see(server, who, record):
         raise NotFoundError(f"job record {number} is not in this store")
     if not _may_change(server, who, record):

@@ -10,6 +10,7 @@ from luthier.spec.approvals import refusal
 from luthier.spec.experiment import Experiment
 from luthier.store.server_store import Approval, ServerStore, is_no_account
 from luthier.submission.matching import Index, Job, Match, learn_weights
+from luthier.submission.store import job_records_in, submissions_in
 from luthier.submission.store.tuned_jobs import JobRecord
 from luthier.submission.submitted_job import Offer, offer_of
 from luthier.submission.tuned_jobs import Matcher
@@ -50,7 +51,7 @@ class JobIndex:
     def offer(self, record: int) -> tuple[JobRecord, Offer]:
         """A record, and what it can give to other jobs."""
         if record not in self._offers:
-            found = self._store.job_records.get(record)
+            found = job_records_in(self._store).get(record)
             self._offers[record] = found, self._offer(found)
         return self._offers[record]
 
@@ -72,7 +73,7 @@ class JobIndex:
 
     def _learn(self, index: Index) -> None:
         """Weight the fields as reviewed matches say."""
-        reviews = self._store.submissions.reviews()
+        reviews = submissions_in(self._store).reviews()
         if reviews != self._reviews:
             self._reviews = reviews
             index.weights = learn_weights(reviews)

@@ -20,6 +20,7 @@ from luthier.errors import UnavailableError
 from luthier.store.server_store import ServerStore
 from luthier.submission.matching import Job, Match, job_of_script
 from luthier.submission.server.job_index import LOOK_EVERY_S, JobIndex
+from luthier.submission.store import submissions_in
 from luthier.submission.store.submitted import Decision, NewSubmission
 from luthier.submission.store.tuned_jobs import JobRecord
 from luthier.submission.submitted_job import Script, objection
@@ -133,7 +134,7 @@ class SubmissionQueue:
                 for one in batch:
                     decided.append(self._decide(one.asked))
                     times.append(time.thread_time())
-                numbers = self._store.submissions.add(decided)
+                numbers = submissions_in(self._store).add(decided)
             except Exception as error:  # noqa: BLE001 - the thread must go on, and each client gets the reason
                 self._fail(batch, error)
             else:

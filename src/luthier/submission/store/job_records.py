@@ -12,8 +12,9 @@ from luthier.store.base import Record
 from luthier.store.database import Database
 from luthier.store.json_columns import DAMAGE
 from luthier.store.queries import RUN_COUNT
-from luthier.store.tables import examined_experiments, experiments, job_record_changes, job_records
+from luthier.store.tables import experiments
 from luthier.submission.job import Job
+from luthier.submission.store.tables import examined_experiments, job_record_changes, job_records
 from luthier.submission.store.tuned_jobs import JobChanges, JobRecord, Tuned
 
 _IS_RECORD = job_records.c.id == bindparam("record")

@@ -22,9 +22,9 @@ from sqlalchemy import (
 from luthier.errors import NotFoundError
 from luthier.store import rows
 from luthier.store.database import Database
-from luthier.store.tables import submissions
 from luthier.submission.job import Job
 from luthier.submission.store.submitted import Decision, EndedJob, NewSubmission, Program, Submission, Usage
+from luthier.submission.store.tables import submissions
 
 _MOST_RUNS = 2_000
 """How many of the newest runs with or without a record are compared."""

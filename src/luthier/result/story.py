@@ -1,22 +1,19 @@
 """The story of a tuning of several steps: what each of them brought, in sentences, and the time that it took."""
 
-from luthier.io.pipeline import Pipeline, Step
 from luthier.result.result import Result
 from luthier.result.text import duration_text
 from luthier.spec.experiment import Experiment
+from luthier.spec.origin import Step
 from luthier.trial import Json
-
-KERNEL, APPLICATION = "the I/O kernel", "the application"
 
 
 def story(experiment: Experiment, cost_s: float) -> list[Step]:
     """What was done, step by step, this experiment included; empty if it is not part of a larger tuning."""
-    pipeline = experiment.pipeline
-    if pipeline is None:
+    origin = experiment.origin
+    if origin is None:
         return []
-    is_search = pipeline.searched is None
-    mine = f"this experiment, on {pipeline_program(pipeline) if is_search else APPLICATION}"
-    return [*pipeline.steps, Step("search" if is_search else "comparison", (mine,), cost_s)]
+    name = "search" if origin.searched is None else "comparison"
+    return [*origin.steps, Step(name, (f"this experiment, on {origin.program}",), cost_s)]
 
 
 def story_lines(result: Result) -> list[str]:
@@ -28,11 +25,6 @@ def story_lines(result: Result) -> list[str]:
     spent = ", ".join(f"{step.name} {duration_text(step.seconds)}" for step in steps)
     total = duration_text(sum(step.seconds for step in steps))
     return [*lines, f"time of the whole tuning: {total} ({spent})"]
-
-
-def pipeline_program(pipeline: Pipeline) -> str:
-    """What the search runs."""
-    return KERNEL if pipeline.kernel.get("is_used") else APPLICATION
 
 
 def story_json(result: Result) -> list[Json]:

@@ -2,7 +2,11 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar, get_type_hints
+
+Code = TypeVar("Code", int, None)
+"""What a command returns: an exit code, or nothing."""
 
 
 def option(name: str, annotation: object, default: object = None) -> inspect.Parameter:
@@ -10,15 +14,21 @@ def option(name: str, annotation: object, default: object = None) -> inspect.Par
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
+def options_of(kind: type[Any]) -> list[inspect.Parameter]:
+    """An option for each field of a dataclass, whose annotation describes it."""
+    hints = get_type_hints(kind, include_extras=True)
+    return [option(each.name, hints[each.name], each.default) for each in fields(kind)]
+
+
 def with_options(
-    command: Callable[..., int],
+    command: Callable[..., Code],
     argument: str,
     options: Sequence[inspect.Parameter],
     gathered: Callable[[dict[str, Any]], object],
-) -> Callable[..., int]:
+) -> Callable[..., Code]:
     """The command with these options in place of an argument, which gets what `gathered` makes of their values."""
 
-    def run(**given: Any) -> int:
+    def run(**given: Any) -> Code:
         values = {each.name: given.pop(each.name) for each in options}
         return command(**{argument: gathered(values)}, **given)
 

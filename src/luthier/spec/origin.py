@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from luthier.errors import InvalidInputError
-from luthier.spec.script import JobScript
 from luthier.texts import shown
 from luthier.trial import Json
+
+FORMER_KEY = "pipeline"
+"""The key of an origin in settings that an earlier version wrote."""
 
 _FOREIGN = "the store was written by another program"
 
@@ -38,19 +40,16 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
-    """What was done before an experiment as part of the same tuning.
+class Origin:
+    """Where an experiment came from, if it is a step of a larger tuning, and what was done before it.
 
-    A search has the `application`: the command with which its best configuration is compared with the default, in at
-    most so many `pairs` of runs; 0 leaves the comparison out. A comparison has what was `searched` instead. `kernel`
-    describes the I/O kernel for programs.
+    `program` is what it runs. A comparison has what was `searched`. `data` belongs to the wing that made the steps.
     """
 
     steps: tuple[Step, ...]
-    kernel: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
-    application: JobScript | None = None
-    pairs: int = 0
+    program: str
     searched: Searched | None = None
+    data: Mapping[str, Json] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def seconds(self) -> float:
@@ -66,25 +65,33 @@ class Pipeline:
             searched["over_time"] = [list(point) for point in found.over_time]
         return {
             "steps": [{"name": one.name, "lines": list(one.lines), "seconds": one.seconds} for one in self.steps],
-            "kernel": dict(self.kernel),
-            "application": None if self.application is None else self.application.to_json(),
-            "pairs": self.pairs,
+            "program": self.program,
             "searched": searched,
+            "data": dict(self.data),
         }
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Json]) -> "Pipeline":
-        """Read what `to_json` wrote."""
+    def from_json(cls, plain: Mapping[str, Json]) -> "Origin":
+        """Read what `to_json` wrote, or an earlier version."""
         try:
+            if "data" not in plain:
+                plain = _of_version_1(plain)
             return cls(
                 tuple(_step(one) for one in _listed(plain["steps"])),
-                _mapped(plain["kernel"]),
-                None if plain["application"] is None else JobScript.from_json(_mapped(plain["application"])),
-                int(str(plain["pairs"])),
+                str(plain["program"]),
                 None if plain["searched"] is None else _searched(_mapped(plain["searched"])),
+                _mapped(plain["data"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise InvalidInputError(f"pipeline: {shown(str(error))} is invalid; {_FOREIGN}") from None
+            raise InvalidInputError(f"origin: {shown(str(error))} is invalid; {_FOREIGN}") from None
+
+
+def _of_version_1(plain: Mapping[str, Json]) -> Mapping[str, Json]:
+    """What an earlier version wrote under the key `pipeline`, which knew kernels only."""
+    data = {name: plain[name] for name in ("kernel", "application", "pairs")}
+    runs_kernel = plain["searched"] is None and _mapped(data["kernel"]).get("is_used")
+    program = "the I/O kernel" if runs_kernel else "the application"
+    return {"steps": plain["steps"], "program": program, "searched": plain["searched"], "data": data}
 
 
 def _step(plain: Json) -> Step:
@@ -113,3 +120,9 @@ def _mapped(plain: Json) -> Mapping[str, Json]:
     if not isinstance(plain, Mapping):
         raise TypeError(str(plain))
     return plain
+
+
+def origin_in(settings: Mapping[str, Json]) -> Origin | None:
+    """The origin in the stored settings of an experiment, whatever else is in them."""
+    plain = settings.get("origin", settings.get(FORMER_KEY))
+    return Origin.from_json(plain) if isinstance(plain, Mapping) else None

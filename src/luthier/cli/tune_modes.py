@@ -1,0 +1,75 @@
+"""Other ways of `luthier tune` than running a command again and again; wings plug them in."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+from luthier.plugins import Registry
+from luthier.spec.signatures import options_of, with_options
+
+
+@dataclass(frozen=True, slots=True)
+class TuneRequest:
+    """What `luthier tune` was given, as it was read from the command line."""
+
+    command: Sequence[str]
+    parameters: Sequence[str]
+    constraints: Sequence[str]
+    environment: Sequence[str]
+    runner: str | None
+    settings: Mapping[str, Any]
+    name: str
+    store: str | None
+    maximize: bool
+    shell: bool
+    quiet: bool
+    as_json: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TuneMode:
+    """A way of tuning with options of its own, the fields of the dataclass `options`.
+
+    `run` gets their values and the request, and returns the exit code; None if these options do not ask for this way.
+    """
+
+    options: type[Any]
+    run: Callable[[Any, TuneRequest], int | None]
+
+
+MODES: Registry[TuneMode] = Registry("tune-mode", {}, fits=lambda thing: isinstance(thing, TuneMode))
+
+Modes: TypeAlias = Mapping[str, Any] | None
+"""The values of the options of each way, by its name."""
+
+
+def with_modes(command: Callable[..., int]) -> Callable[..., int]:
+    """The command with the options of all ways; it gets their values in its argument `modes`."""
+    kinds = {name: MODES.get(name).options for name in MODES.own()}
+
+    def gathered(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: kind(**{one.name: values[one.name] for one in fields(kind)}) for name, kind in kinds.items()}
+
+    options: list[inspect.Parameter] = [option for kind in kinds.values() for option in options_of(kind)]
+    return with_options(command, "modes", options, gathered)
+
+
+def run_in_mode(modes: Modes, request: TuneRequest) -> int | None:
+    """Tune in the way that was asked for; None if it is the usual one."""
+    for name, chosen in (modes or {}).items():
+        if (code := MODES.get(name).run(chosen, request)) is not None:
+            return code
+    return None
+
+
+RESUMES: Registry[Callable[..., int | None]] = Registry("resume", {})
+"""Ways of `luthier resume` for experiments that are a step of a larger tuning."""
+
+
+def resumed_by_wing(number: int, store: str | None, budget: str | None, *, quiet: bool, as_json: bool) -> int | None:
+    """Continue an experiment in the way of the wing that began it; None if no wing did."""
+    for name in RESUMES.own():
+        if (code := RESUMES.get(name)(number, store, budget, quiet=quiet, as_json=as_json)) is not None:
+            return code
+    return None

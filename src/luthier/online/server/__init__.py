@@ -1,0 +1,1 @@
+"""On-line sessions in REST and on pages."""

@@ -1,0 +1,12 @@
+"""Tuning of programs while they run, as the core knows it."""
+
+from luthier.plugins import Wing
+
+WING = Wing(
+    "online",
+    commands="luthier.online.commands.online:register",
+    server="luthier.online.server.serving:PART",
+    options="luthier.online.commands.serve_options:OnlineServeOptions",
+    tables="luthier.online.store:TABLES",
+    plugs={"luthier.tune-modes": {"online": "luthier.online.commands.tune_options:MODE"}},
+)

@@ -1,0 +1,1 @@
+"""Jobs at submission in REST and on pages."""

@@ -1,0 +1,1 @@
+"""What the next experiment can learn from earlier ones."""
