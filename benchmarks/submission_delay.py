@@ -22,6 +22,7 @@ from tests.slurm.strange_server import strange_server
 from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
 from luthier.submission.ask import CONFIG
+from luthier.submission.server.state import submission_of
 from luthier.submission.slurm_plugins import carry_out, installation
 
 STATES = ("answers", "stopped", "hanging", "garbage")
@@ -36,7 +37,7 @@ def main() -> None:
         folder.chmod(0o755)
         (Path(path) / "job.sh").write_text(SCRIPT)
         with_tuned_job(served.store, served.launch(EXPERIMENT), pwd.getpwuid(os.getuid()).pw_name)
-        key = served.context.signing_key.public
+        key = submission_of(served.context).signing_key.public
         carry_out(installation(folder, served.url, served.token, key))
         time.sleep(6)  # the server reads new records every few seconds
         print(f"load {os.getloadavg()[0]:.1f}; seconds: median and longest of {turns}, and how much longer than alone")

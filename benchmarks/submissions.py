@@ -31,6 +31,7 @@ from luthier.spec.script import JobScript
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore, User
 from luthier.submission.matching import job_of_script
+from luthier.submission.store import job_records_in, submissions_in
 from luthier.submission.store.tuned_jobs import Tuned
 from luthier.trial import Json
 
@@ -70,7 +71,7 @@ def fill(store: ServerStore, records: int) -> None:
         user, habit = number // 4, number % 4
         experiment = store.history.create("tuned", settings, time.time()).id
         job = job_of_script(script_of(user, habit, 0), f"user{user}", now - timedelta(hours=number % 500))
-        store.job_records.put(experiment, job, tuned, time.time())
+        job_records_in(store).put(experiment, job, tuned, time.time())
 
 
 def approve(store: ServerStore, settings: Mapping[str, Json]) -> None:
@@ -195,7 +196,7 @@ def admin() -> User:
 
 def all_of(store: ServerStore) -> Iterator[int]:
     before = None
-    while page := store.submissions.all(before=before, limit=5000):
+    while page := submissions_in(store).all(before=before, limit=5000):
         yield from (one.id for one in page)
         before = page[-1].id
 

@@ -14,6 +14,10 @@ import hypothesis
 import pytest
 from tests.slurm.cluster import Cluster, cluster, missing_program
 
+from luthier.__main__ import join_wings
+
+join_wings()  # as the command does
+
 hypothesis.settings.register_profile("tests", deadline=None)  # other work on the machine must not make a test fail
 hypothesis.settings.load_profile("tests")
 

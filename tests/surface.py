@@ -15,9 +15,7 @@ from fastapi import APIRouter
 from starlette.routing import Route
 
 import luthier as lt
-from luthier.__main__ import _with_commands_of_the_server
-from luthier.cli.app import app
-from luthier.launch.signing_key import kept_signing_key
+from luthier.__main__ import app_with_wings
 from luthier.measures.registry import MEASURES
 from luthier.online.registry import STRATEGIES
 from luthier.optimizers.registry import OPTIMIZERS
@@ -25,6 +23,7 @@ from luthier.policies import PRUNES, RESAMPLES, STOPS, SUBSET_PICKERS
 from luthier.runners.registry import RUNNERS
 from luthier.server.app import ServerAddress, create_app
 from luthier.store import open_server_store
+from luthier.submission.commands.serve_options import SubmissionServeOptions
 
 WRITTEN = Path(__file__).with_name("surface.txt")
 METHODS = ("get", "put", "post", "patch", "delete", "head")
@@ -58,8 +57,7 @@ def _signature(thing: object) -> str:
 
 
 def _commands() -> Iterator[str]:
-    _with_commands_of_the_server()
-    yield from _below("luthier", typer.main.get_command(app))
+    yield from _below("luthier", typer.main.get_command(app_with_wings()))
 
 
 def _below(path: str, command: object) -> Iterator[str]:
@@ -75,8 +73,9 @@ def _below(path: str, command: object) -> Iterator[str]:
 
 
 def _operations(home: Path) -> Iterator[str]:
-    store, key = open_server_store(str(home / "surface.db")), kept_signing_key(home / "key.pem")
-    application = create_app(store, ServerAddress(1), folder=home, signing_key=key)
+    store = open_server_store(str(home / "surface.db"))
+    options = {"submission": SubmissionServeOptions(signing_key=home / "key.pem")}
+    application = create_app(store, ServerAddress(1), folder=home, options=options)
     document = cast("dict[str, dict[str, dict[str, dict[str, object]]]]", application.openapi())
     for path, methods in document["paths"].items():
         for method, described in methods.items():

@@ -9,7 +9,7 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.plugins import Registry, entries_of
 
 SHAPES: Registry[Callable[[], str]] = Registry(
-    "shape", {"disc": lambda: "built in", "join": "os.path:join"}, notations=("polygon:SIDES",)
+    "shape", {"disc": lambda: "built in", "join": "os.path:join"}, notations=lambda: ("polygon:SIDES",)
 )
 raises = KeyError("a", "b")
 

@@ -12,6 +12,7 @@ from tests.slurm.cluster import Cluster
 from luthier.__main__ import main
 from luthier.store import open_server_store
 from luthier.submission.matching import job_of_script
+from luthier.submission.store import job_records_in
 from luthier.submission.tuned_jobs import Matcher
 
 COMPONENT = "components:\n  cache:\n    parameters:\n      LEVEL: {env_var: True, type: int, default: 4}\n"
@@ -50,7 +51,7 @@ def test_a_tuned_job_is_found_again(slurm: Cluster, tmp_path: Path, monkeypatch:
     matcher.refresh()
     new = APPLICATION.replace("angry_ant", "calm_ant").replace("./solver", "LEVEL=4 ./solver")
     (match,) = matcher.match(job_of_script(new, getpass.getuser(), datetime.now().astimezone()))
-    record = store.job_records.get(match.record)
+    record = job_records_in(store).get(match.record)
     assert record.job.name == "angry_ant"
     assert record.tuned.environment == {"LEVEL": str(record.tuned.config["LEVEL"])}
     assert not record.tuned.keeps_default

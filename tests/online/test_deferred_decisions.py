@@ -13,7 +13,7 @@ from luthier.online.service import sessions
 from luthier.online.service.protocol import Hello, hello_line
 from luthier.online.session import OnlineSession
 from luthier.online.session_settings import OnlineSettings
-from luthier.online.store import SqlOnlineSessions
+from luthier.online.store import SqlOnlineSessions, online_sessions_in
 from luthier.online.strategies.model_strategy import ModelStrategy
 from luthier.trial import Sample
 
@@ -196,12 +196,12 @@ def test_a_session_that_takes_long_to_restore_holds_up_no_other(
         with served.wire() as one, served.wire() as two, served.wire() as other:
             for wire in (one, two):
                 wire.send(hello_line(Hello("slow", "c", space=SPACE.to_json())))
-            until(lambda: served.store.online.find("local", "slow"))
+            until(lambda: online_sessions_in(served.store).find("local", "slow"))
             assert other.hello("quick")["ok"]
             assert other.run(5)["ok"]
-            record = served.store.online.find("local", "quick")
+            record = online_sessions_in(served.store).find("local", "quick")
             assert record is not None
-            until(lambda: len(served.store.online.samples(record.id)) == 5)
+            until(lambda: len(online_sessions_in(served.store).samples(record.id)) == 5)
             may_end.set()
             assert {json.loads(wire.line())["client"] for wire in (one, two)} == {"c", "c-2"}
     finally:

@@ -12,6 +12,7 @@ import pytest
 from luthier.errors import StoreError, UnavailableError
 from luthier.online.records import OnlineRecord
 from luthier.online.service.journal import Journal, journal_folder, read_samples, sample_line, session_text
+from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore
 from luthier.store.sql import SqlStore
@@ -33,22 +34,22 @@ def line_of(record: OnlineRecord, number: int, value: float | None = 1.5) -> byt
 
 
 def numbers(store: ServerStore, record: OnlineRecord) -> list[int]:
-    return [sample.number for sample in store.online.samples(record.id)]
+    return [sample.number for sample in online_sessions_in(store).samples(record.id)]
 
 
 def test_samples_go_to_the_store_and_leave_the_disk(folder: Path, store: ServerStore) -> None:
-    record = store.online.create("local", "s", {}, 1.0)
+    record = online_sessions_in(store).create("local", "s", {}, 1.0)
     journal = Journal(folder / "j")
     journal.open()
     journal.write(line_of(record, 1) + line_of(record, 2, None))
     assert numbers(store, record) == []
     assert journal.rotate()
     journal.write(line_of(record, 3))
-    journal.store_files(store.online)
+    journal.store_files(online_sessions_in(store))
     assert numbers(store, record) == [1, 2]
-    assert store.online.samples(record.id)[1] == Sample(2, 1, "node/1", Config({"block": 2}), None, 17.25)
+    assert online_sessions_in(store).samples(record.id)[1] == Sample(2, 1, "node/1", Config({"block": 2}), None, 17.25)
     assert journal.rotate()
-    journal.store_files(store.online)
+    journal.store_files(online_sessions_in(store))
     assert not journal.rotate()
     journal.close()
     assert numbers(store, record) == [1, 2, 3]
@@ -58,22 +59,25 @@ def test_samples_go_to_the_store_and_leave_the_disk(folder: Path, store: ServerS
 def test_what_a_killed_service_left_is_stored_once_without_damaged_lines(
     folder: Path, store: ServerStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    record, gone = store.online.create("local", "s", {}, 1.0), store.online.create("local", "gone", {}, 1.0)
+    record, gone = (
+        online_sessions_in(store).create("local", "s", {}, 1.0),
+        online_sessions_in(store).create("local", "gone", {}, 1.0),
+    )
     left = folder / "j" / "7.journal"
     left.parent.mkdir()
     left.write_bytes(
         line_of(gone, 1) + line_of(record, 1) + b"{nonsense\n" + line_of(record, 2) + line_of(record, 3)[:20]
     )
-    store.online.append(record.id, [sample for *_, sample in read_samples(left)][1:2])
-    store.online.delete(gone.id)
+    online_sessions_in(store).append(record.id, [sample for *_, sample in read_samples(left)][1:2])
+    online_sessions_in(store).delete(gone.id)
     journal = Journal(folder / "j")
     journal.open()
     journal.write(line_of(record, 4))
-    journal.store_files(store.online)
+    journal.store_files(online_sessions_in(store))
     assert numbers(store, record) == [1, 2]
     assert "line 3: is damaged" in caplog.text
     journal.rotate()
-    journal.store_files(store.online)
+    journal.store_files(online_sessions_in(store))
     journal.close()
     assert numbers(store, record) == [1, 2, 4]
 
@@ -81,18 +85,18 @@ def test_what_a_killed_service_left_is_stored_once_without_damaged_lines(
 def test_a_store_that_cannot_be_reached_keeps_the_file(
     folder: Path, store: ServerStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = store.online.create("local", "s", {}, 1.0)
+    record = online_sessions_in(store).create("local", "s", {}, 1.0)
     journal = Journal(folder / "j")
     journal.open()
     journal.write(line_of(record, 1))
     journal.rotate()
     with monkeypatch.context() as patched:
-        patched.setattr(type(store.online), "append", _away)
+        patched.setattr(type(online_sessions_in(store)), "append", _away)
         with pytest.raises(StoreError):
-            journal.store_files(store.online)
+            journal.store_files(online_sessions_in(store))
     journal.write(line_of(record, 2))
     assert journal.rotate()
-    journal.store_files(store.online)
+    journal.store_files(online_sessions_in(store))
     journal.close()
     assert numbers(store, record) == [1, 2]
 

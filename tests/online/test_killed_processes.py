@@ -20,6 +20,7 @@ from luthier.online.service import protocol
 from luthier.online.service.address import parse_address
 from luthier.online.service.client_connection import ClientConnection
 from luthier.online.service.protocol import Hello
+from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store
 from luthier.store.sql import SqlStore
 from luthier.trial import Sample
@@ -57,9 +58,9 @@ def clients(address: str, *options: str) -> dict[str, Any]:
 def stored(url: str, name: str) -> tuple[OnlineRecord, list[Sample]]:
     """A session and its samples, as the store has them."""
     store = open_server_store(url)
-    record = store.online.find("local", name)
+    record = online_sessions_in(store).find("local", name)
     assert record is not None
-    samples = list(store.online.samples(record.id))
+    samples = list(online_sessions_in(store).samples(record.id))
     assert isinstance(store.history, SqlStore)
     store.history.dispose()
     return record, samples

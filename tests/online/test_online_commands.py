@@ -15,6 +15,7 @@ from tests.online.serving import BEST, PATIENCE_S, SPACE, ServiceProcess, Wire, 
 from luthier.cli.app import main
 from luthier.online.service.address import parse_address
 from luthier.online.service.remote import RemoteTuner
+from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore, User
 from luthier.store.sql import SqlStore
@@ -76,7 +77,7 @@ def test_list_show_stop_and_delete(folder: Path, store: ServerStore, luthier: Co
     assert luthier("stop", "stencil")[0] == 0
     assert "stencil, stopped" in luthier("show", "stencil")[1]
     assert luthier("delete", "stencil") == (0, "deleted: on-line session 1 (stencil)\n", "")
-    assert store.online.all() == []
+    assert online_sessions_in(store).all() == []
 
 
 def test_sessions_that_do_not_exist_or_are_several(store: ServerStore, luthier: Command) -> None:
@@ -86,7 +87,7 @@ def test_sessions_that_do_not_exist_or_are_several(store: ServerStore, luthier: 
     )
     settings = {"space": SPACE.to_json()}
     for author in ("ada", "bob"):
-        store.online.create(author, "s", settings, 1.0)
+        online_sessions_in(store).create(author, "s", settings, 1.0)
     code, _, error = luthier("stop", "s")
     assert code == 2
     assert "several users have one with this name; give a number: 2, 1" in error

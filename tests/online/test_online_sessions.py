@@ -13,7 +13,7 @@ from tests.store.strategies import examples, jsons, short_texts, texts
 
 from luthier.errors import InvalidInputError, NotFoundError, StoreError
 from luthier.online.records import OnlineRecord, OnlineSessions
-from luthier.online.store import SqlOnlineSessions
+from luthier.online.store import SqlOnlineSessions, online_sessions_in
 from luthier.store.server_store import ServerStore, User
 from luthier.trial import Config, Json, Sample
 
@@ -26,7 +26,7 @@ _numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 @pytest.fixture
 def online(server_store: ServerStore) -> OnlineSessions:
-    return server_store.online
+    return online_sessions_in(server_store)
 
 
 def a_session(online: OnlineSessions, name: str = "stencil", author: str = "ann") -> OnlineRecord:
@@ -52,7 +52,7 @@ def test_session_of_the_same_name_is_the_first_one(online: OnlineSessions) -> No
 
 
 def test_session_created_by_several_at_once_is_one(reopen: Reopen) -> None:
-    others = [reopen().online for _ in range(6)]
+    others = [online_sessions_in(reopen()) for _ in range(6)]
     for name in ("a", "b", "c", "d"):
         with ThreadPoolExecutor(len(others)) as pool:
             made = list(pool.map(a_session, others, [name] * len(others)))
@@ -88,7 +88,7 @@ def test_stop_is_kept(online: OnlineSessions, reopen: Reopen) -> None:
     made, other = a_session(online), a_session(online, "other")
     online.request_stop(made.id)
     online.request_stop(made.id)
-    again = reopen().online
+    again = online_sessions_in(reopen())
     assert again.get(made.id) == replace(made, status="stopped")
     assert again.get(made.id).stop_requested
     assert again.status() == {made.id: "stopped", other.id: "running"}
@@ -172,7 +172,7 @@ def test_bad_values_are_told_and_nothing_is_written(online: OnlineSessions) -> N
 
 
 def test_sessions_of_a_removed_user_stay(server_store: ServerStore) -> None:
-    online = server_store.online
+    online = online_sessions_in(server_store)
     numbers = []
     for name in ("x", "x", "y", "x"):
         server_store.accounts.put_user(User("ann", "user", 1.0))

@@ -18,6 +18,7 @@ from luthier.online.change import REFERENCE
 from luthier.online.commands.tune_options import OnlineChoices
 from luthier.online.records import OnlineRecord
 from luthier.online.server.summaries import phase_of
+from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store
 from luthier.trial import Sample
 
@@ -65,13 +66,13 @@ class Site:
         return subprocess.CompletedProcess([], process.returncode, out, errors)
 
     def record(self, name: str) -> tuple[OnlineRecord, list[Sample]]:
-        sessions = open_server_store(str(self.folder / "data" / "luthier" / "luthier.db")).online
+        sessions = online_sessions_in(open_server_store(str(self.folder / "data" / "luthier" / "luthier.db")))
         found = sessions.find("local", name)
         assert found is not None
         return found, list(sessions.samples(found.id))
 
     def request_stop(self, name: str) -> None:
-        sessions = open_server_store(str(self.folder / "data" / "luthier" / "luthier.db")).online
+        sessions = online_sessions_in(open_server_store(str(self.folder / "data" / "luthier" / "luthier.db")))
         sessions.request_stop(self.record(name)[0].id)
 
 

@@ -8,6 +8,7 @@ from luthier.errors import InUseError, InvalidInputError, NotFoundError
 from luthier.online.records import OnlineSessions
 from luthier.online.session import OnlineSession
 from luthier.online.session_settings import OnlineSettings
+from luthier.online.store import online_sessions_in
 from luthier.online.unchanged.program_record import ProgramRecord, open_record
 from luthier.online.unchanged.program_tuning import Note
 from luthier.space import Integer, Space
@@ -20,7 +21,7 @@ NOW = 1_000_000.0
 @pytest.fixture
 def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OnlineSessions:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    return open_server_store(str(tmp_path / "store.db")).online
+    return online_sessions_in(open_server_store(str(tmp_path / "store.db")))
 
 
 def session(high: int = 9) -> OnlineSession:

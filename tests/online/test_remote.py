@@ -18,6 +18,7 @@ import luthier
 from luthier.errors import InvalidInputError
 from luthier.online.service import remote
 from luthier.online.service.remote import OwnValues, RemoteTuner
+from luthier.online.store import online_sessions_in
 from luthier.space import Integer, Space
 from luthier.store import open_server_store
 from luthier.store.sql import SqlStore
@@ -263,7 +264,7 @@ def test_a_forked_child_has_its_own_connection(process: ServiceProcess, folder: 
     process.kill()
     process.start()  # stores what the killed one has kept
     store = open_server_store(f"sqlite:///{folder}/x.db")
-    clients = Counter(sample.client for sample in store.online.samples(1))
+    clients = Counter(sample.client for sample in online_sessions_in(store).samples(1))
     assert isinstance(store.history, SqlStore)
     store.history.dispose()
     assert sorted(clients.values()) == [5, 5]

@@ -12,7 +12,7 @@ from tests.online.serving import BEST, PATIENCE_S, SECRET, SPACE, Serving, Wire,
 from luthier.errors import InvalidInputError, StoreError, UnavailableError
 from luthier.online.service import connection, protocol, sessions
 from luthier.online.session import OnlineSession
-from luthier.online.store import SqlOnlineSessions
+from luthier.online.store import SqlOnlineSessions, online_sessions_in
 from luthier.space import Integer, Space
 from luthier.store.server_store import Credential, User, digest_of
 
@@ -191,7 +191,7 @@ def test_tcp_needs_a_token_and_unix_does_not(served: Serving) -> None:
         assert wire.hello(token=SECRET)["ok"]
     with served.wire() as wire:
         assert "not valid" in wire.hello(token="wrong")["error"]
-    assert len(served.store.online.all()) == 1
+    assert len(online_sessions_in(served.store).all()) == 1
 
 
 def test_with_accounts_sessions_belong_to_the_user_of_the_token(served: Serving) -> None:
@@ -201,7 +201,7 @@ def test_with_accounts_sessions_belong_to_the_user_of_the_token(served: Serving)
         with served.wire(served.addresses[1]) as wire:
             assert wire.hello(token=f"of {name}")["ok"]
             wire.run(1)
-    assert sorted(record.author for record in served.store.online.all()) == ["ada", "bob"]
+    assert sorted(record.author for record in online_sessions_in(served.store).all()) == ["ada", "bob"]
     with served.wire(served.addresses[1]) as wire:
         assert "not valid" in wire.hello(token=SECRET)["error"]
 
@@ -233,14 +233,14 @@ def test_what_cannot_be_created_is_not_stored(served: Serving) -> None:
     ):
         with served.wire() as wire:
             assert reason in wire.hello(session, **more)["error"]
-    assert not served.store.online.all()
+    assert not online_sessions_in(served.store).all()
 
 
 def test_stop_leaves_the_clients_on_the_best(served: Serving) -> None:
     with served.wire() as wire:
         wire.hello()
         wire.run(8)
-        served.store.online.request_stop(served.store.online.all()[0].id)
+        online_sessions_in(served.store).request_stop(online_sessions_in(served.store).all()[0].id)
         until(lambda: served.session("s").phase == "stopped")
         best = wire.ask(op="best")
         assert wire.run(3) == {"ok": True, "config": best["config"], "phase": "stopped"}
@@ -253,24 +253,24 @@ def test_a_deleted_session_ends_its_clients_and_its_name_is_free(served: Serving
     with served.wire() as wire:
         wire.hello()
         wire.run(8)
-        old = served.store.online.all()[0].id
-        served.store.online.delete(old)
+        old = online_sessions_in(served.store).all()[0].id
+        online_sessions_in(served.store).delete(old)
         until(lambda: ("local", "s") not in served.service._sessions._served)
         assert "was deleted" in wire.ask(op="fetch")["error"]
         assert wire.is_closed()
     with served.wire() as later:
         assert later.hello(space=Space(Integer("x", 0, 9)).to_json())["phase"] == "baseline"
-    assert served.store.online.all()[0].id != old
+    assert online_sessions_in(served.store).all()[0].id != old
 
 
 def test_views_and_samples_are_in_the_store_while_the_session_runs(served: Serving) -> None:
     with served.wire() as wire:
         wire.hello()
         wire.run(5)
-        record = served.store.online.all()[0]
-        until(lambda: len(served.store.online.samples(record.id)) == 5)
-        until(lambda: (served.store.online.get(record.id).view or {}).get("steps") == 5)
-        assert served.store.online.get(record.id).seen_at is not None
+        record = online_sessions_in(served.store).all()[0]
+        until(lambda: len(online_sessions_in(served.store).samples(record.id)) == 5)
+        until(lambda: (online_sessions_in(served.store).get(record.id).view or {}).get("steps") == 5)
+        assert online_sessions_in(served.store).get(record.id).seen_at is not None
 
 
 def test_an_ended_service_leaves_everything_in_the_store(folder: Path, url: str) -> None:
@@ -281,8 +281,8 @@ def test_an_ended_service_leaves_everything_in_the_store(folder: Path, url: str)
         view = first.view("s").to_json()
     assert not (folder / "s").exists()
     with serving(url, folder) as second:
-        record = second.store.online.all()[0]
-        assert len(second.store.online.samples(record.id)) == 9
+        record = online_sessions_in(second.store).all()[0]
+        assert len(online_sessions_in(second.store).samples(record.id)) == 9
         with second.wire() as wire:
             assert wire.hello()["phase"] == best["phase"]
             assert wire.ask(op="best") == best
@@ -339,7 +339,7 @@ def test_a_store_that_is_away_stops_nobody_and_loses_nothing(
 
     with served.wire() as wire:
         wire.hello()
-        record = served.store.online.all()[0]
+        record = online_sessions_in(served.store).all()[0]
         with monkeypatch.context() as patched:
             patched.setattr(SqlOnlineSessions, "get", away)
             patched.setattr(SqlOnlineSessions, "find", away)
@@ -348,7 +348,7 @@ def test_a_store_that_is_away_stops_nobody_and_loses_nothing(
             wire.run(6)
             with served.wire() as other:
                 assert other.hello("another") == {"ok": False, "error": "the store is away", "retry": True}
-        until(lambda: len(served.store.online.samples(record.id)) == 12)
+        until(lambda: len(online_sessions_in(served.store).samples(record.id)) == 12)
     assert caplog.text.count("not stored now") == 1
 
 
@@ -372,7 +372,7 @@ def test_a_session_of_another_machine_is_not_taken(folder: Path, monkeypatch: py
     with serving(url, folder) as first, first.wire() as wire:
         wire.hello()
         wire.run(2)
-        until(lambda: first.store.online.all()[0].view)
+        until(lambda: online_sessions_in(first.store).all()[0].view)
         (folder / "elsewhere").mkdir()
         with serving(url, folder / "elsewhere") as second:
             with second.wire() as other:

@@ -11,6 +11,7 @@ from luthier.errors import InvalidInputError, UnavailableError
 from luthier.online.service.journal import Journal
 from luthier.online.service.protocol import Hello
 from luthier.online.service.sessions import Sessions
+from luthier.online.store import online_sessions_in
 from luthier.space import Integer, Space
 from luthier.store import open_server_store
 from luthier.store.sql import SqlStore
@@ -21,7 +22,7 @@ def sessions(folder: Path) -> Iterator[Sessions]:
     store = open_server_store(f"sqlite:///{folder}/x.db")
     journal = Journal(folder / "j")
     journal.open()
-    yield Sessions(store.online, journal, lambda _decision, _done: None)
+    yield Sessions(online_sessions_in(store), journal, lambda _decision, _done: None)
     journal.close()
     assert isinstance(store.history, SqlStore)
     store.history.dispose()

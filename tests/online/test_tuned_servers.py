@@ -16,6 +16,7 @@ from types import ModuleType
 import pytest
 from tests.conftest import missing
 
+from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store
 from luthier.trial import Sample
 
@@ -174,7 +175,7 @@ def web(home: Path) -> Iterator[TunedNginx]:
 
 
 def samples_of(home: Path) -> list[Sample]:
-    sessions = open_server_store(str(home / "luthier" / "luthier.db")).online
+    sessions = online_sessions_in(open_server_store(str(home / "luthier" / "luthier.db")))
     found = sessions.find("local", "web")
     return [] if found is None else list(sessions.samples(found.id))
 

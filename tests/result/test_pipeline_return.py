@@ -14,15 +14,16 @@ from luthier.result.tuning_return import return_lines, tuning_return
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
-from luthier.spec.origin import Pipeline, Searched, Step
+from luthier.spec.origin import Origin, Searched, Step
 from luthier.store import open_store
-from luthier.trial import Completed, Config, Run
+from luthier.trial import Completed, Config, Json, Run
 
 SPACE = Space(Integer("x", 0, 9))
-BEFORE = Pipeline(
+BEFORE = Origin(
     (Step("kernel", ("the search runs the I/O kernel",), 10.0), Step("search", ("4 s -> 1 s", "ended: enough"), 20.0)),
-    {"is_used": True},
-    searched=Searched("abc", 1, 12, "the I/O kernel", ((15.0, 0.0), (30.0, 6.0))),
+    "the application",
+    Searched("abc", 1, 12, "the I/O kernel", ((15.0, 0.0), (30.0, 6.0))),
+    {"kernel": {"is_used": True}},
 )
 
 
@@ -44,7 +45,7 @@ def compared(io_s: Sequence[float], wall_s: Sequence[float | None], measure: str
         for number in range(12)
     ]
     objectives = (Objective.parse(measure),)
-    experiment = Experiment(space=SPACE, objectives=objectives, pipeline=BEFORE, production_runs=1000, verify_pairs=5)
+    experiment = Experiment(space=SPACE, objectives=objectives, origin=BEFORE, production_runs=1000, verify_pairs=5)
     return conclude(experiment, runs)
 
 
@@ -122,11 +123,31 @@ def test_it_is_stored_and_told_to_programs() -> None:
         ("search", 20.0),
         ("comparison", 84.0),
     ]
-    assert story_lines(conclude(replace(experiment, pipeline=None), result.runs)) == []
+    assert story_lines(conclude(replace(experiment, origin=None), result.runs)) == []
 
 
-@pytest.mark.parametrize("change", [{"steps": 1}, {"steps": [{}]}, {"searched": {"uid": ""}}, {"pairs": "x"}])
-def test_an_invalid_pipeline_is_refused(change: dict[str, object]) -> None:
+@pytest.mark.parametrize("change", [{"steps": 1}, {"steps": [{}]}, {"searched": {"uid": ""}}, {"data": 3}])
+def test_an_invalid_origin_is_refused(change: dict[str, object]) -> None:
     plain = {**BEFORE.to_json(), **change}
-    with pytest.raises(InvalidInputError, match="pipeline"):
-        Pipeline.from_json(plain)  # type: ignore[arg-type]  # what a foreign program may have written
+    with pytest.raises(InvalidInputError, match="origin"):
+        Origin.from_json(plain)  # type: ignore[arg-type]  # what a foreign program may have written
+
+
+def test_the_former_key_and_form_are_read() -> None:
+    steps: Json = [{"name": "kernel", "lines": ["it runs the I/O kernel"], "seconds": 10.0}]
+    former: dict[str, Json] = {
+        "steps": steps,
+        "kernel": {"is_used": True},
+        "application": None,
+        "pairs": 3,
+        "searched": None,
+    }
+    plain = compared((4.0, 1.0), (9.0, 6.0)).experiment.to_json()
+    del plain["origin"]
+    found = Experiment.from_json({**plain, "pipeline": former}).origin
+    assert found == Origin(
+        (Step("kernel", ("it runs the I/O kernel",), 10.0),),
+        "the I/O kernel",
+        None,
+        {"kernel": {"is_used": True}, "application": None, "pairs": 3},
+    )

@@ -11,7 +11,7 @@ from luthier.result.tuning_return import Amount, return_lines, tuning_return
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
-from luthier.spec.origin import Pipeline, Step
+from luthier.spec.origin import Origin, Step
 from luthier.trial import Completed, Config, Failed, Purpose, Run
 
 SPACE = Space(Integer("x", 0, 9))
@@ -106,7 +106,7 @@ def test_without_a_proven_gain_there_is_no_number_of_runs() -> None:
 
 def test_the_search_on_a_kernel_is_a_part_of_the_tuning() -> None:
     alone = tuned(10.0, 8.0, runs=100)
-    experiment = replace(alone.experiment, pipeline=Pipeline((Step("search", (), 1000.0),)))
+    experiment = replace(alone.experiment, origin=Origin((Step("search", (), 1000.0),), "the I/O kernel"))
     assert Experiment.from_json(experiment.to_json()) == experiment
     one, other = (tuning_return(conclude(setup, alone.runs)) for setup in (alone.experiment, experiment))
     assert one is not None

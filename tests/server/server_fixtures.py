@@ -6,7 +6,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from email.message import Message
@@ -195,13 +195,13 @@ def running_server(
     place: Callable[[int], ServerAddress] = ServerAddress,
     provider: Provider | None = None,
     limits: Limits | None = None,
-    accounts_are_logins: bool = False,
+    options: Mapping[str, object] | None = None,
 ) -> Iterator[Running]:
-    """A server over this store, until the block ends."""
+    """A server over this store, until the block ends; `options` are those of wings, by their names."""
     server_store = open_server_store(store_url)
     with socket.create_server(("127.0.0.1", port), backlog=256) as listening:
         port = listening.getsockname()[1]
-        app = create_app(server_store, place(port), provider=provider, accounts_are_logins=accounts_are_logins)
+        app = create_app(server_store, place(port), provider=provider, options=options)
         uvicorn = server_of(app, limits)
         thread = threading.Thread(target=uvicorn.run, args=([listening],), name="server")
         thread.start()

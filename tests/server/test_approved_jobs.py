@@ -18,12 +18,16 @@ from luthier.spec.library import Library
 from luthier.store import open_server_store
 from luthier.store.base import Origin
 from luthier.store.server_store import Role, ServerStore, User
+from luthier.submission.commands.serve_options import SubmissionServeOptions
 from luthier.submission.environment_rules import problem_of_variable
 from luthier.submission.matching import job_of_script
 from luthier.submission.server import job_index
+from luthier.submission.store import job_records_in, submissions_in
 from luthier.submission.store.tuned_jobs import Tuned
 
 SET = {"KNOB_LEVEL": "42", "KNOB_MODE": "fast"}
+
+OWN = {"submission": SubmissionServeOptions(accounts_are_logins=True)}
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +44,7 @@ def account(server: Running, name: str, role: Role) -> str:
 @pytest.fixture
 def logins(tmp_path: Path) -> Iterator[Running]:
     """A server whose accounts are logins of the cluster, with a tuned job of ada that nobody approved."""
-    with running_server(f"sqlite:///{tmp_path / 'logins.db'}", accounts_are_logins=True) as server:
+    with running_server(f"sqlite:///{tmp_path / 'logins.db'}", options=OWN) as server:
         account(server, "root", "admin")
         token = account(server, "ada", "user")
         with_tuned_job(server.store, server.launch(EXPERIMENT, token=token), "ada", is_approved=False)
@@ -69,7 +73,9 @@ components: {{{definition}: {{OMP_NUM_THREADS: {{min: 1, max: 8}}}}}}
         best_value=1.0,
         speedup=2.0,
     )
-    return store.job_records.put(record.id, job_of_script(SCRIPT, author, datetime.now(UTC).astimezone()), tuned, 1.0)
+    return job_records_in(store).put(
+        record.id, job_of_script(SCRIPT, author, datetime.now(UTC).astimezone()), tuned, 1.0
+    )
 
 
 def test_no_variable_of_the_attack_is_set(server: Running) -> None:
@@ -81,7 +87,7 @@ def test_no_variable_of_the_attack_is_set(server: Running) -> None:
         lines = server.ask("POST", "/api/v1/submissions?form=lines", JOB).body.decode().split("\n")
         assert [line.partition(" ")[0] for line in lines] == ["luthier", "decision", "say", "end", ""], name
         assert "luthier component approve openmpi" in lines[2] or str(problem_of_variable(name, value)) in lines[2]
-        server.store.job_records.withdraw(record, "the next one")
+        job_records_in(server.store).withdraw(record, "the next one")
 
 
 def test_nor_beside_an_approved_one(server: Running) -> None:
@@ -97,7 +103,7 @@ def test_nor_beside_an_approved_one(server: Running) -> None:
             answer = submit(server)
             assert (answer["decision"], answer["environment"], answer["record_id"]) == ("unused", {}, record), name
             assert (problem_of_variable(name, value) or said) in str(answer["reason"])
-            server.store.job_records.withdraw(record, "the next one")
+            job_records_in(server.store).withdraw(record, "the next one")
 
 
 def test_approved_variables_are_set(server: Running) -> None:
@@ -190,5 +196,5 @@ def test_each_asker_gets_the_answer_for_the_user_that_they_named(logins: Running
     for thread in threads:
         thread.join()
     assert wrong == []
-    named = {one.job.user: one.author for one in logins.store.submissions.all(limit=100)}
+    named = {one.job.user: one.author for one in submissions_in(logins.store).all(limit=100)}
     assert named == {"ada": "ada", "bob": "bob"}

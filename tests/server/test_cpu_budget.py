@@ -10,6 +10,7 @@ from tests.server.server_fixtures import Running
 from luthier.server import cpu_budget
 from luthier.server.cpu_budget import BUDGET_S, WINDOW_S, CpuBudget
 from luthier.server.login_limits import TooManyError
+from luthier.submission.server.state import submission_of
 
 HOSTILE = {"user": "eve", "script": "#!/bin/sh\n" + "$((" * 80_000}
 ORDINARY = {"user": "ada", "script": "#!/bin/sh\nsrun ./solver\n"}
@@ -32,7 +33,7 @@ def test_a_client_that_used_its_budget_waits_and_nobody_else(server: Running, mo
     server.add_user("root", "admin")
     eve, ada = (server.add_user(name, "submitter") for name in ("eve", "ada"))
     now = [0.0]
-    server.context.budget._clock = lambda: now[0]
+    submission_of(server.context).budget._clock = lambda: now[0]
     answers = [submit_from(server, "127.0.0.1", eve, HOSTILE)]
     while answers[-1][0] == 201 and len(answers) < 2000:
         answers.append(submit_from(server, "127.0.0.1", eve, HOSTILE))

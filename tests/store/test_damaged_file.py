@@ -15,9 +15,11 @@ from tests.store.samples import ME, a_run, ended
 from tests.torture import repeats
 
 from luthier.errors import LuthierError
+from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore
 from luthier.store.sql import SqlStore
+from luthier.submission.store import job_records_in, submissions_in
 from luthier.trial import Completed
 
 COMMANDS = (
@@ -75,13 +77,13 @@ def contents(path: Path, store: ServerStore | None = None) -> dict[str, object]:
         "experiments": history.experiments,
         "explanation": partial(store.explanations.get, 4),
         "component": partial(store.components.text, "buffers"),
-        "sessions": store.online.all,
-        "samples": partial(store.online.samples, 1),
+        "sessions": online_sessions_in(store).all,
+        "samples": partial(online_sessions_in(store).samples, 1),
         "users": store.accounts.users,
         "entries": store.accounts.entries,
-        "records": store.job_records.all,
-        "submissions": store.submissions.all,
-        "reviews": store.submissions.reviews,
+        "records": job_records_in(store).all,
+        "submissions": submissions_in(store).all,
+        "reviews": submissions_in(store).reviews,
         "queue": store.queue.records,
     }
     found: dict[str, object] = {}

@@ -18,6 +18,7 @@ from luthier.spec.library import Library
 from luthier.spec.script import JobScript
 from luthier.store.server_store import ServerStore
 from luthier.submission.matching import job_of_script
+from luthier.submission.store import job_records_in
 from luthier.submission.store.tuned_jobs import Tuned
 
 SOURCES = Path(luthier.__file__).parents[1]
@@ -71,7 +72,7 @@ def with_tuned_job(
         speedup=2.0,
     )
     job = job_of_script(script, user, datetime.now(UTC).astimezone())
-    return store.job_records.put(experiment, job, tuned, time.time())
+    return job_records_in(store).put(experiment, job, tuned, time.time())
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from luthier.store.base import Origin
 from luthier.store.ownership import this_process
 from luthier.store.server_store import ServerStore
 from luthier.submission.matching import Job
+from luthier.submission.store import job_records_in
 from luthier.submission.tuned_jobs import Matcher, examine
 from luthier.trial import Config
 
@@ -67,7 +68,7 @@ def test_a_proven_improvement_makes_a_record(store: ServerStore) -> None:
     number = finished(store, faster_with)
     assert examine(store, NOW + 5, "ann") == 1
     assert examine(store, NOW + 6, "ann") == 0
-    found = store.job_records.find(number)
+    found = job_records_in(store).find(number)
     assert found is not None
     job, tuned = found.job, found.tuned
     assert (job.user, job.name, job.program, job.nodes) == ("ann", "angry_ant", "solver", 2)
@@ -83,7 +84,7 @@ def test_a_proven_improvement_makes_a_record(store: ServerStore) -> None:
 def test_without_an_improvement_jobs_keep_the_default(store: ServerStore) -> None:
     number = finished(store, slower_with)
     examine(store, NOW, "ann")
-    found = store.job_records.find(number)
+    found = job_records_in(store).find(number)
     assert found is not None
     assert found.tuned.keeps_default
     assert (found.tuned.environment, found.tuned.options, found.tuned.speedup) == ({}, (), 1.0)
@@ -96,13 +97,13 @@ def test_only_batch_scripts_make_records(store: ServerStore) -> None:
     ):
         finished(store, faster_with, script=script)
     assert examine(store, NOW, "ann") == 2
-    assert not store.job_records.all()
+    assert not job_records_in(store).all()
 
 
 def test_the_author_is_the_user(store: ServerStore) -> None:
     numbers = [finished(store, faster_with, author=author) for author in ("bob", "local")]
     examine(store, NOW, "ann")
-    records = [store.job_records.find(number) for number in numbers]
+    records = [job_records_in(store).find(number) for number in numbers]
     assert [record.job.user for record in records if record is not None] == ["bob", "ann"]
 
 
@@ -114,7 +115,7 @@ def test_settings_that_cannot_be_read_are_looked_at_once(store: ServerStore) -> 
     last = finished(store, faster_with)
     assert examine(store, NOW, "ann") == 3
     assert examine(store, NOW, "ann") == 0
-    assert {record.experiment_id for record in store.job_records.all()} == {good, last}
+    assert {record.experiment_id for record in job_records_in(store).all()} == {good, last}
 
 
 def test_the_index_follows_the_store(store: ServerStore) -> None:
@@ -126,14 +127,14 @@ def test_the_index_follows_the_store(store: ServerStore) -> None:
     assert matcher.match(job) == []
     matcher.refresh()
     (found,) = matcher.match(job)
-    record = store.job_records.get(found.record)
+    record = job_records_in(store).get(found.record)
     assert record.experiment_id == number
     assert found.by_field["path"] == found.by_field["options"] == found.by_field["user"] == 1.0
     assert matcher.match(replace(job, user="eve", name="zzz", program="q", command="/x")) == []
-    store.job_records.withdraw(found.record, "slower")
+    job_records_in(store).withdraw(found.record, "slower")
     matcher.refresh()
     assert matcher.match(job) == []
-    store.job_records.restore(found.record)
+    job_records_in(store).restore(found.record)
     matcher.refresh()
     assert [one.record for one in matcher.match(job)] == [found.record]
     store.queue.delete(number, None)

@@ -25,7 +25,9 @@ from tests.submission.submitting import (
 from luthier.runners.slurm_text import job_name
 from luthier.submission.ask import CONFIG, TIME_LIMIT_MS
 from luthier.submission.job_times import JobTimes
+from luthier.submission.server.state import submission_of
 from luthier.submission.slurm_plugins import carry_out, installation, removal
+from luthier.submission.store import submissions_in
 
 PATIENT_MS = 2000  # this machine may be busy; the default limit is measured in benchmarks/submission_delay.py
 HOSTILE = "x\"'`touch pwned`$(touch pwned);touch pwned|touch pwned\n$(touch pwned)\n%s%n\\"
@@ -45,7 +47,9 @@ def cluster(served: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     with new_cluster(nodes=1) as slurm:
         folder = config_of(slurm)
         folder.chmod(0o755)
-        carry_out(installation(folder, served.url, served.token, served.context.signing_key.public, PATIENT_MS))
+        carry_out(
+            installation(folder, served.url, served.token, submission_of(served.context).signing_key.public, PATIENT_MS)
+        )
         for order in ("stop slurmctld", "start slurmctld"):  # job_submit plug-ins are loaded when it starts
             slurm.order(order)
         yield slurm
@@ -93,7 +97,7 @@ def test_a_job_gets_the_configuration_through_sbatch_alone(cluster: Cluster, use
     seen, told = submitted(cluster, user, "sbatch", "job.sh")
     assert seen.strip() == SEEN
     assert re.fullmatch(r"luthier: sets KNOB_LEVEL=42 KNOB_MODE=fast as found by experiment 1 .*\n", told)
-    newest = served.store.submissions.all(limit=1)[0]
+    newest = submissions_in(served.store).all(limit=1)[0]
     assert (newest.decision, newest.author, newest.job.name) == ("set", user.name, "stencil")
 
 
@@ -112,10 +116,10 @@ def test_the_time_of_a_job_comes_back_by_its_comment(
     for name, value in cluster.environment.items():
         monkeypatch.setenv(name, value)
     submitted(cluster, user, "sbatch", "--comment=of my own", "job.sh")
-    newest = served.store.submissions.all(limit=1)[0]
+    newest = submissions_in(served.store).all(limit=1)[0]
     times = JobTimes(served.store)
     assert times.look() > 0
-    ended = served.store.submissions.get(newest.id)
+    ended = submissions_in(served.store).get(newest.id)
     assert (ended.state, ended.elapsed_s is not None) == ("COMPLETED", True)
     assert ended.job_id is not None
     assert "Comment=of my own" in comment_of(cluster, ended.job_id)
@@ -139,10 +143,10 @@ def test_a_job_can_refuse(cluster: Cluster, user: Submitter, options: list[str],
 
 
 def test_runs_of_experiments_keep_their_configuration(cluster: Cluster, user: Submitter, served: Running) -> None:
-    before = served.store.submissions.all(limit=1)[0].id
+    before = submissions_in(served.store).all(limit=1)[0].id
     seen, told = submitted(cluster, user, "sbatch", f"--job-name={job_name('stencil 3', 'a1b2c3')}", "job.sh")
     assert (seen.strip(), told) == (UNTOUCHED, "")
-    assert served.store.submissions.all(limit=1)[0].id == before
+    assert submissions_in(served.store).all(limit=1)[0].id == before
 
 
 def test_settings_of_the_script_win(cluster: Cluster, user: Submitter) -> None:
@@ -165,7 +169,7 @@ def test_hostile_texts_run_nothing_and_arrive(cluster: Cluster, user: Submitter,
     user.write(path, SCRIPT + f"# {HOSTILE!r}\n" + "#" * 100_000 + "\n")
     seen, _ = submitted(cluster, user, "sbatch", f"--job-name={name}", f"--comment={HOSTILE}", path)
     assert seen.strip() == SEEN
-    newest = served.store.submissions.all(limit=1)[0]
+    newest = submissions_in(served.store).all(limit=1)[0]
     assert newest.job.name == name
     assert not list(user.folder.glob("pwned*"))
     assert not Path("pwned").exists()
@@ -179,7 +183,7 @@ def test_a_script_from_a_pipe_runs_as_it_is(cluster: Cluster, user: Submitter) -
 
 def test_wrapped_commands_are_asked_about(cluster: Cluster, user: Submitter, served: Running) -> None:
     submitted(cluster, user, "sbatch", "--output=seen.%j", "--wrap", "srun ./solver --steps 4 || true")
-    assert served.store.submissions.all(limit=1)[0].job.program == "solver"
+    assert submissions_in(served.store).all(limit=1)[0].job.program == "solver"
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
 from luthier.errors import InvalidInputError
 from luthier.submission.ask import CONFIG, Answer, read_answer, server_of, split
+from luthier.submission.server.state import submission_of
 
 SBATCH = f"""#!{sys.executable}
 import json, os, sys
@@ -74,7 +75,7 @@ class Called:
 def patient(tuned: Running, folder: Path) -> dict[str, str]:
     """The variables with which a job waits longer for the server: this machine may be busy."""
     (folder / CONFIG).write_text(
-        f"url {tuned.url}\ntoken {tuned.token}\nkey {tuned.context.signing_key.public}\nlimit_ms 2000\n"
+        f"url {tuned.url}\ntoken {tuned.token}\nkey {submission_of(tuned.context).signing_key.public}\nlimit_ms 2000\n"
     )
     return {"SLURM_CONF": str(folder / "slurm.conf")}
 

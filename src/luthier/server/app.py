@@ -63,7 +63,7 @@ class ServerAddress:
     is_https: bool = False
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - the parts of a server
     server_store: ServerStore,
     place: ServerAddress,
     *,
@@ -72,11 +72,12 @@ def create_app(
     run_timeout_s: float | None = RUN_TIMEOUT_S,
     has_worker: bool = True,
     states: Mapping[str, PartState] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> FastAPI:
     """The web application for one store; runs are executed below `folder`, by default this user's data directory.
 
     Without a worker on this machine they are executed elsewhere. `states` are those of wings whose services run beside
-    the server; the others get their usual one.
+    the server; those of the others are made with their `options`.
 
     Users can also log in with an OpenID provider: `provider`, or the one that is configured in the environment.
     """
@@ -105,7 +106,7 @@ def create_app(
         metrics=Metrics(),
         passwords=PasswordQueue(),
         cookie=f"luthier-session-{place.port}",  # cookies of one host are sent to all its ports
-        parts={name: (states or {}).get(name) or part.state(server_store) for name, part in parts().items()},
+        parts=_states(server_store, states or {}, options or {}),
         is_https=place.is_https,
     )
     app.add_exception_handler(LuthierError, _problem)
@@ -124,6 +125,13 @@ def create_app(
         add_oidc(app, provider)
     add_pages(app)
     return app
+
+
+def _states(
+    store: ServerStore, given: Mapping[str, PartState], options: Mapping[str, object]
+) -> Mapping[str, PartState]:
+    """What each wing keeps in the server."""
+    return {name: given.get(name) or part.state(store, options.get(name)) for name, part in parts().items()}
 
 
 def _operation_id(route: APIRoute) -> str:

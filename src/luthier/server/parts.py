@@ -35,9 +35,9 @@ class ServerPart:
     """What a wing adds to the server.
 
     `api` are routes below the base of the REST API, `pages` those of pages; `address` and `label` are the entry in the
-    navigation. `folder` has the folders `templates` and `static`. `serving` starts what works beside the server, and
-    gives the state; its arguments are the store, the URL of the store for connections of its own, and the options of
-    the wing.
+    navigation. `folder` has the folders `templates` and `static`. `state` makes the state from the store and the
+    options of the wing. `serving` starts what works beside the server, and gives the state; its second argument is the
+    URL of the store, for connections of its own.
     """
 
     api: Sequence[APIRouter]
@@ -45,7 +45,7 @@ class ServerPart:
     address: str
     label: str
     folder: Path
-    state: Callable[[ServerStore], PartState]
+    state: Callable[[ServerStore, Any], PartState]
     serving: Callable[[ServerStore, str | None, Any], AbstractContextManager[PartState]]
 
 

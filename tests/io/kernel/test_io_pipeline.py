@@ -132,7 +132,7 @@ def test_the_report_tells_the_whole_story(project: Path) -> None:
     found = tuning_return(result)
     _, searched, search = stored(project, 1)
     assert found is not None
-    pipeline = result.experiment.pipeline
+    pipeline = result.experiment.origin
     assert [step.name for step in pipeline.steps] == ["kernel", "search"]
     assert found.tuning_s == pytest.approx(pipeline.steps[0].seconds + search.cost_s + result.cost_s)
     assert found.over_time[-1][0] == pytest.approx(pipeline.steps[0].seconds + search.cost_s)
@@ -210,7 +210,7 @@ def test_more_runs_for_the_search_count_in_the_next_comparison(lines: Path) -> N
     assert (before.winner.config["SIZE"], after.winner.config["SIZE"]) == (2, 4)
     assert found["verification"]["number"] == 3
     assert found["verification"]["compared"]["config"] == {"SIZE": 4}
-    pipeline = stored(lines, 3)[2].experiment.pipeline
+    pipeline = stored(lines, 3)[2].experiment.origin
     assert [step.name for step in pipeline.steps] == ["kernel", "search", "comparison"]
     costs = [after.cost_s, stored(lines, 2)[2].cost_s]
     assert [step.seconds for step in pipeline.steps[1:]] == pytest.approx(costs)
@@ -246,7 +246,7 @@ def test_a_refused_kernel_leaves_the_rest_of_the_pipeline(project: Path) -> None
     (project / "other.c").write_text(text)
     told = done(project, *tune_words("-n", "4", "--verify", "1", "--quiet", source="other.c"))
     assert "the search runs the application" in told
-    assert not stored(project, 1)[2].experiment.pipeline.kernel["is_used"]
+    assert not stored(project, 1)[2].experiment.origin.data["kernel"]["is_used"]
 
 
 @pytest.mark.skipif(shutil.which("h5pcc") is None, reason="h5pcc is missing: apt-get install libhdf5-openmpi-dev")
@@ -257,9 +257,9 @@ def test_a_program_with_two_ranks(project: Path, monkeypatch: pytest.MonkeyPatch
     words = ["--component", str(component), "--build", "h5pcc -shlib -O2 -lm", "-n", "3", "--verify", "1"]
     command = ["mpirun", "-n", "2", "{program}", "64", "20", "10"]
     told = done(project, "io", "tune", str(SOURCE.with_name("stencil.c")), *words, "--timeout", "60", "--", *command)
-    pipeline = stored(project, 1)[2].experiment.pipeline
-    assert "2 ranks" in pipeline.kernel["sentence"]
-    assert pipeline.kernel["is_used"]
+    pipeline = stored(project, 1)[2].experiment.origin
+    assert "2 ranks" in pipeline.data["kernel"]["sentence"]
+    assert pipeline.data["kernel"]["is_used"]
     assert "experiment" in told
 
 

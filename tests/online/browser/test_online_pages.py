@@ -18,6 +18,7 @@ from tests.server.server_fixtures import Running
 
 from luthier.online.server import summaries as online_summaries
 from luthier.online.server.serving import OnlineServing
+from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -159,7 +160,7 @@ def test_stop_leaves_the_clients_on_the_best(site: Running, visit: Visit, start:
     for number in (0, 1):
         expect(rows.nth(number).locator(".badge").first).to_have_text("best")
     visit.keep("online-stopped")
-    best = site.store.online.get(1).view
+    best = online_sessions_in(site.store).get(1).view
     assert best is not None
     assert said[0]["config"] == best["best"]["config"]  # type: ignore[index,call-overload]  # as it is written
 
@@ -170,7 +171,7 @@ def test_stop_leaves_the_clients_on_the_best(site: Running, visit: Visit, start:
     page.locator("dialog").get_by_role("button", name="Delete").click()
     page.wait_for_url(site.url + "/online")
     expect(page.locator("#list h2")).to_have_text("No on-line sessions yet")
-    assert site.store.online.all() == []
+    assert online_sessions_in(site.store).all() == []
 
 
 def test_a_change_of_the_program_is_told(visit: Visit, start: Callable[..., Program]) -> None:
@@ -215,13 +216,13 @@ def test_others_see_what_is_shared_and_change_nothing(site: Running, visit: Visi
     expect(page.locator("#list .empty")).to_contain_text("Your role is viewer.")
     visit.go(f"/online/{made.id}")
     expect(page.locator("main")).to_contain_text("does not exist, or it is not shared with you")
-    site.store.online.share(made.id, shared=True)
+    online_sessions_in(site.store).share(made.id, shared=True)
     visit.go("/online")
     page.get_by_role("link", name="<b>hers</b>").click()
     expect(page.locator("h1")).to_contain_text("<b>hers</b>")
     expect(page.locator("#session .actions button")).to_have_count(0)
     assert fact(page, "Saved") == "44 % 50 instead of 90 in 36 of 40 steps"
-    site.store.online.update(made.id, seen_at=9e9, view=a_view(steps=41, phase="converged"))
+    online_sessions_in(site.store).update(made.id, seen_at=9e9, view=a_view(steps=41, phase="converged"))
     expect(page.locator("h1 .badge")).to_have_text("converged")  # without a reload
-    site.store.online.share(made.id, shared=False)
+    online_sessions_in(site.store).share(made.id, shared=False)
     expect(page.locator("#session")).to_contain_text("it is not shared with you now")

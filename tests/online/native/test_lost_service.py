@@ -24,6 +24,7 @@ from tests.online.native.peer import (
 from tests.online.native.test_real_service import Service, mpirun, ranks, service
 from tests.torture import repeats
 
+from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store
 from luthier.store.sql import SqlStore
 from luthier.trial import Json
@@ -187,9 +188,9 @@ class Watched:
 def samples_of(folder: Path, name: str) -> list[int]:
     """The numbers of the samples that a service has kept."""
     store = open_server_store(f"sqlite:///{folder}/luthier/luthier.db")
-    record = store.online.find("local", name)
+    record = online_sessions_in(store).find("local", name)
     assert record is not None
-    numbers = [sample.number for sample in store.online.samples(record.id)]
+    numbers = [sample.number for sample in online_sessions_in(store).samples(record.id)]
     assert isinstance(store.history, SqlStore)
     store.history.dispose()
     return numbers

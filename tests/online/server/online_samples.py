@@ -3,6 +3,7 @@
 import time
 
 from luthier.online.records import OnlineRecord
+from luthier.online.store import online_sessions_in
 from luthier.store.server_store import ServerStore
 from luthier.trial import Config, Json, Sample
 
@@ -73,12 +74,12 @@ def a_session(
     **settings: Json,
 ) -> OnlineRecord:
     """A session that a service has just written, with three samples."""
-    made = store.online.create(author, name, {**SETTINGS, **settings}, time.time())
+    made = online_sessions_in(store).create(author, name, {**SETTINGS, **settings}, time.time())
     values = (2.5, None, 1.25)
     samples = [
         Sample(number, 1, "node1/4711", Config({"block": 8 * number, "mode": "lazy"}), value, 100.0 + number)
         for number, value in enumerate(values, 1)
     ]
-    store.online.append(made.id, samples)
-    store.online.update(made.id, seen_at=time.time(), view=a_view() if view is None else view)
-    return store.online.get(made.id)
+    online_sessions_in(store).append(made.id, samples)
+    online_sessions_in(store).update(made.id, seen_at=time.time(), view=a_view() if view is None else view)
+    return online_sessions_in(store).get(made.id)

@@ -18,6 +18,7 @@ from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.online.server import api as models
 from luthier.online.server import operations as online_operations
 from luthier.online.server.summaries import SERVED_S
+from luthier.online.store import online_sessions_in
 from luthier.server import list_events
 from luthier.trial import Json
 
@@ -85,7 +86,7 @@ def test_nothing_is_shown_that_was_not_measured(server: Running, client: Client)
     shown = client.online_session(a_session(server.store, "no default", view=view).id)
     assert (shown["best_value"], shown["total"]) == (1.25, 60.0)
     assert (shown["gain"], shown["saved"], shown["default_total"]) == (None, None, None)
-    new = server.store.online.create("local", "new", {"space": SPACE}, 1.0)
+    new = online_sessions_in(server.store).create("local", "new", {"space": SPACE}, 1.0)
     assert client.online_session(new.id)["phase"] == "not served"
 
 
@@ -111,7 +112,7 @@ def test_phases(server: Running, client: Client) -> None:
     for phase in ("baseline", "searching", "converged", "stopped"):
         assert client.online_session(a_session(server.store, phase, view=a_view(phase=phase)).id)["phase"] == phase
     left = a_session(server.store, "left")
-    server.store.online.update(left.id, seen_at=time.time() - SERVED_S - 1)
+    online_sessions_in(server.store).update(left.id, seen_at=time.time() - SERVED_S - 1)
     shown = client.online_session(left.id)
     assert (shown["phase"], shown["client_count"], shown["clients"]) == ("not served", 0, [])
     assert shown["best_value"] == 1.25
@@ -144,7 +145,7 @@ def test_samples_come_in_pages(server: Running, client: Client) -> None:
 def test_sessions_come_in_pages(server: Running) -> None:
     root, bob = server.add_user("root", "admin"), server.add_user("bob", "user")
     numbers = [a_session(server.store, str(number), "bob" if number % 2 else "local").id for number in range(6)]
-    server.store.online.share(numbers[2], shared=True)
+    online_sessions_in(server.store).share(numbers[2], shared=True)
     newest, bobs = numbers[::-1], numbers[::-1][::2]
     for token, mine, expected in (
         (root, "", newest),
@@ -176,7 +177,7 @@ def test_stop_share_and_delete_are_noted(server: Running, client: Client) -> Non
     made = a_session(server.store)
     target = f"on-line session {made.id}"
     assert client.stop_online(made.id)["phase"] == "stopped"
-    assert server.store.online.get(made.id).stop_requested
+    assert online_sessions_in(server.store).get(made.id).stop_requested
     with pytest.raises(UnavailableError, match="already stopped"):
         client.stop_online(made.id)
     assert client.share_online(made.id)["shared"]
@@ -264,13 +265,13 @@ def test_changes_are_sent_live(server: Running, client: Client, monkeypatch: pyt
     listening = threading.Thread(target=listen)
     listening.start()
     wait_for(lambda: ("watching", None) in heard, "a first look")
-    server.store.online.update(other.id, seen_at=time.time(), view=a_view(phase="converged"))
-    server.store.online.update(made.id, seen_at=time.time(), view=a_view(phase="converged"))
+    online_sessions_in(server.store).update(other.id, seen_at=time.time(), view=a_view(phase="converged"))
+    online_sessions_in(server.store).update(made.id, seen_at=time.time(), view=a_view(phase="converged"))
     wait_for(lambda: ("session", "converged") in heard, "a change")
-    server.store.online.request_stop(made.id)
+    online_sessions_in(server.store).request_stop(made.id)
     wait_for(lambda: ("session", "stopped") in heard, "a stop")
-    server.store.online.delete(other.id)
-    server.store.online.delete(made.id)
+    online_sessions_in(server.store).delete(other.id)
+    online_sessions_in(server.store).delete(made.id)
     listening.join(30)
     assert not listening.is_alive()
     assert heard[1:] == [("session", "converged"), ("session", "stopped"), ("gone", made.id)]
@@ -283,7 +284,7 @@ def test_an_old_session_is_watched_while_its_page_is_open(
     old = a_session(server.store, "old")
     for name in "abc":
         a_session(server.store, name)
-    watched = online_operations.OnlineList(server.store)
+    watched = online_operations.OnlineList(online_sessions_in(server.store))
     newest, gone = watched.look({}, set())
     assert ([one.name for one in newest], gone) == (["c", "b"], [])
     also, gone = watched.look({}, {old.id})
@@ -298,4 +299,4 @@ def test_bad_requests_are_refused(server: Running, client: Client) -> None:
         assert server.ask("GET", f"{API}/{path}").status == 422
     with pytest.raises(InvalidInputError, match="shared"):
         client.share_online(made.id, shared=cast("bool", "perhaps"))
-    assert not server.store.online.get(made.id).shared
+    assert not online_sessions_in(server.store).get(made.id).shared

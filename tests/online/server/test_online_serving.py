@@ -17,6 +17,7 @@ from tests.server.test_server_kill import Served, Site, kill, site_over, wait_un
 from luthier import Integer, RemoteTuner, Space
 from luthier.errors import InvalidInputError, UnavailableError
 from luthier.online.server.serving import OnlineServing, addresses_in
+from luthier.online.store import online_sessions_in
 from luthier.server import pages
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore
@@ -154,11 +155,11 @@ def test_tokens_of_users_work_over_tcp_and_those_of_viewers_do_not(
         (address,) = serving.addresses
         for name in ("ann", "root"):
             take_part(address, tokens[name])
-        assert sorted(record.author for record in server_store.online.all()) == ["ann", "root"]
+        assert sorted(record.author for record in online_sessions_in(server_store).all()) == ["ann", "root"]
         for token in (tokens["eve"], "x" * 43, None):
             with pytest.raises(InvalidInputError, match="token"):
                 take_part(address, token)
-        assert len(server_store.online.all()) == 2
+        assert len(online_sessions_in(server_store).all()) == 2
         with pytest.raises(UnavailableError):
             OnlineServing(server_store, [address]).start()
     finally:
@@ -187,7 +188,7 @@ def test_the_examples_of_the_empty_page(
     try:
         exec(python, names)
         cast("RemoteTuner", names["tuner"]).leave()
-        assert [record.name for record in store[0].online.all()] == ["my loop"]
+        assert [record.name for record in online_sessions_in(store[0]).all()] == ["my loop"]
     finally:
         serving.stop()
     header = (Path(__file__).parents[2] / "native" / "online" / "luthier_online.h").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ from tests.server.server_fixtures import Running
 from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
 from luthier.submission.matching import job_of_script
+from luthier.submission.store import job_records_in, submissions_in
 from luthier.submission.store.submitted import Decision, NewSubmission
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -32,8 +33,8 @@ def submissions(site: Running) -> int:
     ]
     new = [NewSubmission("ada", job, decision, why, **matched) for decision, why in decisions]  # type: ignore[arg-type]  # of different types
     new += [NewSubmission("bob", other, "none", "no tuned job is similar enough")] * 2
-    for number in site.store.submissions.add(new):
-        site.store.submissions.note_end(number, str(4000 + number), "COMPLETED", 3600.0)
+    for number in submissions_in(site.store).add(new):
+        submissions_in(site.store).note_end(number, str(4000 + number), "COMPLETED", 3600.0)
     return experiment
 
 
@@ -63,18 +64,18 @@ def test_a_match_is_confirmed_rejected_and_neither(site: Running, visit: Visit) 
         button = page.get_by_role("button", name=f"{name} match of job 1")
         button.press("Enter")
         expect(page.get_by_role("button", name=f"{name} match of job 1")).to_have_attribute("aria-pressed", pressed)
-        assert [confirmed for _, confirmed in site.store.submissions.reviews()] == stored
+        assert [confirmed for _, confirmed in submissions_in(site.store).reviews()] == stored
 
 
 def test_withdrawn_configurations_can_be_used_again(site: Running, visit: Visit) -> None:
     submissions(site)
-    site.store.job_records.withdraw(1, "jobs became 1.2x slower")
+    job_records_in(site.store).withdraw(1, "jobs became 1.2x slower")
     enter(visit)
     visit.go("/submissions")
     expect(visit.page.locator("#withdrawn")).to_contain_text("jobs became 1.2x slower")
     visit.page.get_by_role("button", name="Use again").click()
     expect(visit.page.locator("#withdrawn-card")).to_be_hidden()
-    assert site.store.job_records.get(1).withdrawn is None
+    assert job_records_in(site.store).get(1).withdrawn is None
 
 
 def test_a_new_experiment_begins_with_what_the_matched_one_found(site: Running, visit: Visit) -> None:

@@ -22,6 +22,8 @@ from luthier.store.server_store import ServerStore
 from luthier.submission.job_times import JobTimes
 from luthier.submission.server import job_index
 from luthier.submission.server.queue import own_user
+from luthier.submission.server.state import submission_of
+from luthier.submission.store import job_records_in, submissions_in
 
 Answer = dict[str, object]
 JOB = {"user": "ada", "script": SCRIPT}
@@ -85,7 +87,7 @@ def test_jobs_like_one_that_tuning_could_not_improve_keep_the_default(server: Ru
 def test_other_jobs_get_nothing(tuned: Running, changes: Answer, decision: str) -> None:
     answer = submit(tuned, changes=changes)
     assert (answer["decision"], answer["environment"]) == (decision, {})
-    assert len(tuned.store.submissions.all()) == (decision != "refused")
+    assert len(submissions_in(tuned.store).all()) == (decision != "refused")
 
 
 def test_lines_for_the_plug_in(tuned: Running) -> None:
@@ -108,7 +110,7 @@ def test_an_answer_in_lines_is_signed_for_its_nonce_and_its_request(tuned: Runni
 
     reply = asked(nonce.hex())
     signature = bytes.fromhex(reply.headers["luthier-signature"])
-    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(tuned.context.signing_key.public))
+    public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(submission_of(tuned.context).signing_key.public))
     # As docs/submission.md describes it.
     text = b"luthier submission 1\n" + nonce + hashlib.sha256(REQUEST).digest() + reply.body
     public.verify(signature, text)
@@ -162,8 +164,8 @@ def test_a_revoked_token_works_for_some_seconds_only(tuned: Running, monkeypatch
     token = tuned.add_user("slurm", "submitter")
     submit(tuned, token)
     tuned.store.accounts.remove_user("slurm")
-    now = tuned.context.submitters._stopwatch() + 6
-    monkeypatch.setattr(tuned.context.submitters, "_stopwatch", lambda: now)
+    now = submission_of(tuned.context).submitters._stopwatch() + 6
+    monkeypatch.setattr(submission_of(tuned.context).submitters, "_stopwatch", lambda: now)
     assert tuned.ask("POST", "/api/v1/submissions", JOB, token=token).status == 401
     assert tuned.ask("POST", "/api/v1/submissions", JOB, token=None).status == 401
 
@@ -198,7 +200,7 @@ def test_hostile_texts_are_data(tuned: Running, field: str, tmp_path: Path, monk
 def test_bad_requests_change_nothing(tuned: Running, changes: Answer) -> None:
     reply = tuned.ask("POST", "/api/v1/submissions", {**JOB, **changes})
     assert reply.status == 422
-    assert tuned.store.submissions.all() == []
+    assert submissions_in(tuned.store).all() == []
 
 
 def test_many_at_once_are_all_recorded(tuned: Running) -> None:
@@ -213,7 +215,7 @@ def test_many_at_once_are_all_recorded(tuned: Running) -> None:
     for thread in threads:
         thread.join()
     assert len({answer["id"] for answer in answers}) == 100
-    stored = {(one.id, one.job.user, one.job.name) for one in tuned.store.submissions.all(limit=500)}
+    stored = {(one.id, one.job.user, one.job.name) for one in submissions_in(tuned.store).all(limit=500)}
     assert len(stored) == 100
     assert {answer["id"] for answer in answers} == {number for number, _, _ in stored}
 
@@ -221,9 +223,9 @@ def test_many_at_once_are_all_recorded(tuned: Running) -> None:
 def test_records_of_another_server_process_are_used(tuned: Running) -> None:
     with running_server(tuned.store_url) as other:
         assert submit(other)["decision"] == "set"
-        tuned.store.job_records.withdraw(1, "because")
+        job_records_in(tuned.store).withdraw(1, "because")
         assert submit(other)["decision"] == "none"
-        other.store.job_records.restore(1)
+        job_records_in(other.store).restore(1)
         assert submit(tuned)["decision"] == "set"
 
 
@@ -234,23 +236,23 @@ def test_reviewed_matches_change_the_weights(tuned: Running) -> None:
         reply = tuned.ask("POST", f"/api/v1/submissions/{one}/review", {"confirmed": is_right})
         assert cast("Answer", reply.json)["confirmed"] is is_right
     submit(tuned)
-    weights = tuned.context.submissions._index._matcher.refresh().weights  # by default all are equal
+    weights = submission_of(tuned.context).queue._index._matcher.refresh().weights  # by default all are equal
     assert weights.name > weights.program
 
 
 def test_a_share_keeps_the_default(tuned: Running) -> None:
     chances = iter([0.05, 0.15])
-    queue = tuned.context.submissions
+    queue = submission_of(tuned.context).queue
     queue._keep_default, queue._chance = 0.1, lambda: next(chances)
     assert [submit(tuned)["decision"] for _ in range(2)] == ["default", "set"]
 
 
 def end(store: ServerStore, number: object, elapsed_s: float, state: str = "COMPLETED") -> None:
-    assert store.submissions.note_end(cast("int", number), str(number), state, elapsed_s)
+    assert submissions_in(store).note_end(cast("int", number), str(number), state, elapsed_s)
 
 
 def test_a_configuration_that_makes_jobs_slower_is_withdrawn(tuned: Running) -> None:
-    queue = tuned.context.submissions
+    queue = submission_of(tuned.context).queue
     for turn in range(6):
         for chance, elapsed_s in ((0.0, 100.0 + turn), (1.0, 130.0 + turn)):
             queue._keep_default, queue._chance = 0.5, cast("Callable[[], float]", lambda chance=chance: chance)
@@ -273,7 +275,7 @@ def test_gains_are_measured_or_said_to_be_estimates(tuned: Running) -> None:
         end(tuned.store, submit(tuned)["id"], 100.0)
     (gain,) = client.job_gains()
     assert (gain["pairs"], gain["speedup"], gain["elapsed_s"], gain["saved_s"]) == (0, 2.0, 300.0, 300.0)
-    tuned.context.submissions._keep_default = 1.0
+    submission_of(tuned.context).queue._keep_default = 1.0
     for _ in range(3):
         end(tuned.store, submit(tuned)["id"], 150.0)
     (gain,) = client.job_gains()
@@ -309,7 +311,7 @@ def test_who_may_withdraw_a_record(server: Running) -> None:
     assert withdraw("root").status == 200
     server.store.queue.share(number, shared=True)
     assert withdraw("bob").status == 403
-    assert server.store.job_records.get(record).withdrawn == "old (root)"
+    assert job_records_in(server.store).get(record).withdrawn == "old (root)"
 
 
 def test_a_store_that_is_away_is_an_error_not_a_delay(tuned: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +320,7 @@ def test_a_store_that_is_away_is_an_error_not_a_delay(tuned: Running, monkeypatc
     def fail(_: object) -> list[int]:
         raise UnavailableError("no store")
 
-    submissions = tuned.store.submissions
+    submissions = submissions_in(tuned.store)
     with monkeypatch.context() as broken:
         broken.setattr(submissions, "add", fail)
         assert tuned.ask("POST", "/api/v1/submissions", JOB).status == 503

@@ -14,6 +14,7 @@ from luthier.errors import InvalidInputError, NotFoundError, StoreError
 from luthier.store.ownership import this_process
 from luthier.store.server_store import ServerStore
 from luthier.submission.job import Job
+from luthier.submission.store import job_records_in
 from luthier.submission.store.tuned_jobs import Tuned
 
 Reopen = Callable[[], ServerStore]
@@ -45,32 +46,32 @@ def a_finished_experiment(store: ServerStore, name: str) -> int:
 
 def test_a_record_is_read_back(server_store: ServerStore, reopen: Reopen) -> None:
     experiment = an_experiment(server_store)
-    assert server_store.job_records.find(experiment) is None
-    number = server_store.job_records.put(experiment, JOB, TUNED, 5.5)
-    found = reopen().job_records.get(number)
+    assert job_records_in(server_store).find(experiment) is None
+    number = job_records_in(server_store).put(experiment, JOB, TUNED, 5.5)
+    found = job_records_in(reopen()).get(number)
     assert (found.id, found.experiment_id, found.created_at, found.withdrawn) == (number, experiment, 5.5, None)
     assert found.job == JOB
     assert found.job.submitted_at.utcoffset() == AT.utcoffset()
     assert found.tuned == TUNED
-    assert server_store.job_records.find(experiment) == found
+    assert job_records_in(server_store).find(experiment) == found
 
 
 def test_a_second_record_of_an_experiment_replaces_the_first(server_store: ServerStore) -> None:
     experiment = an_experiment(server_store)
-    first = server_store.job_records.put(experiment, JOB, TUNED, 1.0)
+    first = job_records_in(server_store).put(experiment, JOB, TUNED, 1.0)
     again = replace(JOB, nodes=8)
-    assert server_store.job_records.put(experiment, again, TUNED, 2.0) == first
-    assert [one.job for one in server_store.job_records.all()] == [again]
+    assert job_records_in(server_store).put(experiment, again, TUNED, 2.0) == first
+    assert [one.job for one in job_records_in(server_store).all()] == [again]
 
 
 def test_changes_are_seen_once(server_store: ServerStore, reopen: Reopen) -> None:
-    records = server_store.job_records
+    records = job_records_in(server_store)
     numbers = [records.put(an_experiment(server_store, str(i)), replace(JOB, nodes=i), TUNED, 1.0) for i in (1, 2, 3)]
-    everything = reopen().job_records.changed_since()
+    everything = job_records_in(reopen()).changed_since()
     assert [(number, job.nodes) for number, job in everything.used] == list(zip(numbers, (1, 2, 3), strict=True))
     assert not everything.unused
     records.withdraw(numbers[1], "slower")
-    later = reopen().job_records.changed_since(everything.mark)
+    later = job_records_in(reopen()).changed_since(everything.mark)
     assert (list(later.used), list(later.unused)) == ([], [numbers[1]])
     assert [number for number, _ in records.changed_since().used] == [numbers[0], numbers[2]]
     records.restore(numbers[1])
@@ -82,61 +83,61 @@ def test_changes_are_seen_once(server_store: ServerStore, reopen: Reopen) -> Non
 
 def test_a_withdrawn_record_stays_withdrawn_when_it_is_replaced(server_store: ServerStore) -> None:
     experiment = an_experiment(server_store)
-    number = server_store.job_records.put(experiment, JOB, TUNED, 1.0)
-    server_store.job_records.withdraw(number, "slower on four nodes")
-    server_store.job_records.put(experiment, JOB, TUNED, 2.0)
-    assert server_store.job_records.get(number).withdrawn == "slower on four nodes"
-    assert not server_store.job_records.changed_since().used
+    number = job_records_in(server_store).put(experiment, JOB, TUNED, 1.0)
+    job_records_in(server_store).withdraw(number, "slower on four nodes")
+    job_records_in(server_store).put(experiment, JOB, TUNED, 2.0)
+    assert job_records_in(server_store).get(number).withdrawn == "slower on four nodes"
+    assert not job_records_in(server_store).changed_since().used
 
 
 def test_a_deleted_experiment_takes_its_record_out_of_use(server_store: ServerStore) -> None:
     experiment = an_experiment(server_store)
-    number = server_store.job_records.put(experiment, JOB, TUNED, 1.0)
-    server_store.job_records.set_examined(experiment)
-    mark = server_store.job_records.changed_since().mark
+    number = job_records_in(server_store).put(experiment, JOB, TUNED, 1.0)
+    job_records_in(server_store).set_examined(experiment)
+    mark = job_records_in(server_store).changed_since().mark
     assert server_store.queue.delete(experiment, None)
-    assert list(server_store.job_records.changed_since(mark).unused) == [number]
-    left = server_store.job_records.get(number)
+    assert list(job_records_in(server_store).changed_since(mark).unused) == [number]
+    left = job_records_in(server_store).get(number)
     assert (left.experiment_id, left.job.command, left.tuned.environment) == (None, "", {})
     with pytest.raises(InvalidInputError, match="was deleted"):
-        server_store.job_records.restore(number)
+        job_records_in(server_store).restore(number)
 
 
 def test_pages_of_one_user(server_store: ServerStore) -> None:
     users = ["ann", "bob", "ann", "ann"]
     numbers = [
-        server_store.job_records.put(an_experiment(server_store, str(i)), replace(JOB, user=user), TUNED, 1.0)
+        job_records_in(server_store).put(an_experiment(server_store, str(i)), replace(JOB, user=user), TUNED, 1.0)
         for i, user in enumerate(users)
     ]
-    first = server_store.job_records.all(user="ann", limit=2)
+    first = job_records_in(server_store).all(user="ann", limit=2)
     assert [one.id for one in first] == [numbers[3], numbers[2]]
-    assert [one.id for one in server_store.job_records.all(user="ann", before=first[-1].id)] == [numbers[0]]
+    assert [one.id for one in job_records_in(server_store).all(user="ann", before=first[-1].id)] == [numbers[0]]
 
 
 def test_finished_experiments_are_examined_once(server_store: ServerStore) -> None:
     an_experiment(server_store, "still running")
     one, two = (a_finished_experiment(server_store, name) for name in ("one", "two"))
-    assert [record.id for record in server_store.job_records.unexamined()] == [one, two]
-    assert [record.id for record in server_store.job_records.unexamined(limit=1)] == [one]
-    server_store.job_records.set_examined(one)
-    server_store.job_records.set_examined(one)
-    server_store.job_records.set_examined(2**30)  # it was deleted meanwhile
-    assert [record.settings for record in server_store.job_records.unexamined()] == [{"space": []}]
+    assert [record.id for record in job_records_in(server_store).unexamined()] == [one, two]
+    assert [record.id for record in job_records_in(server_store).unexamined(limit=1)] == [one]
+    job_records_in(server_store).set_examined(one)
+    job_records_in(server_store).set_examined(one)
+    job_records_in(server_store).set_examined(2**30)  # it was deleted meanwhile
+    assert [record.settings for record in job_records_in(server_store).unexamined()] == [{"space": []}]
 
 
 def test_unknown_records_and_experiments(server_store: ServerStore) -> None:
     for number in (-1, 0, 7, 2**40):
         for call in (
-            server_store.job_records.get,
-            server_store.job_records.restore,
-            lambda number: server_store.job_records.withdraw(number, "no"),
-            lambda number: server_store.job_records.put(number, JOB, TUNED, 1.0),
+            job_records_in(server_store).get,
+            job_records_in(server_store).restore,
+            lambda number: job_records_in(server_store).withdraw(number, "no"),
+            lambda number: job_records_in(server_store).put(number, JOB, TUNED, 1.0),
         ):
             with pytest.raises(NotFoundError):
                 call(number)
     with pytest.raises(StoreError, match="speedup"):
-        server_store.job_records.put(an_experiment(server_store), JOB, replace(TUNED, speedup=float("nan")), 1.0)
-    assert not server_store.job_records.changed_since().used
+        job_records_in(server_store).put(an_experiment(server_store), JOB, replace(TUNED, speedup=float("nan")), 1.0)
+    assert not job_records_in(server_store).changed_since().used
 
 
 def test_no_change_is_missed_between_writers(server_store: ServerStore, reopen: Reopen) -> None:
@@ -145,7 +146,7 @@ def test_no_change_is_missed_between_writers(server_store: ServerStore, reopen: 
 
     def write(writer: int) -> None:
         for experiment in experiments[writer::3]:
-            writers[writer].job_records.put(experiment, JOB, TUNED, 1.0)
+            job_records_in(writers[writer]).put(experiment, JOB, TUNED, 1.0)
 
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(3)]
     for thread in threads:
@@ -153,12 +154,12 @@ def test_no_change_is_missed_between_writers(server_store: ServerStore, reopen: 
     seen, mark = list[int](), 0
     while any(thread.is_alive() for thread in threads) or len(seen) < len(experiments):
         was_over = not any(thread.is_alive() for thread in threads)
-        changes = server_store.job_records.changed_since(mark)
+        changes = job_records_in(server_store).changed_since(mark)
         mark = changes.mark
         seen += [number for number, _ in changes.used]
         if was_over:
             break
-    assert sorted(seen) == sorted(one.id for one in server_store.job_records.all())
+    assert sorted(seen) == sorted(one.id for one in job_records_in(server_store).all())
     assert len(seen) == len(experiments)
 
 
@@ -172,5 +173,5 @@ def test_any_job_is_read_back(
     server_store: ServerStore, texts: tuple[str, str, str, str], at: datetime, nodes: int
 ) -> None:
     job = Job(*texts, at, nodes)
-    number = server_store.job_records.put(an_experiment(server_store), job, TUNED, 1.0)
-    assert server_store.job_records.get(number).job == job
+    number = job_records_in(server_store).put(an_experiment(server_store), job, TUNED, 1.0)
+    assert job_records_in(server_store).get(number).job == job

@@ -98,6 +98,10 @@ def serving(store: ServerStore, url: str | None, options: OnlineServeOptions | N
             service.stop()
 
 
+def _state(store: ServerStore, _options: object) -> OnlineState:
+    return OnlineState(store)
+
+
 PART = ServerPart(
-    (api.router,), pages.router, "/online", "On-line", Path(__file__).parent, state=OnlineState, serving=serving
+    (api.router,), pages.router, "/online", "On-line", Path(__file__).parent, state=_state, serving=serving
 )
