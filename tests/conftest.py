@@ -18,6 +18,14 @@ from luthier.__main__ import join_wings
 
 join_wings()  # as the command does
 
+# The fixtures of a room, which tests of wings use too.
+pytest_plugins = [
+    "tests.server.server_fixtures",  # before those of the browser, which import it
+    "tests.browser.browser_fixtures",
+    "tests.native.native_fixtures",
+    "tests.store.store_fixtures",
+]
+
 hypothesis.settings.register_profile("tests", deadline=None)  # other work on the machine must not make a test fail
 hypothesis.settings.load_profile("tests")
 

@@ -75,7 +75,7 @@ def test_another_compiler_or_flag_is_another_build(
 
 def test_many_processes_build_it_at_once(sources: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from luthier.launch import native; "
+        "import sys; from pathlib import Path; from luthier import compiled as native; "
         f"native._sources = lambda: Path({str(sources.parent)!r}); print(native.library('answer'))"
     )
 

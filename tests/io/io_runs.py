@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 NATIVE = Path(__file__).parents[2] / "native"
-SOURCES = Path(__file__).with_name("io")
+SOURCES = Path(__file__).with_name("programs")
 MPI_ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

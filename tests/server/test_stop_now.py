@@ -11,10 +11,10 @@ import pytest
 from tests.server.server_fixtures import EXPERIMENT, Running, Starter
 
 from luthier.errors import NotFoundError
+from luthier.folders import data_directory
 from luthier.launch.worker import Worker
 from luthier.runners.job_folder import JobFolder, Process
 from luthier.server.operations import RUN_TIMEOUT_S
-from luthier.store import data_directory
 
 API = "/api/v1"
 HANGS = EXPERIMENT.replace("echo $LEVEL", "sleep 100000")

@@ -7,7 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.store import data_directory, open_server_store, open_store
+from luthier.folders import data_directory
+from luthier.store import open_server_store, open_store
 from luthier.store.memory import MemoryStore
 from luthier.store.url import without_password
 

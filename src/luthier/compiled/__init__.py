@@ -15,8 +15,8 @@ from pathlib import Path
 
 import luthier
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.folders import data_directory
 from luthier.plugins import instead
-from luthier.store import data_directory
 from luthier.texts import shown
 
 DECLARATION = "build.toml"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from luthier.engine.session import optimizer_of
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.folders import data_directory
 from luthier.launch.instruments import named_libraries
 from luthier.measures.registry import measures_from
 from luthier.result.open_mpi import ignored_settings
@@ -20,7 +21,7 @@ from luthier.spec.library import Library
 from luthier.spec.script import JobScript
 from luthier.spec.shaman import with_components
 from luthier.spec.yaml_lines import Document, Place, parse_plain, read_document
-from luthier.store import data_directory, open_server_store
+from luthier.store import open_server_store
 from luthier.texts import closest
 from luthier.trial import Config, Value
 

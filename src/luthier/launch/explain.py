@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
+from luthier.folders import data_directory
 from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.instruments import INSTRUMENTS, Instrument
 from luthier.result.explanation import Explanation, Observation, perf_counts, quantities_of
@@ -18,7 +19,6 @@ from luthier.runners.base import Runner
 from luthier.runners.job_folder import JobFolder
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
-from luthier.store import data_directory
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.trial import Config, Execution, Job

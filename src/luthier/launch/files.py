@@ -6,8 +6,8 @@ import signal
 from collections.abc import Iterable
 from contextlib import suppress
 
+from luthier.folders import data_directory
 from luthier.runners.job_folder import JobFolder
-from luthier.store import data_directory
 from luthier.trial import Run
 
 

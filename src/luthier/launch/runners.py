@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from luthier.errors import InvalidInputError
+from luthier.folders import data_directory
 from luthier.launch.instruments import instruments_of, preloaded_by, watched, with_libraries
 from luthier.measures.instruments import Instrument
 from luthier.runners.base import Runner, RunnerSetup
@@ -17,7 +18,6 @@ from luthier.runners.registry import check_runner, make_runner, runner_kind
 from luthier.runners.slurm import Batch
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
-from luthier.store import data_directory
 from luthier.texts import shown
 from luthier.trial import Config
 

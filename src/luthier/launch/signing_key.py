@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from luthier.answer_signature import signed_text
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.store import data_directory
+from luthier.folders import data_directory
 from luthier.store.secret_file import kept_secret, secret_in
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError, UnavailableError
+from luthier.folders import data_directory
 from luthier.runners.error_message import error_message
 from luthier.runners.registry import runner_kind
-from luthier.store import data_directory
 from luthier.store.base import Record
 from luthier.store.ownership import DEAD_AFTER_S, claim, is_alive, this_process
 from luthier.store.server_store import ServerStore

@@ -16,6 +16,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from luthier import __version__
 from luthier.errors import InUseError, LuthierError, NotFoundError, UnavailableError
+from luthier.folders import data_directory
 from luthier.server.authentication import AccessError, Authenticator, ForbiddenError
 from luthier.server.context import Context, cached_user
 from luthier.server.experiment_events import ExperimentEvents
@@ -30,7 +31,6 @@ from luthier.server.passwords import PasswordQueue
 from luthier.server.result_cache import ResultCache
 from luthier.server.store_errors import STORE_UNAVAILABLE, StoreLog, is_store_error
 from luthier.spec.library import Library
-from luthier.store import data_directory
 from luthier.store.server_store import ServerStore
 
 if TYPE_CHECKING:

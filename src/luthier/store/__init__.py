@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError
+from luthier.folders import data_directory
 from luthier.store.base import Store
 from luthier.store.server_store import ServerStore
 from luthier.store.url import without_password
@@ -13,7 +14,7 @@ from luthier.store.url import without_password
 if TYPE_CHECKING:
     from luthier.store.database import Backend, Database
 
-__all__ = ["data_directory", "open_server_store", "open_store"]
+__all__ = ["open_server_store", "open_store"]
 
 
 def open_store(url: str | None = None, *, lock_timeout_s: float = 10) -> Store:
@@ -56,19 +57,6 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
         database,
         backend.where if "://" in backend.where else str(Path(backend.where).resolve()),
     )
-
-
-def data_directory() -> Path:
-    """The data folder of this user; it may not exist yet."""
-    configured = Path(os.environ.get("XDG_DATA_HOME", ""))
-    if configured.is_absolute():  # relative paths must be ignored (XDG base directory specification)
-        return configured / "luthier"
-    try:
-        return Path.home() / ".local" / "share" / "luthier"
-    except RuntimeError as error:
-        raise InvalidInputError(
-            f"no home folder for this user: {error}; set HOME, XDG_DATA_HOME or LUTHIER_STORE"
-        ) from error
 
 
 def _default_file() -> Path:

@@ -13,7 +13,7 @@ from luthier.io.kernel import Options, discover_io
 from luthier.io.kernel_runs import sources_from, write_kernel
 from luthier.io.kernel_verification import Program, build_from, built, run_words, verified
 
-FOLDER = Path(__file__).parents[2] / "testbeds" / "io_apps"
+FOLDER = Path(__file__).parents[3] / "testbeds" / "io_apps"
 FLAGS = ("-O2", "-Wall", "-Wextra", "-lm")
 
 

@@ -22,7 +22,7 @@ from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
 from luthier.store import open_store
 
-SOURCE = Path(__file__).parents[2] / "testbeds" / "io_apps" / "columns.c"
+SOURCE = Path(__file__).parents[3] / "testbeds" / "io_apps" / "columns.c"
 COMPONENT = """\
 components:
   chunks:

@@ -19,7 +19,7 @@ from luthier.io.kernel_runs import discover_apart, include_folders
 
 WRITE = '    write(4, "abc", 3);\n'
 SYSTEM = include_folders("cc")
-APPS = Path(__file__).parents[2] / "testbeds" / "io_apps"
+APPS = Path(__file__).parents[3] / "testbeds" / "io_apps"
 
 REFUSED = {
     "a syntax error": ("    int x = ;\n", "expected expression"),

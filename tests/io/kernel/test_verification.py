@@ -180,7 +180,7 @@ def test_several_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         missing("Open MPI (mpicc, mpirun) is not installed; as root: sh tests/services.sh")
     for name, value in MPI_ENVIRONMENT.items():
         monkeypatch.setenv(name, value)
-    source = Path(__file__).parents[2] / "testbeds" / "io_apps" / "strided.c"
+    source = Path(__file__).parents[3] / "testbeds" / "io_apps" / "strided.c"
     found = discover_io(sources_from([source], ["mpicc"]))
     run = ("mpirun", "-n", "2", "{program}", "256", "8")
     program = Program(build_from(["mpicc", "-O1", "-lm"]), run, timeout_s=20)

@@ -16,9 +16,9 @@ from tests.server.test_server_kill import Served, Site, kill, site_over, wait_un
 
 from luthier import Integer, RemoteTuner, Space
 from luthier.errors import InvalidInputError, UnavailableError
+from luthier.online.server import pages
 from luthier.online.server.serving import OnlineServing, addresses_in
 from luthier.online.store import online_sessions_in
-from luthier.server import pages
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore
 
@@ -191,7 +191,7 @@ def test_the_examples_of_the_empty_page(
         assert [record.name for record in online_sessions_in(store[0]).all()] == ["my loop"]
     finally:
         serving.stop()
-    header = (Path(__file__).parents[2] / "native" / "online" / "luthier_online.h").read_text(encoding="utf-8")
+    header = (Path(__file__).parents[3] / "native" / "online" / "luthier_online.h").read_text(encoding="utf-8")
     assert all(f"{call}(" in header for call in re.findall(r"(luthier_\w+)\(", c))
     options = subprocess.run(
         [sys.executable, "-m", "luthier", "tune", "--help"], capture_output=True, text=True, check=True

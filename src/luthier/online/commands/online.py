@@ -147,10 +147,11 @@ def _install(folder: Path) -> None:
 
 
 def _serve(listen: "Sequence[str]", store: str | None) -> None:
+    from luthier.folders import data_directory
     from luthier.online.service.access import access_for
     from luthier.online.service.address import default_address, parse_address
     from luthier.online.service.service import OnlineService
-    from luthier.store import data_directory, open_server_store
+    from luthier.store import open_server_store
 
     if not listen:
         data_directory().mkdir(mode=0o700, parents=True, exist_ok=True)

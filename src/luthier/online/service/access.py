@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, NotFoundError
+from luthier.folders import data_directory
 from luthier.online.service.address import Address, TcpAddress
-from luthier.store import data_directory
 from luthier.store.secret_file import kept_secret
 from luthier.store.server_store import LOCAL_USER, Accounts, digest_of
 

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from pathlib import Path
 
 from luthier.errors import InvalidInputError
-from luthier.store import data_directory
+from luthier.folders import data_directory
 from luthier.texts import check_text, shown
 
 LOOPBACK = "127.0.0.1"

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.folders import data_directory
 from luthier.online.service.address import Address, UnixAddress, parse_address
 from luthier.online.service.connection import Connection
 from luthier.online.service.journal import Journal, journal_folder
@@ -25,7 +26,6 @@ from luthier.online.service.sessions import ServedSession, Sessions
 from luthier.online.session import OnlineSession
 from luthier.online.store import online_sessions_in
 from luthier.space import Integer, Space
-from luthier.store import data_directory
 from luthier.store.server_store import ServerStore
 
 Allow = Callable[[str | None], str | None]

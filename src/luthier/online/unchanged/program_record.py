@@ -15,11 +15,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
+from luthier.folders import data_directory
 from luthier.online.records import OnlineRecord, OnlineSessions
 from luthier.online.session import OnlineSession
 from luthier.online.session_view import SessionView
 from luthier.online.unchanged.program_tuning import Note
-from luthier.store import data_directory
 from luthier.store.server_store import LOCAL_USER
 from luthier.texts import shown
 from luthier.trial import Config, Json, Sample

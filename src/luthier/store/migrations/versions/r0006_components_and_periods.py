@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from luthier.errors import InvalidInputError
-from luthier.store import data_directory
+from luthier.folders import data_directory
 from luthier.store.tables import escape
 
 revision = "0006"
