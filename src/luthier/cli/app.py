@@ -18,6 +18,7 @@ from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
 from luthier.cli.tune_modes import Modes, TuneRequest, resumed_by_wing, run_in_mode, with_modes
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.spec.help_headings import COMMON, OUTPUT, WithHeadings
 from luthier.store.url import without_password
 from luthier.texts import LONGEST_NAME, check_name, visible
 
@@ -62,7 +63,7 @@ def _called() -> object:
         return 0
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
+@app.command(cls=WithHeadings, context_settings={"allow_interspersed_args": False})
 @with_settings
 @with_modes
 def tune(
@@ -76,27 +77,40 @@ def tune(
             "--param",
             help="Values to try: a,b,c or low..high[:step|:xFACTOR], then @DEFAULT.",
             metavar="NAME=SPEC",
+            rich_help_panel=COMMON,
         ),
     ] = None,
     constraints: Annotated[
         list[str] | None,
         typer.Option(
-            "-c", "--constraint", help="A condition on all configurations, e.g. 'threads <= 2 * depth'.", metavar="EXPR"
+            "-c",
+            "--constraint",
+            help="A condition on all configurations, e.g. 'threads <= 2 * depth'.",
+            metavar="EXPR",
+            rich_help_panel=COMMON,
         ),
     ] = None,
     environment: Annotated[
         list[str] | None,
         typer.Option(
-            "-e", "--env", help="An environment variable for the command; TEXT may contain {NAME}.", metavar="NAME=TEXT"
+            "-e",
+            "--env",
+            help="An environment variable for the command; TEXT may contain {NAME}.",
+            metavar="NAME=TEXT",
+            rich_help_panel=COMMON,
         ),
     ] = None,
     settings: Given = None,
     modes: Modes = None,
-    maximize: Annotated[bool, typer.Option("--maximize", help="Higher is better; only with a single measure.")] = False,
-    shell: Annotated[
-        bool, typer.Option("--shell", help="Run COMMAND with sh -c; values are inserted in quotes.")
+    maximize: Annotated[
+        bool,
+        typer.Option("--maximize", help="Higher is better; only with a single measure.", rich_help_panel=COMMON),
     ] = False,
-    name: Annotated[str, typer.Option(help="A name for the experiment.")] = "",
+    shell: Annotated[
+        bool,
+        typer.Option("--shell", help="Run COMMAND with sh -c; values are inserted in quotes.", rich_help_panel=COMMON),
+    ] = False,
+    name: Annotated[str, typer.Option(help="A name for the experiment.", rich_help_panel=OUTPUT)] = "",
     runner: RunnerName = None,
     store: StoreUrl = None,
     quiet: Quiet = False,

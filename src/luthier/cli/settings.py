@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from luthier.errors import InvalidInputError
+from luthier.spec.help_headings import COMMON
 from luthier.spec.setting_kinds import Folder, RuleOrSeconds, Seconds, Text, Whole
 from luthier.spec.settings import Setting, all_settings
 from luthier.spec.signatures import option, with_options
@@ -52,7 +53,14 @@ def _options(setting: Setting) -> list[inspect.Parameter]:
     is_single = isinstance(setting.kind, _SINGLE)
     kind = word if is_single else list[word]  # type: ignore[valid-type]  # a type that is known at run time only
     usual = f" [default: {setting.default}]" if is_single and setting.default is not None else ""
-    shown = typer.Option(*setting.flags, help=setting.help + usual, metavar=setting.metavar, show_default=False)
+    heading = COMMON if setting.is_common else setting.topic
+    shown = typer.Option(
+        *setting.flags,
+        help=setting.help + usual,
+        metavar=setting.metavar,
+        show_default=False,
+        rich_help_panel=heading,
+    )
     options = [option(setting.field, Annotated[kind | None, shown])]
     if setting.former:
         hidden = typer.Option(f"--{setting.former}", hidden=True)

@@ -1,6 +1,5 @@
 """Other ways of `luthier tune` than running a command again and again; wings plug them in."""
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
@@ -29,11 +28,12 @@ class TuneRequest:
 
 @dataclass(frozen=True, slots=True)
 class TuneMode:
-    """A way of tuning with options of its own, the fields of the dataclass `options`.
+    """A way of tuning with options of its own, the fields of the dataclass `options`, below a `heading` of the help.
 
     `run` gets their values and the request, and returns the exit code; None if these options do not ask for this way.
     """
 
+    heading: str
     options: type[Any]
     run: Callable[[Any, TuneRequest], int | None]
 
@@ -46,12 +46,13 @@ Modes: TypeAlias = Mapping[str, Any] | None
 
 def with_modes(command: Callable[..., int]) -> Callable[..., int]:
     """The command with the options of all ways; it gets their values in its argument `modes`."""
-    kinds = {name: MODES.get(name).options for name in MODES.own()}
+    modes = {name: MODES.get(name) for name in MODES.own()}
+    kinds = {name: mode.options for name, mode in modes.items()}
 
     def gathered(values: Mapping[str, Any]) -> dict[str, Any]:
         return {name: kind(**{one.name: values[one.name] for one in fields(kind)}) for name, kind in kinds.items()}
 
-    options: list[inspect.Parameter] = [option for kind in kinds.values() for option in options_of(kind)]
+    options = [option for mode in modes.values() for option in options_of(mode.options, mode.heading)]
     return with_options(command, "modes", options, gathered)
 
 

@@ -14,9 +14,11 @@ def option(name: str, annotation: object, default: object = None) -> inspect.Par
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def options_of(kind: type[Any]) -> list[inspect.Parameter]:
-    """An option for each field of a dataclass, whose annotation describes it."""
+def options_of(kind: type[Any], heading: str | None = None) -> list[inspect.Parameter]:
+    """An option for each field of a dataclass, whose annotation describes it; below this `heading` of the help."""
     hints = get_type_hints(kind, include_extras=True)
+    for hint in hints.values():
+        hint.__metadata__[0].rich_help_panel = heading
     return [option(each.name, hints[each.name], each.default) for each in fields(kind)]
 
 

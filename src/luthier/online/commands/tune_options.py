@@ -17,13 +17,14 @@ class OnlineChoices:
     """What was given of these options."""
 
     online: Annotated[
-        bool, typer.Option("--online", help="Tune a program that is running, such as a server, without restarts.")
+        bool,
+        typer.Option("--online", help="Tune a program that is running, such as a server, without restarts."),
     ] = False
     write: Annotated[
         list[str] | None,
         typer.Option(
             "--write",
-            help="With --online: a configuration file and the file with {NAME} that it is made from.",
+            help="A configuration file and the file with {NAME} that it is made from.",
             metavar="TEMPLATE:FILE",
         ),
     ] = None
@@ -31,16 +32,14 @@ class OnlineChoices:
         str | None,
         typer.Option(
             "--reload",
-            help="With --online: a command that makes the program read its settings; it may contain {NAME}.",
+            help="A command that makes the program read its settings; it may contain {NAME}.",
             metavar="COMMAND",
         ),
     ] = None
     signal: Annotated[
         str | None,
         typer.Option(
-            "--signal",
-            help="With --online: a signal that makes the program read its settings: HUP, USR1 or USR2.",
-            metavar="NAME",
+            "--signal", help="A signal that makes the program read its settings: HUP, USR1 or USR2.", metavar="NAME"
         ),
     ] = None
     pid_file: Annotated[
@@ -51,7 +50,7 @@ class OnlineChoices:
         str | None,
         typer.Option(
             "--read",
-            help="With --online: the number to improve: log:FILE:REGEX, url:URL [regex:PATTERN or json:PATH], or "
+            help="The number to improve: log:FILE:REGEX, url:URL [regex:PATTERN or json:PATH], or "
             "command:COMMAND, which prints it.",
             metavar="SOURCE",
         ),
@@ -59,40 +58,35 @@ class OnlineChoices:
     statistic: Annotated[
         str | None,
         typer.Option(
-            "--statistic",
-            help="With --online: what to use of all numbers in a window: mean (default), median or p95.",
-            metavar="NAME",
+            "--statistic", help="What to use of all numbers in a window: mean (default), median or p95.", metavar="NAME"
         ),
     ] = None
     rate: Annotated[
-        bool, typer.Option("--rate", help="With --online: the number is a counter; improve its growth per second.")
+        bool,
+        typer.Option("--rate", help="The number is a counter; improve its growth per second."),
     ] = False
     every: Annotated[
         str | None,
-        typer.Option("--every", help="With --online: length of a window [default: 5s]", metavar="TIME"),
+        typer.Option("--every", help="Length of a window [default: 5s]", metavar="TIME"),
     ] = None
     settle: Annotated[
         str | None,
         typer.Option(
-            "--settle",
-            help="With --online: time after a change that is not measured [default: a fifth of a window]",
-            metavar="TIME",
+            "--settle", help="Time after a change that is not measured [default: a fifth of a window]", metavar="TIME"
         ),
     ] = None
     guard: Annotated[
         float | None,
         typer.Option(
             "--guard",
-            help="With --online: put back the last good configuration at once when the number is this many times "
+            help="Put back the last good configuration at once when the number is this many times "
             "worse than with the default; 0 disables it. [default: 2]",
             metavar="FACTOR",
         ),
     ] = None
     keep_watching: Annotated[
         bool,
-        typer.Option(
-            "--keep-watching", help="With --online: stay at the end, and search again when the number changes."
-        ),
+        typer.Option("--keep-watching", help="Stay at the end, and search again when the number changes."),
     ] = False
 
 
@@ -129,4 +123,4 @@ def _run(chosen: OnlineChoices, request: TuneRequest) -> int | None:
     return tune_online(chosen, request)
 
 
-MODE = TuneMode(OnlineChoices, _run)
+MODE = TuneMode("Programs that run (with --online)", OnlineChoices, _run)
