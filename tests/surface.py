@@ -23,7 +23,7 @@ from luthier.policies import PRUNES, RESAMPLES, STOPS, SUBSET_PICKERS
 from luthier.runners.registry import RUNNERS
 from luthier.server.app import ServerAddress, create_app
 from luthier.store import open_server_store
-from luthier.submission.commands.serve_options import SubmissionServeOptions
+from luthier.submission.commands import SubmissionServeOptions
 
 WRITTEN = Path(__file__).with_name("surface.txt")
 METHODS = ("get", "put", "post", "patch", "delete", "head")

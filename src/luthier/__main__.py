@@ -4,16 +4,16 @@ import sys
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-from luthier.plugins import Wing, join, joined, loaded
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from typer import Typer
 
+    from luthier.plugins import Wing
+
 __all__ = ["main"]
 
-_WINGS = ("luthier.online.wing:WING", "luthier.submission.wing:WING", "luthier.io.wing:WING")
+_WINGS = ("luthier.online:WING", "luthier.submission.wing:WING", "luthier.io:WING")
 
 
 def main() -> None:
@@ -32,6 +32,8 @@ def main() -> None:
 
 def join_wings() -> None:
     """Add the wings that are shipped with luthier to the core of this process."""
+    from luthier.plugins import join, loaded
+
     join([cast("Wing", loaded(where)) for where in _WINGS])
 
 
@@ -40,6 +42,7 @@ def app_with_wings() -> "Typer":
     """The whole command line."""
     join_wings()
     from luthier.cli.app import app
+    from luthier.plugins import joined, loaded
     from luthier.server import commands
 
     commands.register(app)

@@ -18,7 +18,7 @@ from luthier.spec.library import Library
 from luthier.store import open_server_store
 from luthier.store.base import Origin
 from luthier.store.server_store import Role, ServerStore, User
-from luthier.submission.commands.serve_options import SubmissionServeOptions
+from luthier.submission.commands import SubmissionServeOptions
 from luthier.submission.environment_rules import problem_of_variable
 from luthier.submission.matching import job_of_script
 from luthier.submission.server import job_index

@@ -18,7 +18,7 @@ from luthier.cli.settings import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
 from luthier.cli.tune_modes import Modes, TuneRequest, resumed_by_wing, run_in_mode, with_modes
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.spec.help_headings import COMMON, OUTPUT, WithHeadings
+from luthier.spec.signatures import COMMON, OUTPUT, WithHeadings
 from luthier.store.url import without_password
 from luthier.texts import LONGEST_NAME, check_name, visible
 

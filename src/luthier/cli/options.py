@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from luthier.spec.help_headings import COMMON, OUTPUT
+from luthier.spec.signatures import COMMON, OUTPUT
 
 StoreUrl = Annotated[
     str | None,

@@ -7,10 +7,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from luthier.errors import InvalidInputError
-from luthier.spec.help_headings import COMMON
 from luthier.spec.setting_kinds import Folder, RuleOrSeconds, Seconds, Text, Whole
 from luthier.spec.settings import Setting, all_settings
-from luthier.spec.signatures import option, with_options
+from luthier.spec.signatures import COMMON, option, with_options
 
 Given: TypeAlias = Mapping[str, Any] | None
 """The settings that were given on the command line, as Typer read them, by their names in `Settings`."""

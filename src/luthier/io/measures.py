@@ -6,7 +6,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError
 from luthier.io.counts import LAYERS, NUMBERS, Counts, ProcessCounts, layer_total, read_run, used_layer
-from luthier.measures.kinds import About, MeasureKind
+from luthier.measures.base import About, MeasureKind
 from luthier.plugins import instead
 from luthier.trial import Completed, Execution, Failed, Outcome
 

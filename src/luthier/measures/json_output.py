@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from luthier.errors import InvalidInputError
-from luthier.measures.kinds import MeasureKind
+from luthier.measures.base import MeasureKind
 from luthier.measures.output import LONGEST_READ_BYTES, number_in, quote_last_line, tail
 from luthier.texts import LONGEST_RULE, brackets, shown, visible
 from luthier.trial import Completed, Execution, Failed, Json, Outcome

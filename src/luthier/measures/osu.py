@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError
-from luthier.measures.kinds import MeasureKind
+from luthier.measures.base import MeasureKind
 from luthier.measures.output import number_in, quote_last_line, tail
 from luthier.trial import Completed, Execution, Failed, Outcome
 

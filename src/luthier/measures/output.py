@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from luthier.errors import InvalidInputError
-from luthier.measures.kinds import MeasureKind
+from luthier.measures.base import MeasureKind
 from luthier.texts import LONGEST_RULE, NUMBER, shown, visible
 from luthier.trial import Completed, Execution, Failed, Outcome
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from luthier.errors import InvalidInputError
-from luthier.measures.base import Measure
+from luthier.measures.base import KINDS, Measure
 from luthier.measures.functions import Plugin, Returned
-from luthier.measures.kinds import KINDS
 from luthier.measures.metrics import METRICS, Metric
 from luthier.measures.osu import OsuLatency
 from luthier.measures.several import Several

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from luthier.measures.kinds import about
+from luthier.measures.base import about
 from luthier.space import Space
 from luthier.spec.experiment import Experiment
 from luthier.trial import Completed, Config, Estimate, Outcome, Trial, outcome_name

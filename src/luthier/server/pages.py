@@ -26,7 +26,7 @@ _router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse
 def add_pages(app: FastAPI) -> None:
     """Add the pages and their static files to an application."""
     for part in parts().values():  # before the last route of the pages below, which accepts every address
-        app.include_router(part.pages, include_in_schema=False)
+        app.include_router(part.pages)
     app.include_router(_router)
 
 

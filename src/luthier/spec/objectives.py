@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from luthier.errors import InvalidInputError
-from luthier.measures.kinds import About, about
+from luthier.measures.base import About, about
 from luthier.texts import shown
 
 Goal: TypeAlias = Literal["minimize", "maximize"]

@@ -6,6 +6,6 @@ WING = Wing(
     "submission",
     commands="luthier.submission.commands:register",
     server="luthier.submission.server.pages:PART",
-    options="luthier.submission.commands.serve_options:SubmissionServeOptions",
+    options="luthier.submission.commands:SubmissionServeOptions",
     tables="luthier.submission.store:TABLES",
 )

@@ -320,7 +320,7 @@ def test_a_store_that_is_away_is_an_error_not_a_delay(tuned: Running, monkeypatc
     def fail(_: object) -> list[int]:
         raise UnavailableError("no store")
 
-    submissions = submissions_in(tuned.store)
+    submissions = submission_of(tuned.context).queue._submissions
     with monkeypatch.context() as broken:
         broken.setattr(submissions, "add", fail)
         assert tuned.ask("POST", "/api/v1/submissions", JOB).status == 503

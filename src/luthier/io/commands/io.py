@@ -25,7 +25,7 @@ io = typer.Typer(help="Look at the I/O of programs.", no_args_is_help=True, rich
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
-    from luthier.io.commands import discover as io_discover  # noqa: F401  # they add their commands to the group below
+    from luthier.io.commands import discover, tune  # noqa: F401  # they add their commands to the group below
 
     app.add_typer(io, name="io")
 

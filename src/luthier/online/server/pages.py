@@ -8,7 +8,7 @@ from luthier.online.server.state import online_of
 from luthier.server.context import Server
 from luthier.server.pages import MaybeUser, not_found_page, number_in, page, redirect_to_login
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 @router.get("/online")

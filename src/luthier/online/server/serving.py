@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
-from luthier.online.commands.serve_options import OnlineServeOptions
+from luthier.online.commands import OnlineServeOptions
 from luthier.online.server import api, pages
 from luthier.online.server.state import OnlineState
 from luthier.online.service.access import access_for

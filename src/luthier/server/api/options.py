@@ -6,7 +6,7 @@ from functools import cache
 from fastapi import APIRouter
 from pydantic import ConfigDict, JsonValue
 
-from luthier.measures.kinds import KINDS
+from luthier.measures.base import KINDS
 from luthier.measures.registry import MEASURES
 from luthier.optimizers.earlier import TRANSFER_KINDS
 from luthier.optimizers.registry import OPTIMIZERS, optimizer_names

@@ -1,8 +1,50 @@
-"""The commands for jobs at submission."""
+"""The commands for jobs at submission, and the options of `luthier serve` for them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from luthier.errors import InvalidInputError
 from luthier.submission.commands import slurm, submit
+
+_MOST_KEPT = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionServeOptions:
+    """How jobs at submission are decided about."""
+
+    keep_default: Annotated[
+        float,
+        typer.Option(
+            "--keep-default",
+            help="The share of submitted jobs that keep the default although they match, to compare the two; 0 to 0.5.",
+            metavar="SHARE",
+        ),
+    ] = 0.0
+    signing_key: Annotated[
+        Path | None,
+        typer.Option(
+            "--signing-key",
+            help="The file with the private key for answers to submitted jobs, made if missing; by default in the data "
+            "directory. Servers with one store use the same.",
+            metavar="FILE",
+        ),
+    ] = None
+    accounts_are_logins: Annotated[
+        bool,
+        typer.Option(
+            "--accounts-are-logins",
+            help="Every account has the name of the same person's login on the cluster: jobs get what experiments of "
+            "their own user found. Without it, and for others, only variables that an administrator approved are set.",
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.keep_default <= _MOST_KEPT:
+            raise InvalidInputError(f"--keep-default {self.keep_default:g}: give a share from 0 to {_MOST_KEPT:g}")
 
 
 def register(app: typer.Typer) -> None:

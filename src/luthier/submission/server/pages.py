@@ -10,7 +10,7 @@ from luthier.server.parts import ServerPart
 from luthier.submission.server import api, gains_api
 from luthier.submission.server.state import SubmissionState, serving
 
-router = APIRouter(default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 @router.get("/submissions")

@@ -80,7 +80,7 @@ class SubmissionQueue:
         *,
         accounts_are_logins: bool = False,
     ) -> None:
-        self._store = store
+        self._submissions = submissions_in(store)
         self._keep_default = keep_default
         self._accounts_are_logins = accounts_are_logins
         self._chance = chance or random.SystemRandom().random
@@ -134,7 +134,7 @@ class SubmissionQueue:
                 for one in batch:
                     decided.append(self._decide(one.asked))
                     times.append(time.thread_time())
-                numbers = submissions_in(self._store).add(decided)
+                numbers = self._submissions.add(decided)
             except Exception as error:  # noqa: BLE001 - the thread must go on, and each client gets the reason
                 self._fail(batch, error)
             else:

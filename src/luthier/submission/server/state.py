@@ -9,7 +9,7 @@ from luthier.launch.signing_key import kept_signing_key
 from luthier.server.context import Context
 from luthier.server.cpu_budget import CpuBudget
 from luthier.store.server_store import ServerStore
-from luthier.submission.commands.serve_options import SubmissionServeOptions
+from luthier.submission.commands import SubmissionServeOptions
 from luthier.submission.job_times import JobTimes
 from luthier.submission.server.known_tokens import KnownTokens
 from luthier.submission.server.queue import SubmissionQueue
