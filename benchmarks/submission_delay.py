@@ -18,7 +18,7 @@ from statistics import median
 
 from tests.server.server_fixtures import server_of_its_own
 from tests.slurm.cluster import cluster
-from tests.slurm.strange_server import strange_server
+from tests.submission.strange_server import strange_server
 from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
 from luthier.submission.ask import CONFIG

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.answer_signature import check_with, signed_text
+from luthier.submission.answer_signature import check_with, signed_text
 
 PRIVATE = Ed25519PrivateKey.generate()
 PUBLIC = PRIVATE.public_key().public_bytes_raw()

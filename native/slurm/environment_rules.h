@@ -1,4 +1,4 @@
-/* Written from src/luthier/submission/environment_rules.py by: python -m tests.native.slurm.environment_rules */
+/* Written from environment_rules.py by: python -m tests.submission.native.environment_rules */
 #define LONGEST_NAME 100
 #define LONGEST_VALUE 256
 #define MOST_VARIABLES_SET 64

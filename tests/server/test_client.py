@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import missing
 from tests.server.server_fixtures import EXPERIMENT, Running, running_server
-from tests.slurm.strange_server import strange_server
+from tests.submission.strange_server import strange_server
 
 import luthier
 from luthier.client import Client, RunData, Summary, events_in

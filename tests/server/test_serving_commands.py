@@ -10,12 +10,12 @@ import pytest
 from tests.server.test_server_kill import Served, kill, site_over
 
 from luthier.__main__ import main
-from luthier.answer_signature import check_with, signed_text
-from luthier.launch.signing_key import existing_signing_key
 from luthier.server.authentication import Authenticator
 from luthier.server.server_record import STARTED, public_url, running_url
 from luthier.store import open_server_store
 from luthier.store.server_store import Entry
+from luthier.submission.answer_signature import check_with, signed_text
+from luthier.submission.signing_key import existing_signing_key
 
 
 class Terminal:

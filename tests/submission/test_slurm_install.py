@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from luthier.__main__ import main
-from luthier.launch.signing_key import kept_signing_key
 from luthier.submission.ask import CONFIG
+from luthier.submission.signing_key import kept_signing_key
 
 CONF = "ClusterName=x\nSlurmctldHost=h\n# the end, without a line end"
 URL = "http://127.0.0.1:8642"

@@ -10,7 +10,7 @@ from tests.conftest import missing
 from tests.server.server_fixtures import Running, server_of_its_own
 from tests.slurm.cluster import Cluster, missing_program, wait_until
 from tests.slurm.cluster import cluster as new_cluster
-from tests.slurm.strange_server import ANSWERS, KEY, RIGHT, on_the_way, signed, strange_server
+from tests.submission.strange_server import ANSWERS, KEY, RIGHT, on_the_way, signed, strange_server
 from tests.submission.submitting import (
     EXPERIMENT,
     SCRIPT,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.server.server_fixtures import Running, server_of_its_own
 from tests.slurm.cluster import wait_until
-from tests.slurm.strange_server import ANSWERS, KEY, RIGHT, signed, strange_server
+from tests.submission.strange_server import ANSWERS, KEY, RIGHT, signed, strange_server
 from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
 from luthier.errors import InvalidInputError

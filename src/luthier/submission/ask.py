@@ -12,7 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from luthier.answer_signature import (
+from luthier.errors import InvalidInputError, LuthierError, NotFoundError
+from luthier.submission.answer_signature import (
     KEY_BYTES,
     NONCE_BYTES,
     NONCE_HEADER,
@@ -20,7 +21,6 @@ from luthier.answer_signature import (
     check_with,
     signed_text,
 )
-from luthier.errors import InvalidInputError, LuthierError, NotFoundError
 from luthier.submission.environment_rules import MOST_VARIABLES, problem_of_variable
 
 TIME_LIMIT_MS = 200

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from luthier.answer_signature import signed_text
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.folders import data_directory
 from luthier.store.secret_file import kept_secret, secret_in
+from luthier.submission.answer_signature import signed_text
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -1,6 +1,6 @@
 """The rules of environment variables as a C header.
 
-python -m tests.native.slurm.environment_rules      # writes it anew, after a change of luthier.submission.environment_rules
+python -m tests.submission.native.environment_rules      # writes it anew, after a change of the rules
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ HEADER = Path(luthier.__file__).parents[2] / "native" / "slurm" / "environment_r
 def header() -> str:
     """The text of the header."""
     names = "\n".join(f'    "{one}",' for one in REFUSED)
-    return f"""/* Written from src/luthier/submission/environment_rules.py by: python -m tests.native.slurm.environment_rules */
+    return f"""/* Written from environment_rules.py by: python -m tests.submission.native.environment_rules */
 #define LONGEST_NAME {LONGEST_NAME}
 #define LONGEST_VALUE {LONGEST_VALUE}
 #define MOST_VARIABLES_SET {MOST_VARIABLES}

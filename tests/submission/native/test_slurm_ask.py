@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.conftest import missing
-from tests.native.slurm.environment_rules import HEADER, header
 from tests.online.native.conftest import SANITIZERS, compiled, need
-from tests.slurm.strange_server import ANSWERS, KEY, RIGHT, before, signed, strange_server
+from tests.submission.native.environment_rules import HEADER, header
+from tests.submission.strange_server import ANSWERS, KEY, RIGHT, before, signed, strange_server
 from tests.torture import repeats
 
 from luthier.submission.ask import read_answer
@@ -137,7 +137,7 @@ def in_lua(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_the_header_is_that_of_the_list() -> None:
-    assert HEADER.read_text(encoding="utf-8") == header(), "run: python -m tests.native.slurm.environment_rules"
+    assert HEADER.read_text(encoding="utf-8") == header(), "run: python -m tests.submission.native.environment_rules"
 
 
 def test_python_c_and_lua_refuse_the_same_variables(in_c: list[str | Path], in_lua: list[str | Path]) -> None:

@@ -7,9 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 from tests.server.server_fixtures import Running
 
-from luthier.server import cpu_budget
-from luthier.server.cpu_budget import BUDGET_S, WINDOW_S, CpuBudget
 from luthier.server.login_limits import TooManyError
+from luthier.submission.server import cpu_budget
+from luthier.submission.server.cpu_budget import BUDGET_S, WINDOW_S, CpuBudget
 from luthier.submission.server.state import submission_of
 
 HOSTILE = {"user": "eve", "script": "#!/bin/sh\n" + "$((" * 80_000}

@@ -57,7 +57,7 @@ def install(
 
     Example: luthier slurm install --url http://127.0.0.1:8642 --token-file token --dry-run
     """
-    from luthier.launch.signing_key import existing_signing_key
+    from luthier.submission.signing_key import existing_signing_key
     from luthier.submission.slurm_plugins import carry_out, installation
 
     changes = installation(config, url, _token(token_file), key or existing_signing_key().public, limit_ms)
@@ -95,7 +95,7 @@ def key(
 
     Example: luthier slurm key
     """
-    from luthier.launch.signing_key import existing_signing_key
+    from luthier.submission.signing_key import existing_signing_key
 
     say(existing_signing_key(file).public)
 

@@ -9,15 +9,15 @@ from fastapi.security import HTTPBearer
 from pydantic import Field, JsonValue
 from starlette.concurrency import run_in_threadpool
 
-from luthier.answer_signature import NONCE_BYTES, NONCE_HEADER, SIGNATURE_HEADER
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Before, Limit, Page, RequestModel, ResponseModel, example
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.context import Context, Server, Viewer, address_of, context_of, require_user
-from luthier.server.cpu_budget import client_of
 from luthier.store.server_store import shown_author
+from luthier.submission.answer_signature import NONCE_BYTES, NONCE_HEADER, SIGNATURE_HEADER
 from luthier.submission.job import LONGEST_SCRIPT as READ_OF_SCRIPT
 from luthier.submission.matching import job_of_script
+from luthier.submission.server.cpu_budget import client_of
 from luthier.submission.server.queue import Answer, Asked
 from luthier.submission.server.state import submission_of
 from luthier.submission.store.submitted import Decision, NewSubmission, Submission

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import cast
 
-from luthier.launch.signing_key import kept_signing_key
 from luthier.server.context import Context
-from luthier.server.cpu_budget import CpuBudget
 from luthier.store.server_store import ServerStore
 from luthier.submission.commands import SubmissionServeOptions
 from luthier.submission.job_times import JobTimes
+from luthier.submission.server.cpu_budget import CpuBudget
 from luthier.submission.server.known_tokens import KnownTokens
 from luthier.submission.server.queue import SubmissionQueue
+from luthier.submission.signing_key import kept_signing_key
 from luthier.submission.store import job_records_in, submissions_in
 
 
