@@ -18,9 +18,9 @@ from tests.server.conftest import Reply, Running, Starter, running_server
 from tests.slurm.submitting import EXPERIMENT, SCRIPT, approve_all, with_tuned_job
 
 from luthier.client import Client
+from luthier.launch.job_records import own_user
 from luthier.launch.job_times import JobTimes
 from luthier.server import job_index
-from luthier.server.submission_queue import own_user
 from luthier.store.server_store import ServerStore
 
 Answer = dict[str, object]

@@ -17,6 +17,7 @@ from tests.slurm.submitting import (
     SEEN,
     UNTOUCHED,
     Submitter,
+    record_of,
     submitter,
     with_tuned_job,
     wrapper,
@@ -175,6 +176,28 @@ def test_a_script_from_a_pipe_runs_as_it_is(cluster: Cluster, user: Submitter) -
     done = user.run("sbatch", given=SCRIPT.replace("srun ", ""))
     assert done.returncode == 0, done.stderr
     assert output_of(cluster, user, done.stdout.split()[-1]).strip() == UNTOUCHED
+
+
+@pytest.mark.parametrize(("name", "value"), [("OMPI_MCA_orte_fork_agent", "rm"), ("SITE_RUNS_THIS_FIRST", "rm")])
+def test_a_variable_that_nobody_approved_reaches_no_job(
+    cluster: Cluster, user: Submitter, served: Running, name: str, value: str
+) -> None:
+    """The attack: one user records a variable that runs a program, for a job like that of another user."""
+    script = f"#!/bin/bash\n#SBATCH --job-name={name}\n#SBATCH --output=seen.%j\n./{name}.sh\n"
+    record = record_of(served.store, {name: value}, "mallory", script)
+    user.write(f"{name}.sh", f'#!/bin/sh\n${name} precious\necho "set=${name} threads=$OMP_NUM_THREADS"\n')
+    (user.folder / f"{name}.sh").chmod(0o755)
+    user.write("precious", "data")
+    user.write("attacked.sh", script)
+    seen: list[str] = []
+
+    def is_matched() -> bool:
+        seen.append(submitted(cluster, user, "sbatch", "attacked.sh")[0])
+        return served.store.submissions.all(limit=1)[0].record_id == record
+
+    wait_until(is_matched, "the server knows the record")
+    assert {text.splitlines()[-1] for text in seen} == {"set= threads="}
+    assert (user.folder / "precious").read_text() == "data"
 
 
 def test_wrapped_commands_are_asked_about(cluster: Cluster, user: Submitter, served: Running) -> None:

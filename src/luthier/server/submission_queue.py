@@ -5,8 +5,6 @@ Everything that waits when the thread is free is answered together, with one com
 
 import asyncio
 import logging
-import os
-import pwd
 import random
 import threading
 import time
@@ -17,6 +15,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from luthier.errors import UnavailableError
+from luthier.launch.job_records import own_user
 from luthier.matching import Job, Match, job_of_script
 from luthier.server.job_index import LOOK_EVERY_S, JobIndex
 from luthier.spec.submitted_job import Script, objection
@@ -169,14 +168,6 @@ class SubmissionQueue:
             why = "it keeps the default this time, to compare its time with that of others"
             return _matched(asked, match, record, "default", why)
         return _matched(asked, match, record, "set", "", offer.environment)
-
-
-def own_user() -> str:
-    """The user of this process: that of experiments which belong to no account."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
 
 
 def _matched(
