@@ -26,6 +26,7 @@ user = typer.Typer(help="Manage the accounts of a server.", no_args_is_help=True
 DEFAULT_PORT = 8642
 _LARGEST_PORT = 65535
 _MOST_KEPT = 0.5
+_PACKAGES = "argon2", "cryptography", "fastapi", "fastapi_offline", "jinja2", "plotly", "prometheus_client", "uvicorn"
 
 StoreUrl = Annotated[
     str | None,
@@ -102,8 +103,7 @@ def serve(
     signing_key: Annotated[
         Path | None,
         typer.Option(
-            help="The file with the private key for answers to submitted jobs, made if missing; by default in the data "
-            "directory. Servers with one store use the same.",
+            help="The file with the key that signs answers to submitted jobs; by default in the data directory.",
             metavar="FILE",
         ),
     ] = None,
@@ -289,16 +289,7 @@ def add_token(name: Name, store: StoreUrl = None) -> None:
 
 
 def _require_packages() -> None:
-    for name in (
-        "argon2",
-        "cryptography",
-        "fastapi",
-        "fastapi_offline",
-        "jinja2",
-        "plotly",
-        "prometheus_client",
-        "uvicorn",
-    ):
+    for name in _PACKAGES:
         if find_spec(name) is None:
             raise NotFoundError(f"the server needs {name}: pip install 'luthier[serve]'")
 

@@ -45,6 +45,9 @@ DANGEROUS = """
 """.split()  # noqa: SIM905 - a list of words
 """Variables that run something, read something or connect to somewhere else."""
 
+ODD_NAMES = ["", "1A", "A B", "A-B", "A=B", "A\n", "\nA", "É", "A\0", "\0", "A" * 100, "A" * 101]
+VALUES = ["1", "", "self", "x.y:z+1=@%^-_", "a b", "/x", "a;b", "$x", "`x`", "'", '"', "\\", "a\n", "\0", "é", "~"]
+
 NAME = st.text(st.sampled_from("AZaz09_-=. é\0\n"), max_size=8)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 LINE = st.one_of(
@@ -65,41 +68,8 @@ def variables() -> Iterator[tuple[str, str]]:
             yield from ((name, "1"), (name.lower(), "1"), (f"X{name}", "1"), (f"{name}X", "1"))
             yield (name[:place] + chance.choice("AZ_09") + name[place + 1 :], "1")
             yield (name[:place] + name[place + 1 :], "1")
-    for name in (
-        *HARMLESS,
-        *DANGEROUS,
-        "",
-        "1A",
-        "A B",
-        "A-B",
-        "A=B",
-        "A\n",
-        "\nA",
-        "É",
-        "A\0",
-        "\0",
-        "A" * 100,
-        "A" * 101,
-    ):
-        for value in (
-            "1",
-            "",
-            "self",
-            "x.y:z+1=@%^-_",
-            "a b",
-            "/x",
-            "a;b",
-            "$x",
-            "`x`",
-            "'",
-            '"',
-            "\\",
-            "a\n",
-            "\0",
-            "é",
-            "~",
-        ):
-            yield name, value
+    for name in (*HARMLESS, *DANGEROUS, *ODD_NAMES):
+        yield from ((name, value) for value in VALUES)
     for length in (LONGEST_VALUE, LONGEST_VALUE + 1):
         yield "OMP_X", "1" * length
     for byte in range(256):
