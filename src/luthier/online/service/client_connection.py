@@ -15,8 +15,8 @@ from luthier.online.service.address import Address, TcpAddress, UnixAddress
 Asked: TypeAlias = Literal["hello", "fetch", "report", "best"]
 
 _CHUNK = 1 << 16
-_LONGEST_ANSWER = 1 << 20
 _SHORTEST_S = 1e-4  # a time-out of 0 would mean: do not wait at all
+_LONGEST_READ_S = 2e-3  # after a deadline, what has already come is read; more may come all the time
 
 
 class ClientConnection:
@@ -27,6 +27,8 @@ class ClientConnection:
 
     def __init__(self, address: Address, deadline: float) -> None:
         self._buffer = bytearray()
+        self._searched = 0  # bytes of the buffer that contain no line end
+        self._longest = protocol.LONGEST_LINE
         self._expected: deque[Asked] = deque()
         self._heard = time.monotonic()
         place, family = _place(address, deadline)
@@ -45,6 +47,8 @@ class ClientConnection:
         if not self._expected:
             self._heard = time.monotonic()
         self._expected.append(asked)
+        if asked == "hello":  # it lists the parameters: no configuration is longer
+            self._longest = protocol.LONGEST_LINE + len(line)
         self._socket.settimeout(_left(deadline))
         try:
             self._socket.sendall(line)
@@ -54,9 +58,12 @@ class ClientConnection:
 
     def answers(self, deadline: float) -> Iterator[tuple[Asked, bytes]]:
         """The answers to all requests, with their kind; fewer if the deadline passes before."""
+        last = max(deadline, time.monotonic() + _LONGEST_READ_S)
         while self._expected:
             line = self._next_line()
             if line is None:
+                if time.monotonic() > last:
+                    return
                 self._socket.settimeout(_left(deadline))
                 try:
                     data = self._socket.recv(_CHUNK)
@@ -65,11 +72,11 @@ class ClientConnection:
                 if not data:
                     raise ConnectionResetError("the service has closed the connection")
                 self._buffer += data
-                if len(self._buffer) > _LONGEST_ANSWER:
-                    raise ConnectionError("the service does not speak this protocol")
             else:
                 self._heard = time.monotonic()
                 yield self._expected.popleft(), line
+        if self._buffer:
+            raise ConnectionError("the service sends answers that nobody has asked for")
 
     @property
     def owed(self) -> int:
@@ -90,11 +97,15 @@ class ClientConnection:
         self._socket.close()
 
     def _next_line(self) -> bytes | None:
-        end = self._buffer.find(b"\n")
+        end = self._buffer.find(b"\n", self._searched)
+        if end > self._longest or (end < 0 and len(self._buffer) > self._longest):
+            raise ConnectionError("an answer of the service is too long")
         if end < 0:
+            self._searched = len(self._buffer)
             return None
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
+        self._searched = 0
         return line
 
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from statistics import median_high
 from typing import Unpack, cast
 
-from luthier.errors import InvalidInputError, LuthierError, SpaceError
+from luthier.errors import InvalidInputError, LuthierError
 from luthier.online.base import Standing
 from luthier.online.service import protocol
 from luthier.online.service.address import default_address, parse_address
 from luthier.online.service.client_connection import Asked, ClientConnection
 from luthier.online.settings import OnlineOptions, OnlineSettings
 from luthier.space import Space
-from luthier.texts import check_name, shown
+from luthier.texts import check_name, shown, visible
 from luthier.trial import Config, Json, Value
 
 START_S = 2.0
@@ -27,9 +27,12 @@ START_S = 2.0
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0
 _PATIENCE_S = 5.0  # a connection without an answer for so long is given up
-_MOST_KNOWN = 10_000
+_MOST_KNOWN_BYTES = 1 << 22  # of answers to fetch that need not be read again
+_PHASES = ("baseline", "searching", "converged", "stopped")
+_STEADY_S = 5.0  # after a connection that lasted for so long, a loss is a new one: logged, and tried again soon
 _MOST_MEASURED, _KEPT = 128, 5  # configurations whose values are remembered, and the last values of each
 _FEWEST = 2  # values before a configuration may replace the default: one may be due to luck
+_LONGEST_REASON = 500
 _MOST_OWED = 64  # answers to reports that are not read yet
 _log = logging.getLogger(__name__)
 
@@ -103,13 +106,15 @@ class RemoteTuner:
         self._arrived: set[Asked] = set()  # answers to the last request
         self._standing = Standing(space.default, None, 0, converged=False)
         self._known: dict[bytes, tuple[Config, str]] = {}  # answers to fetch
+        self._known_bytes = 0
+        self._connected_at = 0.0
         self._pause_s, self._next_try = _FIRST_PAUSE_S, 0.0
         self._is_late = self._is_warned = False
         try:
             self._exchange(time.monotonic() + max(timeout_s, START_S))
         except _RefusedError as error:
             self._drop(leave=False)
-            raise InvalidInputError(f"{self._address}: {error}") from None
+            raise InvalidInputError(f"{self._address}: {visible(str(error))}") from None
 
     @property
     def phase(self) -> str:
@@ -195,7 +200,9 @@ class RemoteTuner:
                 connection.send(asked, line(), deadline)
             if asked != "report" or connection.owed > _MOST_OWED:
                 self._use_answers(connection, deadline)
-        except (OSError, SpaceError, protocol.NotJsonError) as error:
+        except _RefusedError:
+            raise
+        except (OSError, LuthierError) as error:
             self._lose(getattr(error, "strerror", None) or str(error))
 
     def _use_answers(self, connection: ClientConnection, deadline: float) -> None:
@@ -210,6 +217,7 @@ class RemoteTuner:
             self._pid, self._next_try = os.getpid(), 0.0
         if self._connection is None and time.monotonic() >= self._next_try:
             self._connection = ClientConnection(self._address, deadline)
+            self._connected_at = time.monotonic()
             client = f"{socket.gethostname()}/{self._pid}"[: protocol.LONGEST_CLIENT]
             hello = protocol.Hello(self._name, client, self._token, self._space.to_json(), self._settings)
             self._connection.send("hello", protocol.hello_line(hello), deadline)
@@ -224,28 +232,36 @@ class RemoteTuner:
             return
         answer = protocol.read_object(line)
         if answer.get("ok") is not True:
-            message = shown(answer.get("error")).strip("'\"")
+            reason = answer.get("error")
+            message = reason[:_LONGEST_REASON] if isinstance(reason, str) else "no reason is given"
             if asked == "hello" and answer.get("retry") is not True:
                 raise _RefusedError(message)
             if asked == "hello":
                 raise ConnectionError(message)
             self._warn(f"a {asked} was refused: {message}")
             return
-        self._phase = str(answer.get("phase", self._phase))
-        if asked == "hello":
-            self._pause_s, self._is_warned = _FIRST_PAUSE_S, False
-        elif asked == "fetch":
+        phase = answer.get("phase", self._phase)
+        if phase not in _PHASES:
+            raise ConnectionError(f"the service is in an unknown phase: {shown(phase)}")
+        self._phase = str(phase)
+        if asked == "fetch":
             self._chosen = self._fetched = self._space.check(cast("Mapping[str, Value]", answer.get("config")))
-            if len(self._known) >= _MOST_KNOWN:
+            self._known_bytes += len(line)
+            if self._known_bytes > _MOST_KNOWN_BYTES:
                 self._known.clear()
+                self._known_bytes = len(line)
             self._known[line] = self._chosen, self._phase
         elif asked == "best":
             config = self._space.check(cast("Mapping[str, Value]", answer.get("config")))
-            value, samples = cast("float | None", answer.get("value")), cast("int", answer.get("samples", 0))
+            value, samples = protocol.check_value(answer.get("value")), answer.get("samples", 0)
+            if isinstance(samples, bool) or not isinstance(samples, int) or samples < 0:
+                raise ConnectionError(f"the service has a wrong number of samples: {shown(samples)}")
             self._standing = Standing(config, value, samples, self.converged)
         self._arrived.add(asked)
 
     def _lose(self, reason: str) -> None:
+        if self._connection is not None and time.monotonic() - self._connected_at > _STEADY_S:
+            self._pause_s, self._is_warned = _FIRST_PAUSE_S, False
         self._drop(leave=True)
         self._next_try = time.monotonic() + self._pause_s
         self._pause_s = min(2.0 * self._pause_s, _LONGEST_PAUSE_S)
@@ -258,9 +274,9 @@ class RemoteTuner:
             connection.close(leave=leave)
 
     def _warn(self, message: str) -> None:
-        """Log the first problem since the service was last reached: a loop runs thousands of times."""
+        """Log the first problem since the service was last steady: a loop runs thousands of times."""
         if not self._is_warned:
-            _log.warning("on-line service %s: %s", self._address, message)
+            _log.warning("on-line service %s: %s", self._address, visible(message))
         self._is_warned = True
 
 
