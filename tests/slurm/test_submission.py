@@ -22,6 +22,7 @@ from tests.slurm.submitting import (
     with_tuned_job,
     wrapper,
 )
+from tests.torture import IS_TORTURE
 
 from luthier.job_submission import CONFIG, TIME_LIMIT_MS
 from luthier.launch.job_times import JobTimes
@@ -214,7 +215,20 @@ def another_server(cluster: Cluster) -> Iterator[Path]:
     config.write_text(before)
 
 
-@pytest.mark.parametrize("kind", [*ANSWERS, "stopped"])
+# All of them reach the C program and luthier submit alone in tests/native/slurm and tests/cli.
+FEW = [
+    "unsigned",
+    "signed by another",
+    "changed",
+    "garbage",
+    "endless",
+    "variable that is a program",
+    "shell",
+    "hanging",
+]
+
+
+@pytest.mark.parametrize("kind", [*(ANSWERS if IS_TORTURE else FEW), "stopped"])
 def test_whatever_the_server_does_the_job_runs_as_it_is(
     cluster: Cluster, user: Submitter, another_server: Path, kind: str
 ) -> None:
