@@ -92,7 +92,8 @@ def test_names_of_online_sessions(site: Running, watched: Visit) -> None:
         ],
         "constraints": [],
     }
-    config: dict[str, Json] = {name[:200]: name for name in SCRIPTS[:8]}
+    texts = {name[:200]: name for name in SCRIPTS[:8]}
+    config: dict[str, Json] = {**texts}
     default: dict[str, Json] = dict.fromkeys(config, "b")
     clients: list[Json] = [{"name": name, "config": config, "since": 1.0, "reports": 4, "last": 1.25} for name in names]
     points: list[Json] = [
@@ -101,7 +102,7 @@ def test_names_of_online_sessions(site: Running, watched: Visit) -> None:
     view = a_view(clients=clients, best=points[0], default=points[1], points=points, strategy=SCRIPTS[0])
     made = a_session(store, SCRIPTS[1], SCRIPTS[0], view, space=space, strategy=SCRIPTS[2])
     store.online.update(made.id, seen_at=9e9, view=view)  # it is served
-    store.online.append(made.id, [Sample(9, 1, SCRIPTS[1], Config(config), 1.25, 200.0)])
+    store.online.append(made.id, [Sample(9, 1, SCRIPTS[1], Config(texts), 1.25, 200.0)])
     for name in names:
         a_session(store, name, name, a_view(strategy=name, goal=name))
     enter(watched)
