@@ -110,9 +110,7 @@ def serve(
     accounts_are_logins: Annotated[
         bool,
         typer.Option(
-            "--accounts-are-logins",
-            help="Every account has the name of the same person's login on the cluster: jobs get what experiments of "
-            "their own user found. Without it, and for others, only variables that an administrator approved are set.",
+            "--accounts-are-logins", help="Accounts are logins of the cluster: jobs get what their user found."
         ),
     ] = False,
     store: StoreUrl = None,
