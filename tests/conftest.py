@@ -114,8 +114,8 @@ def _serve(programs: Path, folder: Path) -> Iterator[str]:
     for _ in range(5):  # a port that is free now may be taken a moment later
         port = _free_port()
         options = (
-            f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c full_page_writes=off "
-            "-c shared_buffers=16MB -c max_connections=50"
+            f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off "
+            "-c full_page_writes=off -c shared_buffers=16MB -c max_connections=50"
         )
         if run("pg_ctl", "start", "-w", "-s", "-l", str(folder / "log"), "-o", options, check=False):
             break

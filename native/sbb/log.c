@@ -277,11 +277,16 @@ int log_sync(bool marks)
     return error;
 }
 
-/* A file that tells clients whether the target is complete without this daemon. */
+static void path_of_pending(char *path, size_t room)
+{
+    snprintf(path, room, "%s/pending", state.settings.folder);
+}
+
+/* A file that tells clients whether the target is complete without this daemon, and the next daemon whose log it is. */
 void pending_set(bool pending)
 {
     char path[PATH_MAX + 16];
-    snprintf(path, sizeof path, "%s/pending", state.settings.folder);
+    path_of_pending(path, sizeof path);
     if (!pending) {
         unlink(path);
         return;
@@ -289,6 +294,20 @@ void pending_set(bool pending)
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         give_up("%s: %s", path, strerror(errno));
+    dprintf(fd, "%016llx\n", (unsigned long long)state.instance); /* without it recovery believes the segments */
     close(fd);
     folder_unsynced = true;
+}
+
+/* The instance of the daemon that has left data in the log; 0 if that is not known. */
+uint64_t pending_instance(void)
+{
+    char path[PATH_MAX + 16], text[32] = "", *end = text;
+    path_of_pending(path, sizeof path);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    uint64_t instance = got == 17 ? strtoull(text, &end, 16) : 0;
+    return end == text + 16 ? instance : 0;
 }

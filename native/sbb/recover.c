@@ -2,6 +2,9 @@
  *
  * A file is found by its path, inode number and time of creation; if it was renamed, by a search of the target. Data of a
  * file that is not there any more is kept in FOLDER/orphans: it was acknowledged, so it is not for us to delete it.
+ *
+ * Nothing in FOLDER/log is believed without its checksum. What was left out is told in one line; files that are no
+ * segments of this log are kept in FOLDER/left-out.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -11,72 +14,141 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "log.h"
 
 struct found {
     struct log_header header;
-    const char *path, *data;
+    char *path;
 };
 
 static struct found *founds;
 static size_t found_count, found_room;
+static int log_fd; /* of the folder */
+static struct {
+    uint64_t records, bytes, files;
+    char first[PATH_MAX]; /* the file of the first record, if that is known */
+} left_out;
 
 /* ---- reading the log ---- */
 
-static void remember(const struct log_header *header, const char *path, const char *data)
+static void remember(const struct log_header *header, const char *path)
 {
+    char *copy = strdup(path);
     if (found_count == found_room) {
         found_room = found_room == 0 ? 1024 : 2 * found_room;
         founds = realloc(founds, found_room * sizeof *founds);
-        if (founds == NULL)
-            give_up("out of memory");
     }
-    founds[found_count++] = (struct found){*header, path, data};
+    if (copy == NULL || founds == NULL)
+        give_up("out of memory");
+    founds[found_count++] = (struct found){*header, copy};
 }
 
-/* The size of the valid record at this place, 0 if there is none. */
-static uint64_t examine(const char *log, uint64_t size, uint64_t place, const struct segment_header *segment)
+/* False at the end of the file, and where the device cannot read it. */
+static bool read_whole(int fd, void *to, size_t size, uint64_t place)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t got = pread(fd, (char *)to + done, size - done, (off_t)(place + done));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return true;
+}
+
+/* The data of a record, or NULL if it is not what was written. */
+static const char *data_of(int fd, const struct log_header *header)
+{
+    static char data[SBB_SLICE];
+    uint64_t place = header->place + sizeof *header + header->path_length;
+    bool whole = header->length <= sizeof data && read_whole(fd, data, header->length, place)
+                 && header->data_crc == crc32c(0, data, header->length);
+    return whole ? data : NULL;
+}
+
+static void leave_out(const char *path, uint64_t bytes)
+{
+    if (left_out.records++ == 0)
+        snprintf(left_out.first, sizeof left_out.first, "%s", path);
+    left_out.bytes += bytes;
+}
+
+static bool is_empty(const char *block, size_t size)
+{
+    while (size > 0 && *block == '\0')
+        block++, size--;
+    return size == 0;
+}
+
+/* Look at the record at this place and return its size, 0 if its header is not valid. Whether the data is in the target
+ * already stands outside of the checksum, and has two values only. */
+static uint64_t examine(int fd, uint64_t place, uint64_t instance, uint64_t number)
 {
     struct log_header header;
-    if (size - place < sizeof header)
+    char path[PATH_MAX];
+    if (!read_whole(fd, &header, sizeof header, place) || header.magic != LOG_MAGIC || header.instance != instance
+        || header.segment != number || header.place != place || header.path_length >= sizeof path
+        || !read_whole(fd, path, header.path_length, place + sizeof header)
+        || header.crc != log_header_crc(&header, path))
         return 0;
-    memcpy(&header, log + place, sizeof header);
-    uint64_t whole = sizeof header + header.path_length + (uint64_t)header.length;
-    if (header.magic != LOG_MAGIC || header.instance != segment->instance || header.segment != segment->number
-        || header.place != place || header.path_length >= PATH_MAX || whole > size - place)
-        return 0;
-    const char *path = log + place + sizeof header, *data = path + header.path_length;
-    if (header.crc != log_header_crc(&header, path) || header.data_crc != crc32c(0, data, header.length))
-        return 0;
-    if (header.done != LOG_DONE)
-        remember(&header, path, data);
-    return whole;
+    path[header.path_length] = '\0';
+    if (header.done == 0 && data_of(fd, &header) != NULL)
+        remember(&header, path);
+    else if (header.done != LOG_DONE)
+        leave_out(path, header.length);
+    return sizeof header + header.path_length + (uint64_t)header.length;
 }
 
-/* The segment stays mapped: the records point into it. */
-static void read_segment(int folder, const char *name)
+/* Returns how many valid records it has. What is not valid counts once, up to the next valid one. */
+static unsigned read_records(int fd, uint64_t size, uint64_t instance, uint64_t number)
 {
-    int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0)
-        give_up("%s/log/%s: %s", state.settings.folder, name, strerror(errno));
-    uint64_t size = (uint64_t)status.st_size;
-    const char *log = size < LOG_ALIGN ? NULL : mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (log == MAP_FAILED)
-        give_up("%s/log/%s: %s", state.settings.folder, name, strerror(errno));
-    struct segment_header segment = {0};
-    if (log != NULL)
-        memcpy(&segment, log, sizeof segment);
-    if (segment.magic != SEGMENT_MAGIC)
-        return; /* it was being created: no record was acknowledged in it */
+    char block[LOG_ALIGN];
+    unsigned count = 0;
+    bool lost = false;
     for (uint64_t place = LOG_ALIGN; place < size;) {
-        uint64_t whole = examine(log, size, place, &segment);
+        uint64_t whole = examine(fd, place, instance, number);
+        size_t rest = size - place < sizeof block ? size - place : sizeof block;
+        if (whole == 0 && !lost && !(read_whole(fd, block, rest, place) && is_empty(block, rest))) {
+            lost = true;
+            leave_out("", 0);
+        } else if (whole != 0) {
+            lost = false;
+            count++;
+        }
         place += whole == 0 ? LOG_ALIGN : (whole + LOG_ALIGN - 1) / LOG_ALIGN * LOG_ALIGN;
     }
+    return count;
+}
+
+/* False if the file is no segment of this log. `instance` is that of the daemon that wrote the log, or 0. */
+static bool read_segment(const char *name, uint64_t instance)
+{
+    struct stat status;
+    struct segment_header header = {0};
+    char canonical[32];
+    uint64_t number = strtoull(name, NULL, 10);
+    snprintf(canonical, sizeof canonical, "%020llu", (unsigned long long)number);
+    int fd = openat(log_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || strcmp(name, canonical) != 0) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    bool titled = read_whole(fd, &header, sizeof header, 0);
+    bool created = titled && !is_empty((const char *)&header, sizeof header); /* else it was being created */
+    bool matches = header.magic == SEGMENT_MAGIC && header.number == number;
+    if (instance == 0)
+        instance = header.instance;
+    matches = matches && header.instance == instance;
+    uint64_t before = left_out.records;
+    unsigned count = !created ? 0 : read_records(fd, (uint64_t)status.st_size, instance, number);
+    close(fd);
+    if (created && !matches && count == 0)
+        left_out.records = before; /* they are somebody else's */
+    return !created || matches || count > 0;
 }
 
 /* ---- finding the files ---- */
@@ -132,8 +204,7 @@ static int open_orphan(const struct log_header *header, const char *path)
 
 static int open_file(const struct found *found, char *path)
 {
-    memcpy(path, found->path, found->header.path_length);
-    path[found->header.path_length] = '\0';
+    strcpy(path, found->path);
     int fd = open_if_same(path, &found->header);
     if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP && errno != EISDIR))
         return fd;
@@ -163,8 +234,18 @@ static int by_file(const void *left, const void *right)
 static bool write_found(int fd, const struct found *found)
 {
     const struct log_header *header = &found->header;
+    char name[32];
+    snprintf(name, sizeof name, "%020llu", (unsigned long long)header->segment);
+    int segment = openat(log_fd, name, O_RDONLY | O_CLOEXEC);
+    const char *data = segment < 0 ? NULL : data_of(segment, header);
+    if (segment >= 0)
+        close(segment);
+    if (data == NULL) { /* it was valid a moment ago */
+        leave_out(found->path, header->length);
+        return true;
+    }
     for (uint32_t done = 0; done < header->length;) {
-        ssize_t written = pwrite(fd, found->data + done, header->length - done, (off_t)(header->offset + done));
+        ssize_t written = pwrite(fd, data + done, header->length - done, (off_t)(header->offset + done));
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
@@ -195,21 +276,70 @@ static bool recover_file(const struct found *first, size_t count)
     return written;
 }
 
-static bool is_segment(const char *name)
+/* ---- the whole ---- */
+
+static void keep_foreign(const char *name)
 {
-    return name[0] != '.' && strspn(name, "0123456789") == strlen(name);
+    char folder[PATH_MAX + 16], path[PATH_MAX + 300];
+    snprintf(folder, sizeof folder, "%s/left-out", state.settings.folder);
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s/%.250s", folder, name);
+    int failed = renameat2(log_fd, name, AT_FDCWD, path, RENAME_NOREPLACE);
+    for (int i = 1; failed != 0 && errno == EEXIST && i < 10000; i++) { /* an earlier one of that name */
+        snprintf(path, sizeof path, "%s/%.250s.%d", folder, name, i);
+        failed = renameat2(log_fd, name, AT_FDCWD, path, RENAME_NOREPLACE);
+    }
+    left_out.files++;
+    if (failed != 0) /* it would be in the way of a new segment */
+        give_up("%s/log/%s: is not part of the log, and cannot be moved to %s: %s; move it away", state.settings.folder,
+                name, path, strerror(errno));
+}
+
+static void tell_left_out(void)
+{
+    const char *of = left_out.first[0] == '\0' ? "" : ", the first of ";
+    if (left_out.records + left_out.files > 0)
+        say("left out of the log: %llu records that are damaged or were not finished (%llu bytes or more%s%s), and %llu "
+            "files that are not part of it and are kept in %s/left-out",
+            (unsigned long long)left_out.records, (unsigned long long)left_out.bytes, of, left_out.first,
+            (unsigned long long)left_out.files, state.settings.folder);
+}
+
+static void read_log(uint64_t instance)
+{
+    struct dirent **names;
+    int count = scandirat(log_fd, ".", &names, NULL, alphasort);
+    if (count < 0)
+        give_up("%s/log: %s", state.settings.folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        const char *name = names[i]->d_name;
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !read_segment(name, instance))
+            keep_foreign(name);
+        free(names[i]);
+    }
+    free(names);
+}
+
+static void remove_segments(void)
+{
+    DIR *log = fdopendir(dup(log_fd));
+    if (log == NULL)
+        give_up("%s/log: %s", state.settings.folder, strerror(errno));
+    rewinddir(log);
+    for (struct dirent *entry; (entry = readdir(log)) != NULL;)
+        if (entry->d_name[0] != '.')
+            unlinkat(log_fd, entry->d_name, 0);
+    closedir(log);
 }
 
 bool recover(void)
 {
     char path[PATH_MAX + 8];
     snprintf(path, sizeof path, "%s/log", state.settings.folder);
-    DIR *log = opendir(path);
-    if (log == NULL)
+    log_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (log_fd < 0)
         give_up("%s: %s", path, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(log)) != NULL;)
-        if (is_segment(entry->d_name))
-            read_segment(dirfd(log), entry->d_name);
+    read_log(pending_instance());
     if (found_count > 0)
         qsort(founds, found_count, sizeof *founds, by_file);
     bool complete = true;
@@ -220,13 +350,14 @@ bool recover(void)
                 break;
         complete = recover_file(founds + first, after - first) && complete;
     }
-    rewinddir(log);
-    for (struct dirent *entry; complete && (entry = readdir(log)) != NULL;)
-        if (is_segment(entry->d_name))
-            unlinkat(dirfd(log), entry->d_name, 0);
-    closedir(log);
-    free(founds);
+    tell_left_out();
+    if (complete)
+        remove_segments();
+    close(log_fd);
     if (found_count > 0 && complete)
         say("recovered %llu bytes from the log", (unsigned long long)state.counters.recovered_bytes);
+    for (size_t i = 0; i < found_count; i++)
+        free(founds[i].path);
+    free(founds);
     return complete;
 }

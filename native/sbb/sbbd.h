@@ -180,6 +180,7 @@ void log_remove_above(uint64_t bytes);                        /* with the lock *
 int log_sync(bool marks);                                     /* with the lock; releases it meanwhile */
 void log_remove_all(void);
 void pending_set(bool pending); /* with the lock */
+uint64_t pending_instance(void);
 
 /* recover.c */
 bool recover(void); /* false: something is left in the log */

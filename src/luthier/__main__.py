@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_WINGS = ("luthier.online:WING", "luthier.submission.wing:WING", "luthier.io:WING")
+_WINGS = ("luthier.online:WING", "luthier.submission.job.wing:WING", "luthier.io:WING")
 
 
 def main() -> None:

@@ -105,13 +105,15 @@ def outcome_name(outcome: Outcome | None) -> str:
 class Job:
     """A request to a runner: run this configuration once. The key identifies the run, also after a restart.
 
-    `label` is a short name for people, where a runner can show one: it need not be unique.
+    `label` is a short name for people, where a runner can show one: it need not be unique. A run that a process on
+    another machine submitted is marked by `from_elsewhere`: where jobs run on this machine, it is never started here.
     """
 
     key: str
     config: Config
     timeout_s: float | None = None
     label: str = ""
+    from_elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True)

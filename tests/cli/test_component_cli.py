@@ -353,3 +353,76 @@ COMMANDS += [f"component {name}" for name in ("add", "list", "show", "remove")]
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(user: User, command: str) -> None:
     assert f"luthier {command}" in user(*command.split(), "--help").split("Example:")[1]
+
+
+MPI = """\
+components:
+  mpi:
+    parameters:
+      OMP_NUM_THREADS: {env_var: true, type: int, default: 1}
+      MODE: {env_var: true, type: str, default: slow, values: [slow, fast]}
+      DEPTH: {env_var: true, type: int, default: 1, min: 1, max: 9}
+      LD_PRELOAD: {env_var: true, type: str, default: x}
+      option: {cli_var: true, type: int, default: 1}
+"""
+
+
+def allowed(user: User) -> dict[str, str]:
+    return {one["variable"]: one["allowed"] for one in json.loads(user("component", "approvals", "--json"))}
+
+
+def test_variables_are_shown_before_they_are_approved(user: User) -> None:
+    user("component", "add", user.write("c.yaml", MPI))
+    assert "nothing is approved" in user("component", "approvals")
+    assert "add --yes" in user("component", "approve", "mpi", code=2)
+    assert allowed(user) == {}
+    said = user("component", "approve", "mpi", "--yes")
+    assert "OMP_NUM_THREADS  1..4096  (known to be harmless)" in said
+    assert "LD_PRELOAD  never set: LD_PRELOAD can change" in said
+    assert "option" not in said
+    assert allowed(user) == {"DEPTH": "1..9", "MODE": "slow fast", "OMP_NUM_THREADS": "1..4096"}
+    assert re.search(r"mpi  DEPTH  1\.\.9  \S+ \(command line\), 20\d\d-", user("component", "approvals"))
+
+
+def test_some_variables_are_approved_and_withdrawn(user: User) -> None:
+    user("component", "add", user.write("c.yaml", MPI))
+    user("component", "approve", "mpi", "--harmless", "--yes")
+    assert allowed(user) == {"OMP_NUM_THREADS": "1..4096"}
+    user("component", "approve", "mpi", "OMP_NUM_THREADS=1..8", "MODE=slow  other", "DEPTH", "--yes")
+    assert allowed(user) == {"DEPTH": "1..9", "MODE": "slow other", "OMP_NUM_THREADS": "1..8"}
+    assert "not approved any more: MODE" in user("component", "withdraw", "mpi", "MODE")
+    user("component", "approve", "mpi", "--yes")
+    assert allowed(user) == {"DEPTH": "1..9", "MODE": "slow fast", "OMP_NUM_THREADS": "1..8"}
+    assert "no further variable" in user("component", "approve", "mpi", "--yes", code=2)
+    user("component", "withdraw", "mpi", "MODE")
+    assert "MODE is not approved for component mpi" in user("component", "withdraw", "mpi", "MODE", code=2)
+    user("component", "withdraw", "mpi")
+    assert allowed(user) == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["LD_PRELOAD"], "can change"),
+        (["LD_PRELOAD=evil.so"], "can change"),
+        (["DEPTH=/bin/sh"], "other characters"),
+        (["DEPTH="], "no values"),
+        (["NONE"], "sets no variable NONE"),
+        (["MODE", "--harmless"], "is not known to be harmless"),
+        (["OMP_NUM_THREADS=x", "--harmless"], "is not known to be harmless"),
+        (["DEPTH=9..1"], "is empty"),
+    ],
+)
+def test_what_cannot_be_approved_is_one_line(user: User, words: list[str], said: str) -> None:
+    user("component", "add", user.write("c.yaml", MPI))
+    assert said in user("component", "approve", "mpi", *words, "--yes", code=2)
+    assert allowed(user) == {}
+
+
+def test_a_changed_component_is_not_approved_any_more(user: User) -> None:
+    user("component", "add", user.write("c.yaml", MPI))
+    user("component", "approve", "mpi", "DEPTH", "--yes")
+    user("component", "add", "c.yaml", "--replace")
+    assert allowed(user) == {"DEPTH": "1..9"}  # nothing has changed
+    user("component", "add", user.write("c.yaml", MPI.replace("max: 9", "max: 10")), "--replace")
+    assert allowed(user) == {}

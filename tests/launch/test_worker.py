@@ -6,16 +6,19 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from luthier.errors import LuthierError
 from luthier.launch.worker import Worker
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.template import Template
 from luthier.store import open_server_store
 from luthier.store.base import Origin, Owner, Record
-from luthier.store.server_store import ServerStore
+from luthier.store.server_store import Approval, ServerStore
+from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Json
 
 PATIENCE_S = 120.0
@@ -172,3 +175,38 @@ def test_owner_on_another_machine_counts_as_dead_when_its_heartbeat_stands_still
     assert worker.working == 1
     scene.let_go()
     look_until(lambda: scene.record(number).status == "finished", worker)
+
+
+RIGHTS = """
+CREATE ROLE worker LOGIN PASSWORD 'secret';
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO worker;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO worker;
+REVOKE INSERT, UPDATE, DELETE ON approvals, components, users, passes FROM worker;
+"""
+
+
+def test_a_worker_needs_no_right_to_approve(postgresql_url: str, tmp_path: Path) -> None:
+    """As SECURITY.md says where programs of users must not decide for the jobs of others."""
+    import psycopg
+
+    store = open_server_store(postgresql_url)
+    store.components.put({"mpi": "text"}, replace=False)
+    (tmp_path / "gate").touch()
+    scene = Scene(tmp_path)
+    number = store.history.create("one", scene.settings("one"), time.time(), Origin("ada")).id
+    parts = urlsplit(postgresql_url)
+    with psycopg.connect(postgresql_url, autocommit=True) as connection:
+        connection.execute(RIGHTS)
+        try:
+            url = parts._replace(netloc=f"worker:secret@{parts.netloc.rpartition('@')[2]}").geturl()
+            limited = open_server_store(url)
+            worker = Worker(limited, url, clock=lambda: float(next(scene.clock)))
+            look_until(lambda: store.history.experiment(number).status == "finished", worker)
+            look_until(lambda: not worker.working, worker)
+            with pytest.raises(LuthierError, match="permission denied"):
+                limited.components.approve("mpi", "text", [Approval("mpi", "A", "1", "version", "mallory", 1.0)])
+            for one in (store, limited):
+                assert isinstance(one.history, SqlStore)
+                one.history.dispose()
+        finally:
+            connection.execute("DROP OWNED BY worker; DROP ROLE worker")

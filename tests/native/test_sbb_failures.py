@@ -79,11 +79,20 @@ def writer(variables: dict[str, str]) -> Iterator[Writer]:
         program._process.communicate()
 
 
+def _wait_until_stopped(process: int) -> None:
+    """Each thread goes on until it notices the signal."""
+    end = time.monotonic() + 60
+    tasks = list(Path(f"/proc/{process}/task").iterdir())
+    while any((task / "stat").read_text().rpartition(") ")[2][0] != "T" for task in tasks):
+        assert time.monotonic() < end
+
+
 @contextlib.contextmanager
 def frozen(running: Daemon) -> Iterator[None]:
     """The daemon is stopped (SIGSTOP) during the block."""
     running.process.send_signal(signal.SIGSTOP)
     try:
+        _wait_until_stopped(running.process.pid)
         yield
     finally:
         running.process.send_signal(signal.SIGCONT)

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
+from luthier.errors import InvalidInputError
 from luthier.online.strategies.adaptive_sampling import AdaptiveSampling, typical_drop
+from luthier.online.strategies.sampling import FixedSampling
 from luthier.trial import Config
 
 A, B, C = (Config({"x": number}) for number in range(3))
@@ -99,3 +101,10 @@ def test_the_size_of_any_noise_is_estimated(draw: object) -> None:
 def test_without_repeated_samples_the_noise_is_unknown() -> None:
     assert typical_drop([[1.0], [2.0]]) is None
     assert typical_drop([[1.0, 1.0], [2.0]]) == 0.0
+
+
+@pytest.mark.parametrize("count", [0, -1, True, 1.5, None])
+def test_a_fixed_number_of_samples_is_a_whole_number_above_0(count: object) -> None:
+    with pytest.raises(InvalidInputError, match="samples"):
+        FixedSampling(count)  # type: ignore[arg-type]  # what is tested
+    assert FixedSampling(3).wanted({A: [1.0], B: [1.0] * 3, C: [1.0] * 5}, [A, B, C], A) == {A: 2}

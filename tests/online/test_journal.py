@@ -138,3 +138,21 @@ except OSError:
 
 def _away(*_: object) -> None:
     raise StoreError("the store is away")
+
+
+def test_a_write_after_a_file_could_not_be_begun_begins_it(folder: Path, store: ServerStore) -> None:
+    record = online_sessions_in(store).create("local", "s", {}, 1.0)
+    journal = Journal(folder / "j")
+    journal.open()
+    journal.write(line_of(record, 1))
+    (obstacle := folder / "j" / "2.journal").mkdir()
+    with pytest.raises(OSError, match="exists"):
+        journal.rotate()
+    with pytest.raises(OSError, match="exists"):
+        journal.write(line_of(record, 2))
+    obstacle.rmdir()
+    journal.write(line_of(record, 2))
+    assert journal.rotate()
+    journal.store_files(online_sessions_in(store))
+    journal.close()
+    assert numbers(store, record) == [1, 2]

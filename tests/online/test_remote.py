@@ -149,11 +149,13 @@ def test_a_service_that_hangs_costs_one_timeout_and_not_one_in_every_iteration(p
     run(one, 10)
     assert one.fetch() != SPACE.default
     process.signal(signal.SIGSTOP)
-    start = time.monotonic()
+    waited = 0
     for _ in range(200):
+        start = time.monotonic()
         assert one.fetch() == SPACE.default
         one.report(1.0)
-    assert time.monotonic() - start < 200 * 0.2 / 4
+        waited += time.monotonic() - start >= 0.2
+    assert waited < 50  # a busy machine may delay some as well
     process.signal(signal.SIGCONT)
     end = time.monotonic() + PATIENCE_S
     while not one.converged:

@@ -46,6 +46,15 @@ def tuned(
     return conclude(experiment, history(made, seconds))
 
 
+def test_a_time_of_zero_is_saved_whole() -> None:
+    """Times of 0 have no ratio: what is saved is the difference, 4 s, and the tuning took 7 * 4 + 5 s."""
+    found = tuning_return(tuned(4.0, 0.0, runs=100))
+    assert found is not None
+    assert found.production is not None
+    assert found.production.saved_s == Amount(4.0, 4.0, 4.0)
+    assert found.production.net_gain_s == Amount(367.0, 367.0, 367.0)
+
+
 def test_run_times() -> None:
     result = tuned(10.0, 8.0, runs=100)
     found = tuning_return(result)

@@ -32,7 +32,15 @@ from luthier.store.sql import SqlStore
 FOR_EVERYBODY = {"get_health", "log_in", "accept_invitation"}
 FOR_USERS = {"add_components", "put_component", "delete_component", "create_experiment", "clone_experiment"}
 FOR_USERS |= {"submit_job", "withdraw_record", "restore_record"}
-FOR_ADMINS = {"list_users", "put_user", "delete_user", "invite_user", "list_audit"}
+FOR_ADMINS = {
+    "approve_variables",
+    "withdraw_approval",
+    "list_users",
+    "put_user",
+    "delete_user",
+    "invite_user",
+    "list_audit",
+}
 STREAMS = {"watch_experiments", "watch_online"}
 """They do not end as long as somebody listens."""
 

@@ -13,7 +13,8 @@ from luthier.engine.session import resumable
 from luthier.result.result import conclude
 from luthier.runners.replay import Answer, ReplayRunner
 from luthier.spec.experiment import Experiment
-from luthier.store import open_store
+from luthier.store import open_server_store, open_store
+from luthier.store.server_store import Approval
 from luthier.store.sql import SqlStore
 from luthier.trial import Config
 
@@ -67,6 +68,16 @@ def test_the_command_line_says_what_it_said(tmp_path: Path) -> None:
     assert found.keys() == expected.keys()
     for command, said in expected.items():
         assert flat(found[command]) == flat(said), f"{command}; if that is meant: python -m tests.store.answers"
+
+
+def test_nothing_is_approved_for_what_was_registered_before(tmp_path: Path) -> None:
+    path = restored(tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO components (name, description) VALUES ('mpi', 'text')")
+    components = open_server_store(path).components
+    assert components.approvals() == []
+    components.approve("mpi", "text", [Approval("mpi", "A", "1", "version", "root", 1.0)])
+    assert [one.variable for one in components.approvals("mpi")] == ["A"]
 
 
 def flat(said: object, path: str = "") -> dict[str, object]:

@@ -13,9 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import luthier
+from luthier.launch.declared import declared_by
+from luthier.server.operations import parsed
+from luthier.spec.component import Component
 from luthier.spec.experiment import Experiment
 from luthier.spec.library import Library
 from luthier.spec.script import JobScript
+from luthier.store.base import Origin
 from luthier.store.server_store import ServerStore
 from luthier.submission.matching import job_of_script
 from luthier.submission.store import job_records_in
@@ -73,6 +77,33 @@ def with_tuned_job(
     )
     job = job_of_script(script, user, datetime.now(UTC).astimezone())
     return job_records_in(store).put(experiment, job, tuned, time.time())
+
+
+def record_of(store: ServerStore, variables: dict[str, str], author: str, script: str = SCRIPT) -> int:
+    """The record of an experiment of somebody who wants other people's jobs to have these variables."""
+    parameters = {name: {"env_var": True, "type": "str", "default": text} for name, text in variables.items()}
+    parameters["OMP_NUM_THREADS"] = {"env_var": True, "type": "int", "default": 1}
+    component = Component.model_validate({"parameters": parameters})
+    text = """
+experiment: {name: x, budget: 20, runner: slurm, script: "./stencil"}
+components: {openmpi: {OMP_NUM_THREADS: {min: 1, max: 8}}}
+"""
+    found = declared_by(parsed(text, "x.yaml"), Path("/"), None, lambda _: component)
+    record = store.history.create("x", found.experiment.to_json(), 1.0, Origin(author))
+    environment = {**variables, "OMP_NUM_THREADS": "4"}
+    tuned = Tuned(
+        component="openmpi",
+        config={"OMP_NUM_THREADS": 4},
+        environment=environment,
+        options=(),
+        measure="wall",
+        default_value=2.0,
+        best_value=1.0,
+        speedup=2.0,
+    )
+    return job_records_in(store).put(
+        record.id, job_of_script(script, author, datetime.now(UTC).astimezone()), tuned, 1.0
+    )
 
 
 @dataclass(frozen=True)

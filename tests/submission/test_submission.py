@@ -17,10 +17,12 @@ from tests.submission.submitting import (
     SEEN,
     UNTOUCHED,
     Submitter,
+    record_of,
     submitter,
     with_tuned_job,
     wrapper,
 )
+from tests.torture import IS_TORTURE
 
 from luthier.runners.slurm_text import job_name
 from luthier.submission.ask import CONFIG, TIME_LIMIT_MS
@@ -181,6 +183,28 @@ def test_a_script_from_a_pipe_runs_as_it_is(cluster: Cluster, user: Submitter) -
     assert output_of(cluster, user, done.stdout.split()[-1]).strip() == UNTOUCHED
 
 
+@pytest.mark.parametrize(("name", "value"), [("OMPI_MCA_orte_fork_agent", "rm"), ("SITE_RUNS_THIS_FIRST", "rm")])
+def test_a_variable_that_nobody_approved_reaches_no_job(
+    cluster: Cluster, user: Submitter, served: Running, name: str, value: str
+) -> None:
+    """The attack: one user records a variable that runs a program, for a job like that of another user."""
+    script = f"#!/bin/bash\n#SBATCH --job-name={name}\n#SBATCH --output=seen.%j\n./{name}.sh\n"
+    record = record_of(served.store, {name: value}, "mallory", script)
+    user.write(f"{name}.sh", f'#!/bin/sh\n${name} precious\necho "set=${name} threads=$OMP_NUM_THREADS"\n')
+    (user.folder / f"{name}.sh").chmod(0o755)
+    user.write("precious", "data")
+    user.write("attacked.sh", script)
+    seen: list[str] = []
+
+    def is_matched() -> bool:
+        seen.append(submitted(cluster, user, "sbatch", "attacked.sh")[0])
+        return submissions_in(served.store).all(limit=1)[0].record_id == record
+
+    wait_until(is_matched, "the server knows the record")
+    assert {text.splitlines()[-1] for text in seen} == {"set= threads="}
+    assert (user.folder / "precious").read_text() == "data"
+
+
 def test_wrapped_commands_are_asked_about(cluster: Cluster, user: Submitter, served: Running) -> None:
     submitted(cluster, user, "sbatch", "--output=seen.%j", "--wrap", "srun ./solver --steps 4 || true")
     assert submissions_in(served.store).all(limit=1)[0].job.program == "solver"
@@ -195,7 +219,20 @@ def another_server(cluster: Cluster) -> Iterator[Path]:
     config.write_text(before)
 
 
-@pytest.mark.parametrize("kind", [*ANSWERS, "stopped"])
+# All of them reach the C program and luthier submit alone in tests/native/slurm and tests/cli.
+FEW = [
+    "unsigned",
+    "signed by another",
+    "changed",
+    "garbage",
+    "endless",
+    "variable that is a program",
+    "shell",
+    "hanging",
+]
+
+
+@pytest.mark.parametrize("kind", [*(ANSWERS if IS_TORTURE else FEW), "stopped"])
 def test_whatever_the_server_does_the_job_runs_as_it_is(
     cluster: Cluster, user: Submitter, another_server: Path, kind: str
 ) -> None:

@@ -1,6 +1,10 @@
 """The commands for declared components and experiments."""
 
 import json
+import sys
+import time
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +16,7 @@ from luthier.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from luthier.result.result import Result
+    from luthier.spec.approvals import ComponentVariable
     from luthier.spec.experiment_file import Declared
     from luthier.store.base import Record
 
@@ -20,6 +25,12 @@ shaman = typer.Typer(help="The commands of SHAMan, with their options.", no_args
 
 File = Annotated[Path, typer.Argument(help="A YAML file.", metavar="FILE")]
 Name = Annotated[str, typer.Argument(help="The component's name; see luthier component list.", metavar="NAME")]
+Variables = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Variables of the component; by default those that are not approved.", metavar="[VARIABLE[=VALUES]]..."
+    ),
+]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -113,6 +124,82 @@ def remove_component(name: Name, store: StoreUrl = None) -> None:
 
     library(store).remove(name)
     say(f"removed: {name}")
+
+
+@component.command("approve")
+def approve_component(
+    name: Name,
+    variables: Variables = None,
+    harmless: Annotated[
+        bool, typer.Option("--harmless", help="Only variables that are known to be harmless, with harmless values.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Let the variables of a component be set in jobs of all users; what would be approved is shown before.
+
+    VALUES are texts and ranges with spaces between them: 'close spread 1..64'. By default all variables that are not
+    approved yet, with the values that are known to be harmless or that the component declares.
+
+    Example: luthier component approve openmpi OMP_NUM_THREADS=1..64 --yes
+    """
+    from luthier.launch.approvals import approve
+    from luthier.spec.approvals import chosen
+    from luthier.spec.library import Library
+    from luthier.store import open_server_store
+    from luthier.submission.tuned_jobs import own_user
+
+    server_store = open_server_store(store)
+    review = Library(server_store.components).review(name)
+    wanted = chosen(review.variables, variables or (), only_harmless=harmless)
+    for one in review.variables:
+        say(f"{one.name}  {_approved_text(one, wanted.get(one.name))}")
+    if not wanted:
+        raise InvalidInputError(f"component {name} has no further variable to approve")
+    if not yes and not (sys.stdin.isatty() and typer.confirm(f"set these in jobs of all users of {name}?", err=True)):
+        raise InvalidInputError("nothing was approved; to approve what is listed, add --yes")
+    approve(server_store, name, wanted, review.version, f"{own_user()} (command line)", time.time())
+    say(f"approved: {', '.join(wanted)}")
+
+
+@component.command("withdraw")
+def withdraw_approval(
+    name: Name,
+    variables: Annotated[
+        list[str] | None, typer.Argument(help="Approved variables; by default all.", metavar="[VARIABLE]...")
+    ] = None,
+    store: StoreUrl = None,
+) -> None:
+    """Do not set variables of a component in jobs of other users any more; by default none of them.
+
+    Example: luthier component withdraw openmpi OMP_NUM_THREADS
+    """
+    from luthier.launch.approvals import withdraw
+    from luthier.store import open_server_store
+    from luthier.submission.tuned_jobs import own_user
+
+    by = f"{own_user()} (command line)"
+    gone = withdraw(open_server_store(store), name, variables or None, by, time.time())
+    say(f"not approved any more: {', '.join(gone)}" if gone else f"nothing was approved for {name}")
+
+
+@component.command("approvals")
+def list_approvals(store: StoreUrl = None, as_json: AsJson = False) -> None:
+    """List the variables that are approved for jobs of all users, with their values, who approved them and when.
+
+    Example: luthier component approvals
+    """
+    from luthier.store import open_server_store
+
+    found = open_server_store(store).components.approvals()
+    if as_json:
+        print_json([asdict(one) for one in found])
+        return
+    for one in found:
+        at = datetime.fromtimestamp(one.approved_at).astimezone().strftime("%Y-%m-%d %H:%M")
+        say(f"{one.component}  {one.variable}  {one.allowed}  {one.approved_by}, {at}")
+    if not found:
+        say("nothing is approved; see: luthier component approve NAME")
 
 
 def run(
@@ -256,6 +343,15 @@ def _run(
     record, result, interrupted = work_on(start.create(experiment, found.name, store), note=note, quiet=quiet)
     _keep(record, result, script_folder, result_file)
     return show_result(record, result, interrupted, as_json=as_json)
+
+
+def _approved_text(variable: "ComponentVariable", allowed: str | None) -> str:
+    """What becomes of a variable if the values in `allowed` are approved; None if it is left as it is."""
+    if allowed is not None:
+        return allowed + ("  (known to be harmless)" if allowed == variable.harmless else "")
+    if variable.problem is not None:
+        return f"never set: {variable.problem}"
+    return "not approved" if variable.approval is None else f"{variable.approval.allowed}  (approved already)"
 
 
 def _keep(record: "Record", result: "Result", script_folder: Path | None, result_file: Path | None) -> None:

@@ -27,11 +27,13 @@ class Ledger:
 
     While it is entered, a thread keeps the claim alive whatever the loop is busy with: reading a long history, or a
     slow suggestion. While the store is not reachable, calls are repeated until `gave_up` returns True.
-    Once another process has claimed the experiment, every call raises `InUseError`.
+    Once another process has claimed the experiment, every call raises `InUseError`. `comes_from_elsewhere` tells
+    whether its last owner was on another machine.
     """
 
     def __init__(self, store: Store, record: Record, owner: Owner, *, gave_up: Callable[[], bool] = lambda: False):
         self.uid, self.number = record.uid, record.id
+        self.comes_from_elsewhere = record.owner is not None and record.owner.host != owner.host
         self._store = store
         self._owner = owner
         self._gave_up = gave_up

@@ -90,7 +90,7 @@ class Loop:
         """
         self._show()
         for run in self._plan.running:
-            self._start(run)
+            self._start(run, from_elsewhere=self._ledger.comes_from_elsewhere)
         while True:
             self._listen(interrupts)
             self._fill_slots()
@@ -169,11 +169,12 @@ class Loop:
         self._show()
         self._start(run)
 
-    def _start(self, run: Run) -> None:
+    def _start(self, run: Run, *, from_elsewhere: bool = False) -> None:
         self._keys[self._key(run)] = run.number
         self._submitted[run.number] = self._machinery.timer()
         label = f"{self._ledger.number}-run{run.number}"
-        self._machinery.runner.submit(Job(self._key(run), run.config, self._plan.experiment.timeout_s, label))
+        job = Job(self._key(run), run.config, self._plan.experiment.timeout_s, label, from_elsewhere)
+        self._machinery.runner.submit(job)
 
     def _finish(self, run: Run, execution: Execution) -> None:
         reason = self._cancelled.pop(run.number, None)

@@ -1,11 +1,13 @@
 """What I/O discovery needs of the machine: the compiler's include folders, and a folder for the kernel."""
 
+import ctypes
 import json
 import multiprocessing
 import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -25,7 +27,10 @@ _COMPILER = re.compile(
 )
 _FOLDERS = re.compile(r"search starts here:\n(.*?)End of search list", re.DOTALL)
 _TIMEOUT_S = 30
-_MOST_MEMORY = 6 << 30  # bytes of address space for the analysis
+_MOST_MEMORY = 4 << 30  # bytes of address space for the analysis
+_MOST_CPU_S = 300.0  # 20,000 loops take about 30 s
+_MOST_IDLE_S = 15
+_PR_SET_PDEATHSIG = 1  # prctl: the signal that a process gets when its parent has ended
 
 
 def compiler_path(compiler: str) -> str:
@@ -123,16 +128,18 @@ def _write(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def discover_apart(sources: Sequence[SourceFile], options: Options, timeout_s: float = 600) -> Discovery:
-    """`discover_io` in a process of its own: hostile sources can make libclang crash, or take all time and memory."""
+def discover_apart(sources: Sequence[SourceFile], options: Options, timeout_s: float = _MOST_CPU_S) -> Discovery:
+    """`discover_io` in a process of its own, which ends with this one and has limits of time and memory.
+
+    Hostile sources can make libclang crash, or take all time and memory, or wait for a file that never ends.
+    """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_discover, args=(sender, list(sources), options), daemon=True)
+    process = context.Process(target=_discover, args=(sender, os.getpid(), list(sources), options), daemon=True)
     process.start()
     sender.close()
     try:
-        if not receiver.poll(timeout_s):
-            raise KernelRefusedError(f"the analysis takes longer than {timeout_s:g} s; use the application")
+        _wait(receiver, cast("int", process.pid), timeout_s)
         found = receiver.recv()
     except EOFError:
         raise KernelRefusedError("libclang crashed or needed too much memory; use the application") from None
@@ -145,7 +152,43 @@ def discover_apart(sources: Sequence[SourceFile], options: Options, timeout_s: f
     return cast("Discovery", found)
 
 
-def _discover(sender: Connection, sources: list[SourceFile], options: Options) -> None:
+def _wait(receiver: Connection, pid: int, timeout_s: float) -> None:
+    """Wait until the process has sent something or ended; raise if it computes too long, or waits for anything else."""
+    used_s, idle = 0.0, 0
+    while not receiver.poll(1.0):
+        before_s, used_s = used_s, _cpu_s(pid)
+        idle = idle + 1 if used_s == before_s else 0
+        if used_s > timeout_s:
+            raise KernelRefusedError(f"the analysis takes more than {timeout_s:g} s of CPU time; use the application")
+        if idle >= _MOST_IDLE_S and _is_asleep(pid):
+            raise KernelRefusedError(
+                "the analysis waits for a file that cannot be read to its end, such as a FIFO named by #include; "
+                "correct the sources, or use the application"
+            )
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on; none if the process has ended."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _cpu_s(pid: int) -> float:
+    fields = _stat(pid)
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def _is_asleep(pid: int) -> bool:
+    """Whether it waits, rather than for a processor that others use."""
+    return _stat(pid)[:1] in (["S"], ["D"])
+
+
+def _discover(sender: Connection, parent: int, sources: list[SourceFile], options: Options) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before that
+        os._exit(1)
     resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     result: Discovery | LuthierError

@@ -313,7 +313,8 @@ class OnlineSession:
     def _best(self) -> Standing:
         """What the strategy names as the best, or what the samples of this search say instead."""
         found = self._standing
-        if self._named is None or self._named[:2] != (self._numbers, found):
+        numbers = self._numbers if self._before is None else 0  # while the strategy decides, it is found once
+        if self._named is None or self._named[:2] != (numbers, found):
             working = {config: values for config, values in self._points.items() if config not in self._failed}
             known = (self._default, self._start)
             best = self._settled or proven_best(working, found.best, known, self.settings.estimator)
@@ -324,7 +325,7 @@ class OnlineSession:
                 )
             else:
                 named = found
-            self._named = self._numbers, found, named
+            self._named = numbers, found, named
         return self._named[2]
 
     def _is_lost_too_often(self, config: Config, began: float, now: float) -> bool:

@@ -23,7 +23,7 @@ class Runner(Protocol):
     A key is run at most once: to submit a key that was started before (also by a process that died since) adopts that
     run instead of starting another, wherever the runner's jobs can outlive their parent.
     It is adopted for the configuration it was started with only: for another one nothing is started, and the job is
-    reported as `Lost`.
+    reported as `Lost`. So is one from another machine that may have been started there, if nothing of it is here.
     """
 
     def submit(self, job: Job) -> None:

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, UnavailableError
@@ -62,7 +62,8 @@ class Command:
 class _Watched:
     """A job under way: `child` is its supervisor if this process started it, `pidfd` a handle on it in any case.
 
-    `foreign` is what is reported of a folder that belongs to another configuration, and is not touched.
+    `foreign` is what is reported of a folder that belongs to another configuration, and is not touched, and of a run
+    that another machine had begun.
     """
 
     folder: JobFolder
@@ -114,6 +115,9 @@ class CommandRunner:
             return
         require_free_slot(self._watched, self._slots)
         watched = _Watched(JobFolder(self._folder / job.key))
+        if job.from_elsewhere and not watched.folder.has_job():
+            self._watched[job.key] = replace(watched, foreign=_lost_elsewhere(job.key))
+            return
         try:
             if not watched.folder.has_job():
                 watched.folder.prepare(job_file(job, self._render(job.config), self._grace_s))
@@ -147,6 +151,10 @@ class CommandRunner:
         """When the time of a job under way began to count, in seconds since the epoch; None before that."""
         job = self._watched.get(key)
         return None if job is None or job.foreign is not None else job.folder.started_at()
+
+
+def _lost_elsewhere(key: str) -> Execution:
+    return Execution(key, time.time(), 0.0, Lost("it was submitted on another machine, whose luthier died"))
 
 
 def job_file(job: Job, command: Command, grace_s: float) -> JobFile:

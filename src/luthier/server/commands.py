@@ -26,6 +26,7 @@ user = typer.Typer(help="Manage the accounts of a server.", no_args_is_help=True
 
 DEFAULT_PORT = 8642
 _LARGEST_PORT = 65535
+_PACKAGES = "argon2", "cryptography", "fastapi", "fastapi_offline", "jinja2", "plotly", "prometheus_client", "uvicorn"
 
 StoreUrl = Annotated[
     str | None,
@@ -265,16 +266,7 @@ def _with_options_of_wings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _require_packages() -> None:
-    for name in (
-        "argon2",
-        "cryptography",
-        "fastapi",
-        "fastapi_offline",
-        "jinja2",
-        "plotly",
-        "prometheus_client",
-        "uvicorn",
-    ):
+    for name in _PACKAGES:
         if find_spec(name) is None:
             raise NotFoundError(f"the server needs {name}: pip install 'luthier[serve]'")
 

@@ -9,8 +9,9 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from luthier.errors import SpaceError
+from luthier.errors import InvalidInputError, SpaceError
 from luthier.space import Choice, parse_quantity
+from luthier.space.syntax import suggest
 from luthier.spec.component import Component, ComponentParameter
 from luthier.spec.grids import parameter_of
 from luthier.store.server_store import Approval
@@ -62,6 +63,11 @@ class ComponentVariable:
     approval: Approval | None = None
 
     @property
+    def is_open(self) -> bool:
+        """Whether it can be approved, and is not."""
+        return self.problem is None and self.approval is None
+
+    @property
     def proposed(self) -> str | None:
         """The values to approve if no others are given."""
         return self.harmless or self.declared
@@ -101,6 +107,31 @@ def problem_of_values(name: str, allowed: str) -> str | None:
         if problem := next(filter(None, (problem_of_variable(name, text) for text in texts)), None):
             return problem
     return None
+
+
+def chosen(variables: Sequence[ComponentVariable], texts: Sequence[str], *, only_harmless: bool) -> dict[str, str]:
+    """The values to approve, by variable: those of `NAME` or `NAME=VALUES`, by default of all that are not approved."""
+    found: dict[str, str] = {}
+    known = {one.name: one for one in variables}
+    for text in texts or [one.name for one in variables if one.is_open and one.proposed]:
+        name, equals, values = text.partition("=")
+        if name not in known:
+            raise InvalidInputError(f"the component sets no variable {name}; {suggest(name, known)}")
+        if only_harmless and (equals or known[name].harmless is None):
+            if texts:
+                raise InvalidInputError(f"{text} is not known to be harmless; approve it without --harmless")
+            continue
+        if problem := known[name].problem:
+            raise InvalidInputError(f"cannot be approved: {problem}")
+        allowed = values if equals else known[name].proposed
+        if allowed is None:
+            raise InvalidInputError(
+                f"{name}: the component declares no values; write them, such as '{name}=1..64 auto'"
+            )
+        if problem := problem_of_values(name, allowed):
+            raise InvalidInputError(f"cannot be approved: {problem}")
+        found[name] = " ".join(allowed.split())
+    return found
 
 
 def is_allowed(allowed: str, text: str) -> bool:

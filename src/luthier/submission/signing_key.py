@@ -42,8 +42,8 @@ def existing_signing_key(path: Path | None = None) -> SigningKey:
         return _key(path, secret_in(path))
     except NotFoundError:
         raise NotFoundError(
-            f"{path}: no server has made its key here; start luthier serve as this user first, or ask for the key "
-            "where it runs: luthier slurm key"
+            f"{path}: no server has made its key here; start luthier serve as this user first, or call "
+            "luthier slurm key where the server runs, and give what it prints: --key KEY"
         ) from None
 
 

@@ -1,8 +1,15 @@
 """What is not supported is refused with one line; hostile sources change nothing."""
 
+import cProfile
+import os
+import pstats
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -156,6 +163,74 @@ def test_macros_that_grow_without_end(tmp_path: Path) -> None:
     with pytest.raises(KernelRefusedError, match="use the application") as caught:
         discover_apart([source], Options(), timeout_s=2)
     assert "\n" not in str(caught.value)
+
+
+GROWING = "".join(f"#define M{n + 1} M{n} + M{n}\n" for n in range(22))
+GROWING = f"{PRELUDE}#define M0 1\n{GROWING}int main(void)\n{{\n{WRITE}    return M22;\n}}\n"
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_the_analysis_ends_with_the_command(how: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(GROWING)
+    words = [sys.executable, "-m", "luthier", "io", "discover", "a.c"]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+        children = Path(f"/proc/{command.pid}/task/{command.pid}/children")
+        workers: list[int] = []
+        while not workers:  # the process that analyses, not the resource tracker of Python; it has read the sources
+            assert command.poll() is None
+            workers = [int(pid) for pid in children.read_text().split() if "libclang" in said(f"/proc/{pid}/maps")]
+            time.sleep(0.01)
+        command.send_signal(how)
+        command.wait(timeout=60)
+    for pid in workers:
+        until(partial(has_ended, pid))
+
+
+def has_ended(pid: int) -> bool:
+    return said(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] in ([], ["Z"])
+
+
+def said(file: str) -> str:
+    """The contents of a file of /proc; nothing if the process has ended."""
+    try:
+        return Path(file).read_text()
+    except OSError:
+        return ""
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for a condition, at most a minute."""
+    for _ in range(6000):
+        if is_so():
+            return
+        time.sleep(0.01)
+    raise AssertionError
+
+
+def test_an_include_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "endless.h")
+    (tmp_path / "a.c").write_text(f'{PRELUDE}#include "endless.h"\nint main(void)\n{{\n{WRITE}    return 0;\n}}\n')
+    monkeypatch.setattr("luthier.io.kernel_runs._MOST_IDLE_S", 2)
+    with pytest.raises(KernelRefusedError, match="such as a FIFO named by #include") as caught:
+        discover_apart([source_file(Path("a.c"), [], tmp_path, SYSTEM)], Options())
+    assert "\n" not in str(caught.value)
+
+
+def test_a_source_that_never_ends(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.c")
+    with pytest.raises(InvalidInputError, match=r"a\.c: is not an ordinary file"):
+        discover_io([source_file(Path("a.c"), [], tmp_path, SYSTEM)])
+
+
+def test_the_work_grows_with_the_number_of_loops_only(tmp_path: Path) -> None:
+    """Four times as many loops: about four times as many calls of functions, not sixteen times."""
+    calls = []
+    for count in (100, 400):
+        body = "    int i, s = 0;\n" + "    for (i = 0; i < 3; i++) { s += i; write(4, &s, i); }\n" * count
+        profile = cProfile.Profile()
+        profile.runcall(kernel, tmp_path, body)
+        calls.append(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]  # missing in typeshed
+    assert calls[1] < 5.5 * calls[0]
 
 
 def test_an_unknown_pragma(tmp_path: Path) -> None:

@@ -228,6 +228,18 @@ def test_a_service_that_behaves_badly_changes_nothing(program: Path, tmp_path: P
         assert client.close().count("\n") <= 1
 
 
+def test_messages_of_a_service_cannot_control_the_terminal(program: Path, tmp_path: Path) -> None:
+    nasty = "\\u001b[31mGröße 💥 \\u009b31m \\u007f \\u202e".encode() + b"\x9b31m \xc3"
+    refused = partial(answers_after_hello, b'{"ok":false,"error":"' + nasty + b' end"}\n')
+    with peer(tmp_path, refused) as service, driver(program, service.address, **PATIENT) as client:
+        after = str(client.do("fetch")["error"])
+        assert "[31mGröße 💥 ??31m   ???" in after
+        assert after.endswith("?31m ? end")
+        said = client.close()
+        assert after.isprintable()
+        assert said.removesuffix("\n").isprintable()
+
+
 def test_an_answer_that_does_not_end(program: Path, tmp_path: Path) -> None:
     huge = partial(answers_after_hello, b'{"ok":true,"x":"' + 8_000_000 * b"y")
     with peer(tmp_path, huge) as service, driver(program, service.address, **PATIENT) as client:

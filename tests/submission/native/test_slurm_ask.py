@@ -29,7 +29,8 @@ HARMLESS = """
     OMP_NUM_THREADS OMP_PROC_BIND OMP_STACKSIZE KMP_AFFINITY GOMP_SPINCOUNT MKL_NUM_THREADS OPENBLAS_NUM_THREADS
     OMPI_MCA_coll_tuned_bcast_algorithm OMPI_MCA_btl OMPI_MCA_btl_tcp_eager_limit I_MPI_ADJUST_BCAST I_MPI_FABRICS
     MPIR_CVAR_BCAST_INTRA_ALGORITHM UCX_TLS UCX_NET_DEVICES FI_PROVIDER NCCL_ALGO MALLOC_ARENA_MAX JULIA_NUM_THREADS
-    HDF5_USE_FILE_LOCKING SBB_FLASH_CACHE KNOB_LEVEL a _x level
+    HDF5_USE_FILE_LOCKING SBB_FLASH_CACHE KNOB_LEVEL a _x level LANGEVIN_STEPS R_CUT
+    PGAS_SEGMENT_SIZE MANDELBROT_SIZE TERMINATION_TOLERANCE SPARK_EXECUTOR_MEMORY MAILBOX_COUNT
 """.split()  # noqa: SIM905 - a list of words
 """Variables that experiments tune."""
 
@@ -41,9 +42,13 @@ DANGEROUS = """
     PERL5OPT PYTHONSTARTUP PYTHONPATH LD_PRELOAD ld_preload LD_AUDIT DARSHAN_PRELOAD PAGER MANPAGER LESSOPEN EDITOR
     VISUAL PATH HOME IFS PS4 PROMPT_COMMAND SHELL SHELLOPTS GCONV_PATH MAKEFLAGS CFLAGS RUSTC_WRAPPER TAPE TMPDIR
     HDF5_PLUGIN_PATH HDF5_VOL_CONNECTOR OMP_TOOL_LIBRARIES NCCL_NET_PLUGIN SLURM_CONF LUTHIER_URL PMIX_MCA_psec
-    PRTE_MCA_plm_ssh_agent GCC_EXEC_PREFIX CUDA_INJECTION64_PATH MPLBACKEND R_PROFILE DASK_CONFIG
+    PRTE_MCA_plm_ssh_agent GCC_EXEC_PREFIX CUDA_INJECTION64_PATH MPLBACKEND R_PROFILE R_LIBS DASK_CONFIG PGOPTIONS
+    PGHOST TERM LANG
 """.split()  # noqa: SIM905 - a list of words
 """Variables that run something, read something or connect to somewhere else."""
+
+ODD_NAMES = ["", "1A", "A B", "A-B", "A=B", "A\n", "\nA", "É", "A\0", "\0", "A" * 100, "A" * 101]
+VALUES = ["1", "", "self", "x.y:z+1=@%^-_", "a b", "/x", "a;b", "$x", "`x`", "'", '"', "\\", "a\n", "\0", "é", "~"]
 
 NAME = st.text(st.sampled_from("AZaz09_-=. é\0\n"), max_size=8)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -65,41 +70,8 @@ def variables() -> Iterator[tuple[str, str]]:
             yield from ((name, "1"), (name.lower(), "1"), (f"X{name}", "1"), (f"{name}X", "1"))
             yield (name[:place] + chance.choice("AZ_09") + name[place + 1 :], "1")
             yield (name[:place] + name[place + 1 :], "1")
-    for name in (
-        *HARMLESS,
-        *DANGEROUS,
-        "",
-        "1A",
-        "A B",
-        "A-B",
-        "A=B",
-        "A\n",
-        "\nA",
-        "É",
-        "A\0",
-        "\0",
-        "A" * 100,
-        "A" * 101,
-    ):
-        for value in (
-            "1",
-            "",
-            "self",
-            "x.y:z+1=@%^-_",
-            "a b",
-            "/x",
-            "a;b",
-            "$x",
-            "`x`",
-            "'",
-            '"',
-            "\\",
-            "a\n",
-            "\0",
-            "é",
-            "~",
-        ):
-            yield name, value
+    for name in (*HARMLESS, *DANGEROUS, *ODD_NAMES):
+        yield from ((name, value) for value in VALUES)
     for length in (LONGEST_VALUE, LONGEST_VALUE + 1):
         yield "OMP_X", "1" * length
     for byte in range(256):

@@ -2,28 +2,22 @@
 
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from tests.server.server_fixtures import Running, running_server
 from tests.spec.test_approved_variables import HOSTILE
 from tests.submission.server.test_submissions_api import JOB, Answer, submit
-from tests.submission.submitting import EXPERIMENT, SCRIPT, approve_all, with_tuned_job
+from tests.submission.submitting import EXPERIMENT, approve_all, record_of, with_tuned_job
 
-from luthier.launch.declared import declared_by
-from luthier.server.operations import parsed
 from luthier.spec.component import Component
 from luthier.spec.library import Library
 from luthier.store import open_server_store
-from luthier.store.base import Origin
-from luthier.store.server_store import Role, ServerStore, User
+from luthier.store.server_store import Role, User
 from luthier.submission.commands import SubmissionServeOptions
 from luthier.submission.environment_rules import problem_of_variable
-from luthier.submission.matching import job_of_script
 from luthier.submission.server import job_index
 from luthier.submission.store import job_records_in, submissions_in
-from luthier.submission.store.tuned_jobs import Tuned
 
 SET = {"KNOB_LEVEL": "42", "KNOB_MODE": "fast"}
 
@@ -49,33 +43,6 @@ def logins(tmp_path: Path) -> Iterator[Running]:
         token = account(server, "ada", "user")
         with_tuned_job(server.store, server.launch(EXPERIMENT, token=token), "ada", is_approved=False)
         yield server
-
-
-def record_of(store: ServerStore, variables: dict[str, str], author: str, definition: str = "openmpi") -> int:
-    """The record of an experiment of somebody who wants other people's jobs to have these variables."""
-    parameters = {name: {"env_var": True, "type": "str", "default": text} for name, text in variables.items()}
-    parameters["OMP_NUM_THREADS"] = {"env_var": True, "type": "int", "default": 1}
-    component = Component.model_validate({"parameters": parameters})
-    text = f"""
-experiment: {{name: x, budget: 20, runner: slurm, script: "./stencil"}}
-components: {{{definition}: {{OMP_NUM_THREADS: {{min: 1, max: 8}}}}}}
-"""
-    found = declared_by(parsed(text, "x.yaml"), Path("/"), None, lambda _: component)
-    record = store.history.create("x", found.experiment.to_json(), 1.0, Origin(author))
-    environment = {**variables, "OMP_NUM_THREADS": "4"}
-    tuned = Tuned(
-        component=definition,
-        config={"OMP_NUM_THREADS": 4},
-        environment=environment,
-        options=(),
-        measure="wall",
-        default_value=2.0,
-        best_value=1.0,
-        speedup=2.0,
-    )
-    return job_records_in(store).put(
-        record.id, job_of_script(SCRIPT, author, datetime.now(UTC).astimezone()), tuned, 1.0
-    )
 
 
 def test_no_variable_of_the_attack_is_set(server: Running) -> None:

@@ -71,6 +71,8 @@ def discover_io(sources: Sequence[SourceFile], options: Options | None = None) -
 
 def read_bytes(path: str, largest: int) -> bytes:
     """The bytes of a source, at most one more than the limit."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise InvalidInputError(f"{path}: is not an ordinary file; name C sources, and include only such files")
     try:
         with Path(path).open("rb") as file:
             return file.read(largest + 1)

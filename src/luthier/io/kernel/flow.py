@@ -3,6 +3,7 @@
 Only variables whose address is never taken are followed in this way; all other storage is treated as one value.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from luthier.io.kernel.ir import Effects, Function, Program, Statement
@@ -44,14 +45,34 @@ class Reaching:
             self._next[node].add(self._labels[label])
         self._owners: list[Statement] = []
         self._defined: dict[str, int] = {}
+        self._returned: dict[str, int] = {}
         self._before = self._solve()
 
-    def definitions(self, part: Effects, variable: str) -> list[Statement]:
-        """The statements whose value of the variable may be used by this part of a statement."""
+    def new_definitions(self, part: Effects, variable: str) -> list[Statement]:
+        """The statements whose value of the variable may be used by this part of a statement.
+
+        Each is returned once only: in a long function every use may see every definition.
+        """
+        found = self._found(part, variable) & ~self._returned.get(variable, 0)
+        self._returned[variable] = self._returned.get(variable, 0) | found
+        return self._statements(found)
+
+    def comes_from(self, variable: str, inside: set[int]) -> Callable[[Effects], bool]:
+        """Whether a part of a statement may read a value of the variable that one of the statements `inside` made."""
+        made = sum(1 << number for number, owner in enumerate(self._owners) if owner.index in inside)
+        made &= self._defined.get(variable, 0)
+
+        def is_user(part: Effects) -> bool:
+            return bool(self._found(part, variable) & made) and any(place.var == variable for place in part.reads)
+
+        return is_user
+
+    def _found(self, part: Effects, variable: str) -> int:
+        """The definitions as bits."""
         node = self._number.get(id(part))
-        if node is None:
-            return []
-        found = self._before[node] & self._defined.get(variable, 0)
+        return 0 if node is None else self._before[node] & self._defined.get(variable, 0)
+
+    def _statements(self, found: int) -> list[Statement]:
         statements = []
         while found:
             lowest = found & -found

@@ -133,12 +133,12 @@ class _Finder:
         """Whether a variable that decides when the loop ends is used after it."""
         inside = {inner.index for inner in loop.walk()}
         parts = [loop.parts[name] for name in ("cond", "any") if name in loop.parts]
-        users = self._users_in(function)
-        for name in sorted({place.var for part in parts for place in part.reads} & users.keys()):
-            for statement, part in users[name]:
-                if statement.index not in inside and self._comes_from(function, loop, statement, part, name):
-                    variable = self._program.variables[name]
-                    return f"{variable.name}, which it changes, is used in line {statement.line}"
+        names = {place.var for part in parts for place in part.reads}
+        for name in sorted(names & self._users_in(function).keys()):
+            user = self._user_outside(function, loop, inside, name)
+            if user is not None:
+                variable = self._program.variables[name]
+                return f"{variable.name}, which it changes, is used in line {user.line}"
         return ""
 
     def _users_in(self, function: Function) -> dict[str, list[tuple[Statement, Effects]]]:
@@ -154,19 +154,18 @@ class _Finder:
                             found.setdefault(name, []).append((statement, part))
         return self._users[function.key]
 
-    def _comes_from(self, function: Function, loop: Statement, user: Statement, part: Effects, name: str) -> bool:
-        """Whether a part of a statement may use a value that a variable got in the loop."""
-        inside = {inner.index for inner in loop.walk()}
+    def _user_outside(self, function: Function, loop: Statement, inside: set[int], name: str) -> Statement | None:
+        """The first statement outside of a loop that may use a value that a variable got in the loop."""
+        users = ((user, part) for user, part in self._users_in(function)[name] if user.index not in inside)
         if followed(self._program, name):
-            return name in {place.var for place in part.reads} and any(
-                made.index in inside for made in self._flow(function).definitions(part, name)
-            )
+            comes_from_loop = self._flow(function).comes_from(name, inside)
+            return next((user for user, part in users if comes_from_loop(part)), None)
         changes = any(
             name in {place.var for place in inner.writes}
             for statement in loop.walk()
             for inner in statement.parts.values()
         )
-        return changes and user.start >= loop.end
+        return next((user for user, _ in users if user.start >= loop.end), None) if changes else None
 
     def _flow(self, function: Function) -> Reaching:
         if function.key not in self._reaching:

@@ -306,7 +306,7 @@ class Slicer:
         program = self._program
         if place.var and followed(program, place.var):
             name = program.variables[place.var].name
-            for definition in self._flow(statement.function).definitions(part, place.var):
+            for definition in self._flow(statement.function).new_definitions(part, place.var):
                 self._keep(definition, f"sets {name}, used in line {statement.line}")
                 self._need_assigned(definition, place.var)
             return

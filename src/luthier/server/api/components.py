@@ -7,19 +7,22 @@ from fastapi import APIRouter, Path
 from pydantic import Field, JsonValue
 
 from luthier.errors import InvalidInputError, LuthierError
+from luthier.launch.approvals import approve, withdraw
 from luthier.server.api.models import (
     COMPONENT_EXAMPLE,
     ERRORS,
     RequestModel,
     ResponseModel,
+    Short,
     Yaml,
     example,
     split_location,
 )
 from luthier.server.api.session import note
 from luthier.server.authentication import Principal
-from luthier.server.context import Context, Launcher, Server, Viewer
+from luthier.server.context import Admin, Context, Launcher, Server, Viewer
 from luthier.server.operations import ConflictError, parsed
+from luthier.spec.approvals import LONGEST_VALUES, ComponentVariable
 from luthier.spec.component import Component, components_in
 from luthier.spec.library import component_text
 from luthier.store.base import Record
@@ -30,7 +33,18 @@ MOST_LOOKED_AT = 500
 """How many of the newest experiments are searched for uses of a component."""
 
 Name = Annotated[str, Path(max_length=200, description="The name of the component.", examples=["dd"])]
+Variable = Annotated[str, Path(max_length=200, description="The name of the variable.", examples=["OMP_NUM_THREADS"])]
 _SOURCE = "component.yaml"
+_VERSION = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+_VARIABLE: dict[str, JsonValue] = {
+    "name": "OMP_NUM_THREADS",
+    "declared": "1",
+    "harmless": "1..4096",
+    "problem": None,
+    "allowed": "1..64",
+    "approved_by": "ada",
+    "approved_at": 1.7e9,
+}
 
 
 class ComponentText(RequestModel):
@@ -65,6 +79,44 @@ class ComponentSummary(ResponseModel):
     parameters: list[str]
     used_by: int
     """How many of the newest experiments that you may see use it."""
+
+
+class VariableDetail(ResponseModel):
+    """A variable that a component sets, and whether it may be set in jobs of all users."""
+
+    model_config = example(_VARIABLE)
+
+    name: str
+    declared: str | None
+    """The values that the component describes: texts and ranges such as `1..64`, with spaces between them."""
+    harmless: str | None
+    """The values that are known to be harmless; null if the variable is not known to be so."""
+    problem: str | None
+    """Why it is never set in jobs of other users."""
+    allowed: str | None
+    """The values that an administrator approved; null if it is not approved."""
+    approved_by: str | None
+    approved_at: float | None
+
+
+class ComponentVariables(ResponseModel):
+    """The variables that a component sets, and the version of the component that has them."""
+
+    model_config = example({"version": _VERSION, "variables": [_VARIABLE]})
+
+    version: str
+    variables: list[VariableDetail]
+
+
+class NewApprovals(RequestModel):
+    """Variables to approve for jobs of all users, with the allowed values of each."""
+
+    model_config = example({"version": _VERSION, "variables": {"LEVEL": "1..64 auto"}})
+
+    version: Annotated[str, Field(max_length=200)]
+    """The version of the component that was looked at; if it has changed meanwhile, nothing is approved."""
+    variables: Annotated[dict[Short, Annotated[str, Field(max_length=LONGEST_VALUES)]], Field(min_length=1)]
+    """Texts and ranges such as `1..64`, with spaces between them, by variable."""
 
 
 class ComponentDetail(ResponseModel):
@@ -180,6 +232,37 @@ def delete_component(server: Server, who: Launcher, name: Name) -> None:
     """Experiments that use it keep their own copy."""
     server.library.remove(name)
     note(server, who, "remove component", f"component {name}")
+
+
+@router.get("/components/{name}/variables", summary="List the variables of a component")
+def list_variables(server: Server, _: Viewer, name: Name) -> ComponentVariables:
+    """With those that an administrator approved for jobs of all users."""
+    return _variables(server, name)
+
+
+@router.post("/components/{name}/approvals", summary="Approve variables for jobs of all users")
+def approve_variables(server: Server, who: Admin, name: Name, given: NewApprovals) -> ComponentVariables:
+    """All of them or none; those that were approved before and are not given stay as they are."""
+    approve(server.store, name, given.variables, given.version, who.name, server.operations.clock())
+    return _variables(server, name)
+
+
+@router.delete("/components/{name}/approvals/{variable}", summary="Withdraw an approval", status_code=204)
+def withdraw_approval(server: Server, who: Admin, name: Name, variable: Variable) -> None:
+    """Jobs of other users do not get the variable any more; servers know it within some seconds."""
+    withdraw(server.store, name, [variable], who.name, server.operations.clock())
+
+
+def _variables(server: Context, name: str) -> ComponentVariables:
+    review = server.library.review(name)
+    return ComponentVariables(version=review.version, variables=[_variable(one) for one in review.variables])
+
+
+def _variable(one: ComponentVariable) -> VariableDetail:
+    approval, described = one.approval, (one.name, one.declared, one.harmless, one.problem)
+    names = ("name", "declared", "harmless", "problem", "allowed", "approved_by", "approved_at")
+    given = (None, None, None) if approval is None else (approval.allowed, approval.approved_by, approval.approved_at)
+    return VariableDetail.model_validate(dict(zip(names, (*described, *given), strict=True)))
 
 
 def _described(text: str) -> dict[str, Component]:

@@ -1,6 +1,7 @@
 // One component, as a form or as YAML.
 
 import { get, post, put, remove } from "./api.js";
+import { showApprovals } from "./approvals.js";
 import { ComponentForm } from "./component-form.js";
 import { $, fill, h, icon, mayLaunch } from "./dom.js";
 import { codeEditor } from "./editor.js";
@@ -88,8 +89,10 @@ async function store() {
   save.disabled = false;
   if (done === null) return;
   saved = true;
-  if (registered) showMessage("Saved.");
-  else location.assign("/components");
+  if (registered) {
+    showMessage("Saved.");
+    await attempt(() => showApprovals(registered));
+  } else location.assign("/components");
 }
 
 save?.addEventListener("click", store);
@@ -136,6 +139,7 @@ if (registered) {
     if (!(await views.restore())) await views.begin(found.yaml);
     showUses(found.used_by);
     showActions(found.used_by);
+    await showApprovals(registered);
   });
 } else if ((await attempt(() => views.restore())) !== true) {
   inner.show({});

@@ -28,17 +28,14 @@ class SubmissionServeOptions:
         Path | None,
         typer.Option(
             "--signing-key",
-            help="The file with the private key for answers to submitted jobs, made if missing; by default in the data "
-            "directory. Servers with one store use the same.",
+            help="The file with the key that signs answers to submitted jobs; by default in the data directory.",
             metavar="FILE",
         ),
     ] = None
     accounts_are_logins: Annotated[
         bool,
         typer.Option(
-            "--accounts-are-logins",
-            help="Every account has the name of the same person's login on the cluster: jobs get what experiments of "
-            "their own user found. Without it, and for others, only variables that an administrator approved are set.",
+            "--accounts-are-logins", help="Accounts are logins of the cluster: jobs get what their user found."
         ),
     ] = False
 

@@ -5,8 +5,6 @@ Everything that waits when the thread is free is answered together, with one com
 
 import asyncio
 import logging
-import os
-import pwd
 import random
 import threading
 import time
@@ -24,6 +22,7 @@ from luthier.submission.store import submissions_in
 from luthier.submission.store.submitted import Decision, NewSubmission
 from luthier.submission.store.tuned_jobs import JobRecord
 from luthier.submission.submitted_job import Script, objection
+from luthier.submission.tuned_jobs import own_user
 from luthier.texts import visible
 
 logger = logging.getLogger(__name__)
@@ -170,14 +169,6 @@ class SubmissionQueue:
             why = "it keeps the default this time, to compare its time with that of others"
             return _matched(asked, match, record, "default", why)
         return _matched(asked, match, record, "set", "", offer.environment)
-
-
-def own_user() -> str:
-    """The user of this process: that of experiments which belong to no account."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
 
 
 def _matched(
