@@ -11,9 +11,10 @@ from tests.online.serving import PATIENCE_S, SECRET, SPACE, Serving, Wire, until
 from tests.torture import repeats
 
 from luthier.online.service import newcomers, protocol
-from luthier.online.service.address import Address, TcpAddress, source_of
+from luthier.online.service.address import Address, TcpAddress
 from luthier.online.service.newcomers import GRACE_S, Newcomers, is_loopback
 from luthier.online.service.remote import RemoteTuner
+from luthier.server.client_addresses import source_of
 
 MOST = 16
 FAR, NEAR = "192.0.2.1", "198.51.100.7"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from luthier.spec.approvals import harmless, is_allowed, problem_of_values, refusal, variables_of
+from luthier.spec.approvals import harmless, is_allowed, problem_of_values, variables_of
 from luthier.spec.component import Component
 from luthier.store.server_store import Approval
-from luthier.submission.submitted_job import Offer
+from luthier.submission.submitted_job import Offer, refusal
 
 HOSTILE = {
     "OMPI_MCA_orte_fork_agent": "rm",

@@ -5,8 +5,8 @@ import pytest
 
 from luthier.launch.declared import declared_by
 from luthier.server.operations import parsed
+from luthier.spec.environment_rules import problem_of_variable
 from luthier.spec.experiment import Experiment
-from luthier.submission.environment_rules import problem_of_variable
 from luthier.submission.submitted_job import Offer, Script, is_refused, objection, offer_of
 from luthier.trial import Value
 

@@ -147,7 +147,7 @@ def approve_component(
     from luthier.spec.approvals import chosen
     from luthier.spec.library import Library
     from luthier.store import open_server_store
-    from luthier.submission.tuned_jobs import own_user
+    from luthier.store.ownership import own_user
 
     server_store = open_server_store(store)
     review = Library(server_store.components).review(name)
@@ -176,7 +176,7 @@ def withdraw_approval(
     """
     from luthier.launch.approvals import withdraw
     from luthier.store import open_server_store
-    from luthier.submission.tuned_jobs import own_user
+    from luthier.store.ownership import own_user
 
     by = f"{own_user()} (command line)"
     gone = withdraw(open_server_store(store), name, variables or None, by, time.time())

@@ -1,13 +1,14 @@
 """The addresses of clients, and which proxies are trusted to report them."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from luthier.errors import InvalidInputError
-from luthier.online.service.address import parsed_ip, source_of
 
-__all__ = ["Proxies", "source_of"]
+_WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]*)?|([0-9.]+):[0-9]*")
+_PREFIX_OF_ONE_PARTY = 64  # a customer of a provider usually gets 2**64 IPv6 addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +38,26 @@ class Proxies:
     def texts(self) -> list[str]:
         """In the form that uvicorn expects: single addresses without a prefix length."""
         return [str(one.network_address if one.num_addresses == 1 else one) for one in self.networks]
+
+
+def source_of(address: str) -> str:
+    """The address under which a client is counted: an IPv4 address, or the /64 network of an IPv6 address.
+
+    A port behind it is ignored. All texts that are no address are counted together: they may be made up.
+    """
+    with_port = _WITH_PORT.fullmatch(address)
+    found = parsed_ip(address if with_port is None else with_port[1] or with_port[2] or "")
+    if found is None:
+        return "unknown"
+    if isinstance(found, IPv6Address):
+        return str(ip_network((found, _PREFIX_OF_ONE_PARTY), strict=False))
+    return str(found)
+
+
+def parsed_ip(address: str) -> IPv4Address | IPv6Address | None:
+    """The parsed address; an IPv4 address written in IPv6 form becomes IPv4. None if it is invalid."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found

@@ -5,18 +5,16 @@ and ranges of numbers with both ends (`1..64`, `4k..1M`, `0.5..2.0`).
 """
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from luthier.errors import InvalidInputError, SpaceError
 from luthier.space import Choice, parse_quantity
 from luthier.space.syntax import suggest
-from luthier.spec.component import Component, ComponentParameter
+from luthier.spec.component import Component, ComponentParameter, version_of
+from luthier.spec.environment_rules import problem_of_variable
 from luthier.spec.grids import parameter_of
 from luthier.store.server_store import Approval
-from luthier.submission.environment_rules import problem_of_variable
-from luthier.submission.submitted_job import Offer, version_of
 
 LONGEST_VALUES = 2_000
 """Most characters of the allowed values of one variable."""
@@ -137,26 +135,6 @@ def chosen(variables: Sequence[ComponentVariable], texts: Sequence[str], *, only
 def is_allowed(allowed: str, text: str) -> bool:
     """Whether the text of a variable is one of the allowed values."""
     return any(item == (text or _EMPTY) or _is_within(item, text) for item in allowed.split())
-
-
-def refusal(offer: Offer, approvals: Sequence[Approval]) -> str | None:
-    """Why what an experiment found is not set in jobs of other people; None if all of it is approved.
-
-    `approvals` are those of the component. They hold for exactly the component that the administrator looked at.
-    """
-    component = f"component {offer.component}"
-    way_out = f"an administrator can do so: luthier component approve {shlex.quote(offer.component)}"
-    if not approvals:
-        return f"no variable of {component} is approved for jobs of others; {way_out}"
-    approved = {one.variable: one.allowed for one in approvals if one.version == offer.version}
-    if not approved:
-        return f"it was found with another version of {component} than the approved one; tune again"
-    for name, text in offer.environment.items():
-        if name not in approved:
-            return f"{name} of {component} is not approved for jobs of others; {way_out}"
-        if not is_allowed(approved[name], text):
-            return f"{name}={text} is not among the values approved for {component}: {approved[name]}"
-    return None
 
 
 def _ends(item: str) -> tuple[float, float] | None:

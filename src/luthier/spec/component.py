@@ -1,5 +1,7 @@
 """Components: what is tuned, how it is enabled, and how its parameters are passed to it."""
 
+import hashlib
+import json
 import math
 import re
 import shlex
@@ -399,3 +401,9 @@ def _is_quantity(text: str) -> bool:
     except SpaceError:
         return False
     return True
+
+
+def version_of(component: Component) -> str:
+    """The digest of everything that a component describes."""
+    plain = component.model_dump(mode="json", exclude_defaults=True)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

@@ -7,10 +7,9 @@ from pathlib import Path
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.space.syntax import suggest
 from luthier.spec.approvals import ComponentVariable, problem_of_values, variables_of
-from luthier.spec.component import Component, components_in
+from luthier.spec.component import Component, components_in, version_of
 from luthier.spec.yaml_lines import parse_document
 from luthier.store.server_store import Approval, Components
-from luthier.submission.submitted_job import version_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import pwd
 import secrets
 import time
 from collections.abc import Mapping
@@ -92,3 +93,11 @@ def status_text(record: Record) -> str:
     if record.status == "running" and not is_alive(record, time.time()):
         return "interrupted"
     return record.status
+
+
+def own_user() -> str:
+    """The user of this process: that of experiments which belong to no account."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

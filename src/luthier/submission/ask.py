@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
+from luthier.spec.environment_rules import MOST_VARIABLES, problem_of_variable
 from luthier.submission.answer_signature import (
     KEY_BYTES,
     NONCE_BYTES,
@@ -21,7 +22,6 @@ from luthier.submission.answer_signature import (
     check_with,
     signed_text,
 )
-from luthier.submission.environment_rules import MOST_VARIABLES, problem_of_variable
 
 TIME_LIMIT_MS = 200
 """How long the server may take by default, from looking up its address to the last byte of the answer."""

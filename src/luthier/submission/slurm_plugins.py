@@ -11,8 +11,8 @@ from pathlib import Path
 
 from luthier.compiled import part
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
+from luthier.spec import environment_rules
 from luthier.submission.ask import CONFIG, KEY, LONGEST_LIMIT_MS, TIME_LIMIT_MS, server_of
-from luthier.submission import environment_rules
 from luthier.texts import shown
 
 PROGRAM = "luthier-ask"

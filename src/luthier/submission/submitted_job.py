@@ -1,8 +1,7 @@
 """What a tuned component can give to a job that is being submitted, whose script is not changed."""
 
-import hashlib
-import json
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,10 +9,12 @@ from pathlib import PurePosixPath
 
 from luthier.errors import LuthierError
 from luthier.runners.slurm_text import words_of
-from luthier.spec.component import Component
+from luthier.spec.approvals import is_allowed
+from luthier.spec.component import Component, version_of
+from luthier.spec.environment_rules import MOST_VARIABLES, problem_of_variable
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
-from luthier.submission.environment_rules import MOST_VARIABLES, problem_of_variable
+from luthier.store.server_store import Approval
 from luthier.submission.job import LONGEST_HEAD
 from luthier.trial import Value
 
@@ -81,12 +82,6 @@ def offer_of(experiment: Experiment, config: Mapping[str, Value]) -> Offer:
     return offer
 
 
-def version_of(component: Component) -> str:
-    """The digest of everything that a component describes."""
-    plain = component.model_dump(mode="json", exclude_defaults=True)
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-
 def objection(offer: Offer, job: Script) -> str | None:
     """Why a job does not get what is offered; None if it does.
 
@@ -148,3 +143,23 @@ def _values(words: Sequence[str], option: str) -> list[str]:
     """The values of an option, as `--option=value` or in two words."""
     found = [word.partition("=")[2] for word in words if word.startswith(f"{option}=")]
     return [*found, *(value for word, value in pairwise(words) if word == option)]
+
+
+def refusal(offer: Offer, approvals: Sequence[Approval]) -> str | None:
+    """Why what an experiment found is not set in jobs of other people; None if all of it is approved.
+
+    `approvals` are those of the component. They hold for exactly the component that the administrator looked at.
+    """
+    component = f"component {offer.component}"
+    way_out = f"an administrator can do so: luthier component approve {shlex.quote(offer.component)}"
+    if not approvals:
+        return f"no variable of {component} is approved for jobs of others; {way_out}"
+    approved = {one.variable: one.allowed for one in approvals if one.version == offer.version}
+    if not approved:
+        return f"it was found with another version of {component} than the approved one; tune again"
+    for name, text in offer.environment.items():
+        if name not in approved:
+            return f"{name} of {component} is not approved for jobs of others; {way_out}"
+        if not is_allowed(approved[name], text):
+            return f"{name}={text} is not among the values approved for {component}: {approved[name]}"
+    return None

@@ -1,8 +1,6 @@
 """Job records: every experiment that tunes a component for a batch script makes one when it has finished."""
 
 import logging
-import os
-import pwd
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -35,14 +33,6 @@ def examine(store: ServerStore, now: float, own_user: str, *, limit: int = 100) 
             log.warning("experiment %d makes no job record: %s", record.id, error)
         job_records_in(store).set_examined(record.id)
     return len(found)
-
-
-def own_user() -> str:
-    """The user of this process: that of experiments which belong to no account."""
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
 
 
 def _examine(store: ServerStore, record: Record, now: float, own_user: str) -> None:

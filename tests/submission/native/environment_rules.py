@@ -6,7 +6,7 @@ python -m tests.submission.native.environment_rules      # writes it anew, after
 from pathlib import Path
 
 import luthier
-from luthier.submission.environment_rules import LONGEST_NAME, LONGEST_VALUE, MOST_VARIABLES, REFUSED, VALUE_SIGNS
+from luthier.spec.environment_rules import LONGEST_NAME, LONGEST_VALUE, MOST_VARIABLES, REFUSED, VALUE_SIGNS
 
 HEADER = Path(luthier.__file__).parents[2] / "native" / "slurm" / "environment_rules.h"
 

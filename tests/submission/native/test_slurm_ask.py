@@ -16,8 +16,8 @@ from tests.submission.native.environment_rules import HEADER, header
 from tests.submission.strange_server import ANSWERS, KEY, RIGHT, before, signed, strange_server
 from tests.torture import repeats
 
+from luthier.spec.environment_rules import LONGEST_VALUE, MOST_VARIABLES, REFUSED, problem_of_variable
 from luthier.submission.ask import read_answer
-from luthier.submission.environment_rules import LONGEST_VALUE, MOST_VARIABLES, REFUSED, problem_of_variable
 from luthier.submission.slurm_plugins import lua_rules
 
 HERE = Path(__file__).parent

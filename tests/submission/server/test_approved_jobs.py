@@ -11,11 +11,11 @@ from tests.submission.server.test_submissions_api import JOB, Answer, submit
 from tests.submission.submitting import EXPERIMENT, approve_all, record_of, with_tuned_job
 
 from luthier.spec.component import Component
+from luthier.spec.environment_rules import problem_of_variable
 from luthier.spec.library import Library
 from luthier.store import open_server_store
 from luthier.store.server_store import Role, User
 from luthier.submission.commands import SubmissionServeOptions
-from luthier.submission.environment_rules import problem_of_variable
 from luthier.submission.server import job_index
 from luthier.submission.store import job_records_in, submissions_in
 

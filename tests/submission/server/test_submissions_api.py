@@ -18,12 +18,12 @@ from tests.submission.test_records_of_experiments import SCRIPT as TUNED_SCRIPT
 from tests.submission.test_records_of_experiments import faster_with, finished, slower_with
 
 from luthier.client import Client
+from luthier.store.ownership import own_user
 from luthier.store.server_store import ServerStore
 from luthier.submission.job_times import JobTimes
 from luthier.submission.server import job_index
 from luthier.submission.server.state import submission_of
 from luthier.submission.store import job_records_in, submissions_in
-from luthier.submission.tuned_jobs import own_user
 
 Answer = dict[str, object]
 JOB = {"user": "ada", "script": SCRIPT}

@@ -9,9 +9,9 @@ from typing import Protocol, cast
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
 from luthier.online.service import protocol
-from luthier.online.service.address import source_of
 from luthier.online.service.protocol import Best, Fetch, Hello, Leave, Report, Request
 from luthier.online.service.sessions import ServedSession
+from luthier.server.client_addresses import source_of
 from luthier.trial import Config, Value
 
 HELLO_S = 10.0

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from luthier.errors import LuthierError
-from luthier.spec.approvals import refusal
 from luthier.spec.experiment import Experiment
 from luthier.store.server_store import Approval, ServerStore, is_no_account
 from luthier.submission.matching import Index, Job, Match, learn_weights
 from luthier.submission.store import job_records_in, submissions_in
 from luthier.submission.store.tuned_jobs import JobRecord
-from luthier.submission.submitted_job import Offer, offer_of
+from luthier.submission.submitted_job import Offer, offer_of, refusal
 from luthier.submission.tuned_jobs import Matcher
 
 logger = logging.getLogger(__name__)

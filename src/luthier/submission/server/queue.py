@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from luthier.errors import UnavailableError
+from luthier.store.ownership import own_user
 from luthier.store.server_store import ServerStore
 from luthier.submission.matching import Job, Match, job_of_script
 from luthier.submission.server.job_index import LOOK_EVERY_S, JobIndex
@@ -22,7 +23,6 @@ from luthier.submission.store import submissions_in
 from luthier.submission.store.submitted import Decision, NewSubmission
 from luthier.submission.store.tuned_jobs import JobRecord
 from luthier.submission.submitted_job import Script, objection
-from luthier.submission.tuned_jobs import own_user
 from luthier.texts import visible
 
 logger = logging.getLogger(__name__)
