@@ -141,16 +141,27 @@ void sbb_flush_program(int fd)
     errno = saved;
 }
 
+/* Close a descriptor of our own (O_PATH: to close another kind would end locks of the program). Unless the program used the
+ * file before, it does not use it now. */
+static void close_path(int fd, bool used)
+{
+    if (!used)
+        sbb_release(fd);
+    REAL(close)(fd);
+}
+
 static void flush_program_at(int folder, const char *path)
 {
     struct stat status;
     int saved = errno;
     bool maybe = sbb_active() && fstatat(folder, path, &status, 0) == 0 && sbb_on_target_device(&status)
                  && (status.st_mode & 0111) != 0;
-    int fd = maybe ? REAL(openat)(folder, path, O_PATH | O_CLOEXEC) : -1; /* to close another one would end locks */
+    int fd = maybe ? REAL(openat)(folder, path, O_PATH | O_CLOEXEC) : -1;
     if (fd >= 0) {
+        struct known known;
+        bool used = sbb_known(fd, &known);
         sbb_flush_if_copied(fd);
-        REAL(close)(fd);
+        close_path(fd, used);
     }
     errno = saved;
 }
@@ -259,11 +270,13 @@ static int truncate_path(const char *path, off64_t size)
     int saved = errno;
     bool ours = size >= 0 && sbb_active() && stat(path, &status) == 0 && sbb_on_target_device(&status)
                 && faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
-    int fd = ours ? REAL(open)(path, O_PATH | O_CLOEXEC) : -1; /* to close another one would end locks of the program */
+    int fd = ours ? REAL(open)(path, O_PATH | O_CLOEXEC) : -1;
+    struct known known;
+    bool used = fd >= 0 && sbb_known(fd, &known);
     enum outcome outcome = fd < 0 ? BYPASS : truncate_through(fd, size);
     int error = errno;
     if (fd >= 0)
-        REAL(close)(fd);
+        close_path(fd, used);
     errno = outcome == FAILED ? error : saved;
     return outcome == BYPASS ? REAL(truncate64)(path, size) : outcome == DONE ? 0 : -1;
 }

@@ -60,13 +60,12 @@ static bool is_ours(int fd)
 
 /* ---- copying ---- */
 
-/* Into a buffered file: by reading and writing, at offsets or, where they are NULL, at the positions. */
-static ssize_t copy_buffered(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size)
+/* By reading and writing pieces of at most `room` bytes. */
+static ssize_t copy_pieces(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, char *piece, size_t room)
 {
-    char piece[4096]; /* small, for a thread may have a small stack */
     size_t done = 0;
     while (done < size) {
-        size_t part = size - done < sizeof piece ? size - done : sizeof piece;
+        size_t part = size - done < room ? size - done : room;
         ssize_t got = from_offset != NULL ? pread64(from, piece, part, *from_offset) : read(from, piece, part);
         ssize_t written = got <= 0            ? got
                           : to_offset != NULL ? pwrite64(to, piece, (size_t)got, *to_offset)
@@ -82,6 +81,23 @@ static ssize_t copy_buffered(int from, off64_t *from_offset, int to, off64_t *to
         done += (size_t)written;
     }
     return (ssize_t)done;
+}
+
+/* Into a buffered file, at offsets or, where they are NULL, at the positions. A thread may have a small stack, and a
+ * signal handler cannot use malloc(). */
+static ssize_t copy_buffered(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size)
+{
+    char few[4096], *piece = MAP_FAILED;
+    size_t room = size < SBB_SLICE ? size : SBB_SLICE;
+    if (room > sizeof few)
+        piece = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (piece == MAP_FAILED)
+        return copy_pieces(from, from_offset, to, to_offset, size, few, sizeof few);
+    ssize_t done = copy_pieces(from, from_offset, to, to_offset, size, piece, room);
+    int saved = errno;
+    munmap(piece, room);
+    errno = saved;
+    return done;
 }
 
 /* What the kernel refuses to copy into; true and errno. */

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_WINGS = ("luthier.online:WING", "luthier.submission.job.wing:WING", "luthier.io:WING")
+_WINGS = ("luthier.online:WING", "luthier.submission.wing:WING", "luthier.io:WING")
 
 
 def main() -> None:
@@ -32,9 +32,12 @@ def main() -> None:
 
 def join_wings() -> None:
     """Add the wings that are shipped with luthier to the core of this process."""
+    from importlib.util import find_spec
+
     from luthier.plugins import join, loaded
 
-    join([cast("Wing", loaded(where)) for where in _WINGS])
+    packages = {where: where.partition(":")[0].rpartition(".wing")[0] or where.partition(":")[0] for where in _WINGS}
+    join([cast("Wing", loaded(where)) for where, package in packages.items() if find_spec(package) is not None])
 
 
 @cache

@@ -13,7 +13,7 @@ from luthier.submission.answer_signature import check_with, signed_text
 from luthier.submission.signing_key import existing_signing_key, kept_signing_key
 
 MAKE = (
-    "import sys; from luthier.submission.job.signing_key import *; sys.stdin.read(); print(kept_signing_key().public)"
+    "import sys; from luthier.submission.signing_key import *; sys.stdin.read(); print(kept_signing_key().public)"
 )
 
 

@@ -299,3 +299,12 @@ def test_it_searches_again_when_the_program_changes() -> None:
     assert bench.session.view().changes
     of_second = [sample for sample in bench.evidence.samples if sample.search == 2]
     assert [sample.config for sample in of_second[:3]] == [DEFAULT] * 3, "the default has a new level"
+
+
+def test_without_a_verification_the_values_are_those_of_the_search() -> None:
+    result = Bench(bowl, plan=TuningPlan(budget=30, verify_pairs=0), spread=0.0).run()
+    assert result.default_estimate is not None
+    assert result.default_estimate.value == bowl(10)
+    assert result.found_estimate is not None
+    assert result.found_estimate.value == bowl(int(result.found["x"])) < bowl(10)
+    assert result.found_estimate.count >= 3

@@ -17,6 +17,7 @@ from tests.torture import repeats
 import luthier
 from luthier.errors import InvalidInputError
 from luthier.online.service import remote
+from luthier.online.service.address import TcpAddress
 from luthier.online.service.remote import OwnValues, RemoteTuner
 from luthier.online.store import online_sessions_in
 from luthier.space import Integer, Space
@@ -331,4 +332,14 @@ def test_a_refused_request_ends_no_connection(served: Serving, caplog: pytest.Lo
     assert one._connection is connection is not None
     one.fetch()
     assert sum(client.reports for client in served.view("s").clients) == 6
+    one.leave()
+
+
+def test_a_service_is_found_by_the_name_of_its_host(served: Serving) -> None:
+    place = served.addresses[1]
+    assert isinstance(place, TcpAddress)
+    one = RemoteTuner(f"tcp:localhost:{place.port}", "s", SPACE, token=SECRET, timeout_s=5.0)
+    run(one, 2)
+    one.fetch()
+    assert sum(client.reports for client in served.view("s").clients) == 2
     one.leave()

@@ -48,8 +48,8 @@ class Reduced:
         worst = max(abs(one.error) for one in self.predictions if one.tolerance <= TOLERANCE)
         count = "1 loop" if len(loops) == 1 else f"{len(loops)} loops"
         return (
-            f"{count} reduced; verified: it predicts operations and bytes of the application to {100 * worst:.2g} %; "
-            f"whole kernel {self.kernel_s:.2f} s, reduced {self.reduced_s:.2f} s"
+            f"{count} reduced; verified on one input: it predicts operations and bytes of the application to "
+            f"{100 * worst:.2g} %; whole kernel {self.kernel_s:.2f} s, reduced {self.reduced_s:.2f} s"
         )
 
     @property

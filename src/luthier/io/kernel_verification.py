@@ -36,7 +36,7 @@ __all__ = [
 ]
 _SLOWER, _MORE_S = 3.0, 10.0  # a kernel may take this many times as long as its application, and this much more
 _LAUNCHER = re.compile(r"(?:mpirun|mpiexec|orterun|srun)(?:[.-][\w.]+)?\Z")
-_RANKS = frozenset(["-n", "-np", "--n", "--np", "-c"])
+_RANKS = frozenset(["-n", "-np", "--n", "--np"])
 _UNSTEADY = "the application's own I/O differs from run to run"
 _HARMLESS = "-Wunused"
 
@@ -112,9 +112,10 @@ def verified(discovery: Discovery, program: Program, others: Sequence[Sequence[s
             found = _compared(*binaries, program, place)
         except KernelRefusedError as refused:
             return Verification(accepted=False, reasons=(str(refused),), notes=program.build.notes)
-        for run in others:
-            found = _with_second(found, binaries, replace(program, run=tuple(run)), place, is_named=True)
-        made = on_other_ranks(program.run) if not others else None
+        named = [run for run in dict.fromkeys(map(tuple, others)) if run != program.run]  # the same input counts once
+        for run in named:
+            found = _with_second(found, binaries, replace(program, run=run), place, is_named=True)
+        made = on_other_ranks(program.run) if not named else None
         if made is not None and found.run is not None:
             second = replace(program, run=made, timeout_s=time_limit(program, found.run))
             found = _with_second(found, binaries, second, place, is_named=False)

@@ -73,6 +73,11 @@ class Matcher:
         self._mark = changes.mark
         return self._index
 
+    @property
+    def mark(self) -> int:
+        """A number that is higher after every change of the records."""
+        return self._mark
+
     def match(self, job: Job, count: int = 1) -> list[Match]:
         """The records most like the job as of the last `refresh`, best first."""
         index = self.refresh() if self._index is None else self._index

@@ -4,8 +4,8 @@ from luthier.plugins import Wing
 
 WING = Wing(
     "submission",
-    commands="luthier.submission.job.commands:register",
-    server="luthier.submission.job.server.pages:PART",
-    options="luthier.submission.job.commands:SubmissionServeOptions",
-    tables="luthier.submission.job.store:TABLES",
+    commands="luthier.submission.commands:register",
+    server="luthier.submission.server.pages:PART",
+    options="luthier.submission.commands:SubmissionServeOptions",
+    tables="luthier.submission.store:TABLES",
 )

@@ -16,6 +16,7 @@ HEAD = """\
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 static FILE *out;
 static void emit(long v) { fprintf(out, "%ld\\n", v); }

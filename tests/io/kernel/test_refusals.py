@@ -216,6 +216,14 @@ def test_an_include_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "\n" not in str(caught.value)
 
 
+def test_a_device_that_never_ends_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text(f'{PRELUDE}#include "/dev/zero"\nint main(void)\n{{\n{WRITE}    return 0;\n}}\n')
+    words = [sys.executable, "-m", "luthier", "io", "discover", "a.c"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "use the application" in done.stderr
+
+
 def test_a_source_that_never_ends(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.c")
     with pytest.raises(InvalidInputError, match=r"a\.c: is not an ordinary file"):

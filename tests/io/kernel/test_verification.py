@@ -207,6 +207,7 @@ def test_a_kernel_that_is_wrong_on_a_second_input_only(tmp_path: Path) -> None:
     assert verified(right, program, [("{program}", "1"), ("{program}", "2", "3")]).text.startswith(
         "verified on 3 inputs"
     )
+    assert verified(right, program, [("{program}",)]).inputs == ("{program}",)  # the same input again
     failing = kernel_of(tmp_path, TEXT.replace(END, "    return argc > 1;\n}"))
     named = verified(failing, program, [("{program}", "1")])  # what the user names must work
     assert named.reasons == ("with {program} 1: the application ends with exit code 1: it printed nothing",)
@@ -261,6 +262,7 @@ def test_an_mpi_program_is_compared_on_other_ranks_too(tmp_path: Path, monkeypat
         ("/opt/bin/mpiexec.hydra -q -np 1 {program}", "/opt/bin/mpiexec.hydra -q -np 2 {program}"),
         ("srun -n 3 {program}", "srun -n 1 {program}"),
         ("srun -n 1 {program}", None),
+        ("srun -c 4 {program}", None),
         ("mpirun -n 0 {program}", None),
         ("mpirun -n 2 {program} : -n 2 {program}", "mpirun -n 1 {program} : -n 2 {program}"),
         ("mpirun {program} -n 2", None),

@@ -1,8 +1,11 @@
 """Which variables reach which jobs: those of the user's own experiments, and those that an administrator approved."""
 
 import threading
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.server.server_fixtures import Running, running_server
@@ -31,7 +34,7 @@ def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def account(server: Running, name: str, role: Role) -> str:
     """Add an account without a password, and give a token of it."""
-    server.store.accounts.put_user(User(name, role, 1.0))
+    server.store.accounts.put_user(User(name, role, time.time()))
     return server.context.authenticator.issue_token(name, "test", None)[0]
 
 
@@ -93,6 +96,17 @@ def test_only_the_approved_values(server: Running) -> None:
             assert f"KNOB_LEVEL=42 is not among the values approved for component knob: {allowed}" in str(
                 answer["reason"]
             )
+
+
+def test_a_record_that_was_replaced_is_looked_at_again(server: Running) -> None:
+    number = server.launch(EXPERIMENT)
+    record = with_tuned_job(server.store, number, "ada")
+    assert submit(server)["environment"] == SET
+    found = job_records_in(server.store).get(record)
+    job_records_in(server.store).put(
+        number, found.job, replace(found.tuned, config={**found.tuned.config, "KNOB_LEVEL": 7}), 2.0
+    )
+    assert cast("Answer", submit(server)["environment"])["KNOB_LEVEL"] == "7"
 
 
 def test_withdrawn_or_changed_it_is_not_set_any_more(server: Running) -> None:

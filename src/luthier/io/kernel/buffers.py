@@ -202,9 +202,12 @@ class Buffers:
         return bool(name) and statement.index in self._program.variables[name].declared_by
 
     def _stored(self, part: Effects) -> list[Place]:
-        """What is written, without hidden states of the C library such as errno."""
-        states = {node for name, node in self._program.fields.items() if name.startswith("state:")}
-        return [place for place in part.writes if place.node not in states]
+        """What is written, without hidden states and buffers of the C library, such as errno."""
+        memory, hidden = self._program.memory, set()
+        for name, node in self._program.fields.items():
+            if name.startswith("state:"):
+                hidden |= {memory.find(node), memory.pointee(node)}
+        return [place for place in part.writes if memory.find(place.node) not in hidden]
 
     @staticmethod
     def _is_conditional(statement: Statement, before: str) -> bool:

@@ -37,6 +37,7 @@ def read_call(expressions: "Expressions", cursor: Any) -> Value:
     expressions.effects.calls.append(call)
     kind = expressions.types.of(cursor.type)
     if kind.kind == "pointer":
+        call.gives_pointer = kind.to is not None and not kind.to.opaque and kind.to.kind != "function"
         if kind.to is not None:
             expressions.types.describe(call.result, kind.to)
         return Value(call.result)

@@ -43,7 +43,9 @@ def link(program: Program, options: Options) -> Linked:
         for part in statement.parts.values():
             for call in part.calls:
                 resolver.resolve(statement, part, call)
+    resolver.join_moved()
     _join_records(program)
+    resolver.join_moved()
     resolver.follow_pointers()
     return linked
 
@@ -114,6 +116,7 @@ class _Resolver:
         self.program, self.memory, self.options, self.linked = program, program.memory, options, linked
         self.reads_errno = reads_errno
         self._followed: list[tuple[Effects, int, bool]] = []
+        self._moved: list[tuple[int, int]] = []  # objects with the same content
 
     def follow_pointers(self) -> None:
         """Data behind the pointers in what a function is given is used as well."""
@@ -157,13 +160,19 @@ class _Resolver:
     def _external(self, statement: Statement, part: Effects, call: Call) -> None:
         for index, (argument, mode) in enumerate(zip(call.arguments, externals.modes(call), strict=True)):
             self._use(statement, part, call, index, argument, mode)
-        self._callbacks(call)
+        self._callbacks(statement, call)
         self._result(call)
         state = tables.STATE_OF.get(call.name)
         if state:
             place = Place(state_node(self.program, state))
             part.reads.append(place)
             part.writes.append(place)
+        if call.name in tables.SHARED_RESULTS:
+            part.writes.append(Place(call.result, whole=True, indexed=True))
+        if call.name == "putenv" and call.arguments[0].value:
+            self.memory.unify(
+                call.arguments[0].value.node, self.memory.pointee(state_node(self.program, "environment"))
+            )
         if self.reads_errno:
             self._errno(part, call)
 
@@ -207,30 +216,42 @@ class _Resolver:
             return False
         return True
 
-    def _callbacks(self, call: Call) -> None:
-        """Functions that are passed along may be called with any of the other arguments."""
+    def _callbacks(self, statement: Statement, call: Call) -> None:
+        """Functions that are passed along may be called with any of the other arguments, and what is behind them."""
+        is_unknown = externals.family(call) == "unknown"
         called: set[str] = set()
         for argument in call.arguments:
             called |= {key for key in argument.value.functions if key in self.program.functions}
-            if argument.value and not argument.points and not argument.value.functions and not argument.opaque:
+            is_pointer = not argument.points and not argument.value.functions and not argument.opaque
+            if argument.value and (is_pointer or is_unknown):
                 called |= set(self._takers())
+        given = [argument.value.node for argument in call.arguments if argument.value and argument.points]
+        if is_unknown:
+            given += [self.memory.pointee(holder) for node in given for holder in self._holders(node)]
         for key in called:
+            self.linked.callers.setdefault(key, []).append(statement)
             for parameter in self.program.functions[key].parameters:
                 node = self.memory.pointee(self.program.variables[parameter].node)
-                for argument in call.arguments:
-                    if argument.value and argument.points:
-                        self.memory.unify(node, argument.value.node)
+                for other in given:
+                    self.memory.unify(node, other)
+
+    def _holders(self, node: int) -> list[int]:
+        """The storage in an object that may hold pointers: itself, and fields."""
+        root = self.memory.find(node)
+        found = [inner for record in sorted(self.memory.records[root]) for inner in self.program.stored_fields(record)]
+        return [one for one in [root, *found] if self.memory.holds_pointers[self.memory.find(one)]]
 
     def _result(self, call: Call) -> None:
         """What the returned pointer, and pointers stored through arguments, point to."""
         memory, name = self.memory, call.name
         values = [argument.value for argument in call.arguments]
-        if name in tables.ALIAS_OF_FIRST and values and values[0]:
-            memory.unify(call.result, values[0].node)
+        if call.gives_pointer and name not in tables.GIVES_NEW:
+            self._given_back(call)
         if name in tables.POINTER_INTO_FIRST and len(values) > 1 and values[0] and values[1]:
             memory.unify(memory.pointee(values[1].node), values[0].node)
         if name in tables.MOVES_CONTENT and len(values) > 1 and values[0] and values[1]:
             memory.unify(memory.pointee(values[0].node), memory.pointee(values[1].node))
+            self._moved.append((values[0].node, values[1].node))
         kept = self._kept_pointer(call)
         if kept >= 0:
             memory.unify(call.result, memory.pointee(kept))
@@ -242,6 +263,27 @@ class _Resolver:
             for argument in call.arguments:
                 if argument.value and not argument.opaque:
                     memory.unify(call.result, argument.value.node)
+
+    def _given_back(self, call: Call) -> None:
+        """What a returned pointer points to: a hidden state or buffer of the C library, or data of an argument."""
+        state = tables.STATE_OF.get(call.name) or tables.SHARED_RESULTS.get(call.name)
+        if state and call.name != "strtok":
+            self.memory.unify(call.result, self.memory.pointee(state_node(self.program, state)))
+            return
+        for argument in call.arguments:
+            if argument.value and argument.points and not argument.opaque:
+                self.memory.unify(call.result, argument.value.node)
+
+    def join_moved(self) -> None:
+        """Pointers that are copied with the objects that hold them, whatever the types, or byte by byte."""
+        for one, other in self._moved:
+            targets = [self.memory.pointee(holder) for holder in [*self._holders(one), *self._holders(other)]]
+            is_same = self.memory.records[self.memory.find(one)] == self.memory.records[self.memory.find(other)]
+            for target in [] if is_same else targets:
+                self.memory.unify(self.memory.pointee(one), target)
+        for node in self.program.byte_wise:
+            for holder in self._holders(node):
+                self.memory.unify(self.memory.pointee(state_node(self.program, "bytes")), self.memory.pointee(holder))
 
     def _kept_pointer(self, call: Call) -> int:
         """Where strtok, strtok_r and strsep keep the pointer that they return later, or -1."""

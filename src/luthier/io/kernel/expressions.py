@@ -219,6 +219,8 @@ class Expressions:
         if pointed.neighbour:
             self.memory.neighbours[self.memory.find(node)].add(pointed.neighbour)
         self.types.describe(node, kind)
+        if kind.small:
+            self.program.byte_wise.append(node)
         return Place(node, whole=kind.element().kind == "record", indexed=indexed)
 
     def _read(self, cursor: Any) -> Value:
@@ -366,6 +368,8 @@ class Expressions:
 
     def _cast(self, cursor: Any) -> Value:
         inner = [child for child in cursor.get_children() if child.kind.is_expression()]
+        for size in inner[:-1]:  # of a type of variable arrays
+            self.value(size)
         value = self.value(inner[-1])
         kind = self.types.of(cursor.type)
         if kind.kind != "pointer":

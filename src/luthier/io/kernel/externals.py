@@ -117,7 +117,8 @@ def modes(call: Call) -> list[str]:
         if letter == "*":
             letter = ("r" if argument.constant else "m") if argument.points else "."
             if index >= call.variadic_from and call.name in tables.PRINTS:
-                letter = "r" if argument.points else "."
+                is_text = argument.untyped or argument.constant
+                letter = ("r" if is_text else "m") if argument.points else "."  # m: %n stores a number
             elif index >= call.variadic_from and call.name in tables.SCANS:
                 letter = "w" if argument.points else "."
         found.append(letter)

@@ -67,6 +67,7 @@ class Call:
     variadic_from: int = 1 << 30
     noreturn: bool = False
     is_project: bool = False  # declared in the project's own files
+    gives_pointer: bool = False  # ... to data that the program may look into
     target: str | None = None  # the variable that alone gets the value, "" if nothing does, None for any other use
 
 
@@ -181,6 +182,7 @@ class Program:
     declarations: list[Declaration] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     address_taken: set[str] = field(default_factory=set)
+    byte_wise: list[int] = field(default_factory=list)  # storage that is used as single bytes
     header_texts: list[str] = field(default_factory=list)  # of the project's own headers
     files: dict[str, str] = field(default_factory=dict)  # main files, their text as Latin-1: one character, one byte
 

@@ -375,6 +375,10 @@ class UnitReader:
                 self._initialize(child)
             elif child.kind in _TYPES_ONLY or child.kind == CursorKind.FUNCTION_DECL:
                 statement.label = "type"
+                if child.kind == CursorKind.TYPEDEF_DECL:
+                    for size in child.get_children():
+                        if size.kind.is_expression():
+                            self.expressions.value(size)
 
     def _initialize(self, cursor: Any) -> None:
         """Evaluate the sizes of a variable's type, and store its first value."""

@@ -34,10 +34,23 @@ MODES = {
     "getopt": ".rr", "getopt_long": ".rrrw",
 }  # fmt: skip
 
-ALIAS_OF_FIRST = _words("""
-    basename dirname fgets index memchr memcpy memmove memset realloc reallocarray rindex stpcpy strcat strchr
-    strcpy strncat strncpy strpbrk strrchr strstr
-""")
+GIVES_NEW = _words("""
+    aligned_alloc calloc malloc memalign opendir pvalloc strdup strndup tempnam valloc wcsdup
+""")  # what these return is not part of any argument; any other pointer may be
+SHARED_RESULTS = {
+    name: names[0]
+    for names in (
+        ("asctime", "ctime"),
+        ("gmtime", "localtime"),
+        *(
+            (name,)
+            for name in ("crypt", "hstrerror", "inet_ntoa", "localeconv", "nl_langinfo", "setlocale", "strerror")
+        ),
+        ("getpwnam", "getpwuid", "getpwent"),
+        ("getgrnam", "getgrgid", "getgrent"),
+    )
+    for name in names
+}  # one buffer of the C library, which each call fills again
 MOVES_CONTENT = _words("""
     memcpy memmove qsort realloc reallocarray
 """)  # pointers inside the data are copied
@@ -67,6 +80,9 @@ REFUSED = {
     "asynchronous MPI-IO": _words("MPI_File_iread MPI_File_iwrite"),
     "clone": _words("clone"),
     "a thread": _words("pthread_create thrd_create"),
+    "a table or tree of the C library": _words(
+        "hcreate hcreate_r hsearch hsearch_r tsearch tfind tdelete twalk insque remque"
+    ),
 }
 REFUSED_PREFIXES = {
     "one-sided communication": ("MPI_Win_", "MPI_Put", "MPI_Get_acc", "MPI_Accumulate", "MPI_Rput", "MPI_Rget"),

@@ -10,10 +10,10 @@ from itertools import islice
 LONGEST_COMMAND = 8192
 """Most characters of a command line that are read."""
 
-MOST_TOKENS = 10_000
+MOST_TOKENS = 4_000
 """Most tokens of a script that are read: a step takes up to 1 us, and strangers write scripts that are all tokens."""
 
-_MOST_COMMANDS = 2_000
+_MOST_COMMANDS = 1_000
 _MOST_LINES = 10_000
 _MOST_WORDS = 256
 

@@ -9,7 +9,7 @@ from luthier.server.authentication import Principal
 from luthier.server.client_addresses import source_of
 from luthier.server.login_limits import TooManyError
 
-BUDGET_S = 0.5
+BUDGET_S = 0.25
 """CPU time for one token from one address within `WINDOW_S`."""
 
 WINDOW_S = 10.0

@@ -29,6 +29,7 @@ class JobIndex:
         self._stopwatch = stopwatch
         self._looked_at = -float("inf")
         self._reviews: object = None
+        self._read: object = None
         self._offers: dict[int, tuple[JobRecord, Offer]] = {}
         self._approvals: dict[str, list[Approval]] = {}
 
@@ -36,7 +37,11 @@ class JobIndex:
         """Read what changed in the store, if it is time to."""
         if self._stopwatch() - self._looked_at >= LOOK_EVERY_S:
             self._learn(self._matcher.refresh())
-            self._offers.clear()  # a record may have been replaced, and an account removed
+            accounts = [(user.name, user.created_at) for user in self._store.accounts.users()]
+            read = self._matcher.mark, accounts
+            if read != self._read:  # a record may have been replaced, or an experiment belong to nobody now
+                self._offers.clear()
+                self._read = read
             self._approvals.clear()
             for approval in self._store.components.approvals():
                 self._approvals.setdefault(approval.component, []).append(approval)
