@@ -12,9 +12,7 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.submission.answer_signature import check_with, signed_text
 from luthier.submission.signing_key import existing_signing_key, kept_signing_key
 
-MAKE = (
-    "import sys; from luthier.submission.signing_key import *; sys.stdin.read(); print(kept_signing_key().public)"
-)
+MAKE = "import sys; from luthier.submission.signing_key import *; sys.stdin.read(); print(kept_signing_key().public)"
 
 
 def test_servers_that_start_together_get_one_key_that_only_their_user_can_read(tmp_path: Path) -> None:
