@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from luthier.engine.session import carry_on
-from luthier.runners.replay import Answer, Answers, ReplayRunner
+from luthier.runners.replay import Answers, ReplayedRun, ReplayRunner
 from luthier.space import Choice, Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
@@ -28,10 +28,10 @@ def machine(noise: str, seed: int) -> Answers:
     """A machine on which all configurations are equal; the experiment starts at a random time."""
     began_s = float(np.random.default_rng([seed, 1]).uniform(0.0, 3600.0))
 
-    def answer(config: Config, repeat: int, now_s: float) -> Answer:
+    def answer(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         rng = np.random.default_rng([seed, fingerprint(config), repeat])
         elapsed_s = NOISES[noise].elapsed_s(CLEAN_S, began_s + now_s, config, rng)
-        return Answer(elapsed_s, elapsed_s)
+        return ReplayedRun(elapsed_s, elapsed_s)
 
     return answer
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks import tables
 from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.forest import Forest
-from luthier.runners.replay import Answer
+from luthier.runners.replay import ReplayedRun
 from luthier.space import Choice, Integer, Parameter, Space
 from luthier.trial import Config, Failed, TimedOut, Value
 
@@ -159,21 +159,21 @@ class StandIn:
         )
         return time, timeout, failure
 
-    def answer(self, config: Config, repetition: int) -> Answer:
+    def answer(self, config: Config, repetition: int) -> ReplayedRun:
         """How one evaluation ends, and how long it occupies its worker."""
         (log_time,), (timeout,), (failure,) = self.predict([config])
         if self._is_plain:
-            return Answer(float(np.exp(log_time)), float(np.exp(log_time)))
+            return ReplayedRun(float(np.exp(log_time)), float(np.exp(log_time)))
         chance = _rng(config, -1).random()
         rng = _rng(config, repetition)
         status = "timeout" if chance < timeout else "failed" if chance < timeout + failure else "ok"
         overhead_s = float(rng.choice(self._overheads[status]))
         if status == "timeout":
-            return Answer(overhead_s, TimedOut("300 s", at_least=LIMIT_S))
+            return ReplayedRun(overhead_s, TimedOut("300 s", at_least=LIMIT_S))
         if status == "failed":
-            return Answer(overhead_s, Failed("exit code 1"))
+            return ReplayedRun(overhead_s, Failed("exit code 1"))
         runtime_s = float(np.exp(log_time + _NOISE * rng.standard_normal()))
-        return Answer(overhead_s + runtime_s, runtime_s)
+        return ReplayedRun(overhead_s + runtime_s, runtime_s)
 
 
 def _rng(config: Config, number: int) -> np.random.Generator:

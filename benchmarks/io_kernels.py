@@ -16,10 +16,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from luthier.io.kernel import Discovery, Options, discover_io
+from luthier.io.kernel import Discovery, KernelOptions, discover_io
 from luthier.io.kernel_reduction import Reduced, with_reduced_loops
 from luthier.io.kernel_runs import discover_apart, sources_from, write_kernel
-from luthier.io.kernel_verification import Program, build_from, built, counted_run, run_words, verified
+from luthier.io.kernel_verification import BuiltProgram, build_from, built, counted_run, run_words, verified
 from luthier.io.measures import perf
 
 FOLDER = Path(__file__).parents[1] / "testbeds" / "io_apps"
@@ -91,8 +91,10 @@ def compare() -> None:
     """Print a table of the applications."""
     print("application  application s  kernel s  ratio  operations  bytes      verdict")
     for name, files, compiler, run in APPLICATIONS:
-        found = discover_io(sources_from([FOLDER / file for file in files], compiler), Options(buffer_content="cut"))
-        program = Program(build_from([*compiler, "-O2", "-lm"]), run_words(run), timeout_s=120)
+        found = discover_io(
+            sources_from([FOLDER / file for file in files], compiler), KernelOptions(buffer_content="cut")
+        )
+        program = BuiltProgram(build_from([*compiler, "-O2", "-lm"]), run_words(run), timeout_s=120)
         verdict = verified(found, program)
         if not verdict.accepted or not verdict.application_s or not verdict.kernel_s:
             print(f"{name:<12} {verdict.text}", flush=True)
@@ -111,8 +113,8 @@ def reduce(pairs: int) -> None:
     )
     for name, files, compiler, _ in APPLICATIONS:
         sources = sources_from([FOLDER / file for file in files], compiler)
-        found = discover_io(sources, Options(buffer_content="cut", reduce=SHARE))
-        program = Program(build_from([*compiler, "-O2", "-lm"]), run_words(LOOPS[name]), timeout_s=120)
+        found = discover_io(sources, KernelOptions(buffer_content="cut", reduce=SHARE))
+        program = BuiltProgram(build_from([*compiler, "-O2", "-lm"]), run_words(LOOPS[name]), timeout_s=120)
         verdict = verified(found, program)
         reduced = with_reduced_loops(found, program, verdict, SHARE)
         if not reduced.reduction.loops:
@@ -130,7 +132,7 @@ def reduce(pairs: int) -> None:
         )
 
 
-def bandwidths(whole: Discovery, reduced: Reduced, program: Program, pairs: int) -> tuple[list[float], float]:
+def bandwidths(whole: Discovery, reduced: Reduced, program: BuiltProgram, pairs: int) -> tuple[list[float], float]:
     """The bandwidth that the reduced kernel predicts, divided by that of the whole kernel, for runs in turns.
 
     Then the largest bandwidth of the whole kernel divided by its smallest.
@@ -157,7 +159,7 @@ def analyse(lines: int) -> None:
         written = sum(path.read_text().count("\n") for path in paths)
         sources = sources_from(paths, ["cc"])
         began = time.monotonic()
-        found = discover_apart(sources, Options())
+        found = discover_apart(sources, KernelOptions())
         took_s = time.monotonic() - began
         print(
             f"\nanalysis of {written} lines in {len(paths)} files: {took_s:.1f} s, {found.kept} of {found.total} kept"

@@ -29,7 +29,7 @@ import luthier as lt
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
 from luthier.store import open_server_store
-from luthier.store.base import Origin, Owner
+from luthier.store.base import Owner, RequestedBy
 from luthier.store.ownership import claim
 from luthier.store.server_store import ServerStore
 from luthier.trial import Completed, Config, Run
@@ -87,7 +87,7 @@ def feeder_of(store: str) -> Feeder:
     space = lt.Space(*(lt.Integer(name, 1, 100) for name in "abcd"), lt.Choice("e", ["x", "y", "z"]))
     server_store = open_server_store(store)
     settings = Experiment(space=space, objectives=(Objective("returned"),), budget=2 * TRIALS, verify_pairs=0).to_json()
-    record = server_store.history.create("watched", settings, time.time(), Origin("local"))
+    record = server_store.history.create("watched", settings, time.time(), RequestedBy("local"))
     feeder = Feeder(server_store, record.id, claim(server_store.history, record), space)
     for _ in range(TRIALS):
         feeder.add()

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from luthier.submission.matching import Corpus, Index, Job, Weights, learn_weights, similarity
+from luthier.submission.matching import Corpus, Index, NewJob, Weights, learn_weights, similarity
 from luthier.submission.matching.fields import fields_of
 from luthier.submission.matching.index import THRESHOLD
 from testbeds.job_scenarios import Scenario, Submission, best_config, noisy, scenario, seconds
@@ -243,7 +243,7 @@ def speed(largest: int) -> None:
         index.match(new[0])
         times = sorted(_cpu_ms(index, job) for job in new)
         strange = max(
-            _cpu_ms(index, Job(f"n{n}", f"{n}new", f"prog{n}", f"/opt/x{n}/y", new[0].submitted_at, 3))
+            _cpu_ms(index, NewJob(f"n{n}", f"{n}new", f"prog{n}", f"/opt/x{n}/y", new[0].submitted_at, 3))
             for n in range(5)
         )
         scan_ms = _scan_ms(jobs[:1000], new[0]) * size / min(size, 1000)
@@ -255,13 +255,13 @@ def speed(largest: int) -> None:
         )
 
 
-def _cpu_ms(index: Index, job: Job) -> float:
+def _cpu_ms(index: Index, job: NewJob) -> float:
     start = time.process_time()
     index.match(job)
     return 1000 * (time.process_time() - start)
 
 
-def _scan_ms(jobs: Sequence[Job], new: Job) -> float:
+def _scan_ms(jobs: Sequence[NewJob], new: NewJob) -> float:
     """The time to compare a job with each record; fields and frequencies of words are known before."""
     corpus, fields, own = Corpus.of(jobs), [fields_of(job) for job in jobs], fields_of(new)
     start = time.process_time()

@@ -19,7 +19,7 @@ from statistics import fmean, geometric_mean, median
 from benchmarks.noisy_systems import Machine, System, known_systems
 from luthier.engine.session import carry_on
 from luthier.result.recommendation import best_of, winner_of
-from luthier.runners.replay import Answer, Answers, ReplayRunner
+from luthier.runners.replay import Answers, ReplayedRun, ReplayRunner
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
 from luthier.store import open_store
@@ -132,7 +132,7 @@ def _play_one(work: tuple[str, str, str, int]) -> Row:
 def _true_values(machine: Machine) -> Answers:
     """The same runs, but each gives what it would on average."""
 
-    def answer(config: Config, repeat: int, now_s: float) -> Answer:
+    def answer(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         noisy = machine.answers(config, repeat, now_s)
         return replace(noisy, result=machine.true(config)) if isinstance(noisy.result, float) else noisy
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from benchmarks import tables
-from luthier.runners.replay import Answer, Answers
+from luthier.runners.replay import Answers, ReplayedRun
 from luthier.space import Choice, Space
 from luthier.trial import Config, Failed
 from testbeds.noise import find_noise, fingerprint
@@ -131,7 +131,7 @@ def _recorded(name: str, noise: str, budget: int, published: Published) -> Syste
         runs = {config: [run(config, number, 0.0) for number in range(RECORDED)] for config in configs}
         means = {config: fmean(each.duration_s for each in runs[config]) for config in configs}
 
-        def answer(config: Config, repeat: int, now_s: float) -> Answer:
+        def answer(config: Config, repeat: int, now_s: float) -> ReplayedRun:
             del now_s
             return runs[config][np.random.default_rng([seed, fingerprint(config), repeat, 1]).integers(RECORDED)]
 
@@ -146,15 +146,15 @@ def _measured(name: str, budget: int, constraints: Sequence[str] = ()) -> System
     parameters = [Choice(p, list(v), ordered=tables.is_ordered(v)) for p, v in table.parameters.items()]
 
     def machine(seed: int) -> Machine:
-        def answer(config: Config, repeat: int, now_s: float) -> Answer:
+        def answer(config: Config, repeat: int, now_s: float) -> ReplayedRun:
             del now_s
             point = table.point(config)
             runs = [value for value in table.runs_at(point) if not math.isnan(value)]
             if not runs:
-                return Answer(0.0, Failed("never measured"))
+                return ReplayedRun(0.0, Failed("never measured"))
             start = zlib.crc32(f"{seed}:{table.number(point)}".encode())
             value = runs[(start + repeat) % len(runs)]
-            return Answer(value if table.minimise else 1.0, value)
+            return ReplayedRun(value if table.minimise else 1.0, value)
 
         return Machine(answer, lambda config: table.true(table.point(config)), table.optimum())
 

@@ -23,7 +23,7 @@ from benchmarks.batch_peers import PEERS, BatchPeer
 from benchmarks.virtual_time import ChargedRunner, CpuClock, Evaluation, OptimizerPlayer, Player, simulate, utilisation
 from luthier.engine.session import carry_on
 from luthier.optimizers import make_optimizer
-from luthier.runners.replay import Answer
+from luthier.runners.replay import ReplayedRun
 from luthier.space import Choice, Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
@@ -49,17 +49,17 @@ def mixed_space() -> Space:
     )
 
 
-def landscape(space: Space, mean_s: float, seed: int) -> Callable[[Config], Answer]:
+def landscape(space: Space, mean_s: float, seed: int) -> Callable[[Config], ReplayedRun]:
     """A smooth valley with switches and a tenth of failures; how long an evaluation takes is drawn at random."""
     rng = np.random.default_rng([seed, 7])
     centre, weight = rng.random(len(space.names)), rng.exponential(size=len(space.names))
 
-    def answer(config: Config) -> Answer:
+    def answer(config: Config) -> ReplayedRun:
         unit = space.to_unit(space.codes([config]))[0]
         duration_s = mean_s * rng.uniform(0.5, 1.5)
         if unit[4] + unit[7] > 1.55:
-            return Answer(duration_s, Failed("exit code 1"))
-        return Answer(duration_s, float(np.exp(weight @ np.abs(unit - centre) ** 1.5)))
+            return ReplayedRun(duration_s, Failed("exit code 1"))
+        return ReplayedRun(duration_s, float(np.exp(weight @ np.abs(unit - centre) ** 1.5)))
 
     return answer
 

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks import tables
 from luthier.engine.session import carry_on
 from luthier.errors import LuthierError
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.space import Choice, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
@@ -66,12 +66,12 @@ def played(name: str, optimizer: str, seed: int, impact_first: str = "off") -> T
     if usual < 0.0:
         raise LuthierError(f"{name}: values below 0 are no times")
 
-    def answer(config: Config, repeat: int, now_s: float) -> Answer:
+    def answer(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         del repeat, now_s
         value = replay.run(table.point(config))
         if value is None:
-            return Answer(SCALE, Failed("no number"))
-        return Answer(SCALE * (value / usual if table.minimise else usual / value), value)
+            return ReplayedRun(SCALE, Failed("no number"))
+        return ReplayedRun(SCALE * (value / usual if table.minimise else usual / value), value)
 
     experiment = Experiment(
         space=space,

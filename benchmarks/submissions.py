@@ -32,7 +32,7 @@ from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore, User
 from luthier.submission.matching import job_of_script
 from luthier.submission.store import job_records_in, submissions_in
-from luthier.submission.store.tuned_jobs import Tuned
+from luthier.submission.store.tuned_jobs import TunedConfiguration
 from luthier.trial import Json
 
 GIVE_UP_S = 20.0
@@ -54,7 +54,7 @@ def script_of(user: int, habit: int, seed: int) -> str:
 
 def fill(store: ServerStore, records: int) -> None:
     """Tuned jobs of the users, as many as asked for."""
-    tuned = Tuned(
+    tuned = TunedConfiguration(
         component="mpi",
         config={"LEVEL": 42},
         environment={"LEVEL": "42"},

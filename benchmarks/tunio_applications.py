@@ -21,8 +21,8 @@ from benchmarks.learned_stop import Search
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Situation
 from luthier.engine.plan import Plan
-from luthier.io.kernel import Options
-from luthier.io.kernel_verification import Program, build_from, run_words
+from luthier.io.kernel import KernelOptions
+from luthier.io.kernel_verification import BuiltProgram, build_from, run_words
 from luthier.io.tuning import Prepared, Tuning, component_named, prepare
 from luthier.launch.start import Launch, reopen
 from luthier.policies.base import Stop
@@ -136,9 +136,12 @@ def searched(
     """All searches of one application; the last value runs the application itself."""
     os.environ.update(MPI)
     words = run_words(application.command)
-    program = Program(build_from(application.compiler.split()), words)
+    program = BuiltProgram(build_from(application.compiler.split()), words)
     sources = [ROOT / "testbeds" / "io_apps" / application.source]
-    options = {"kernel": Options(buffer_content="cut"), "reduced kernel": Options(buffer_content="cut", reduce=0.1)}
+    options = {
+        "kernel": KernelOptions(buffer_content="cut"),
+        "reduced kernel": KernelOptions(buffer_content="cut", reduce=0.1),
+    }
     component = component_named(str(ROOT / "examples" / "components" / f"{application.component}.yaml"), None)
     url, tunings, cpu_s = str(folder / "store.db"), dict[str, Tuning](), dict[str, float]()
     for name in dict.fromkeys(("application", *(way.program for way in ways))):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from luthier.optimizers.base import Optimizer
-from luthier.runners.replay import Answer
+from luthier.runners.replay import ReplayedRun
 from luthier.trial import Completed, Config, Estimate, Execution, Job, Outcome, Trial, Value
 
-Evaluate = Callable[[Config], Answer]
+Evaluate = Callable[[Config], ReplayedRun]
 """How long a configuration occupies its worker, and the value or the problem it ends with."""
 
 

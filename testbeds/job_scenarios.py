@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from luthier.space import Integer, Space
-from luthier.submission.matching import Job
+from luthier.submission.matching import NewJob
 from luthier.trial import Config
 from testbeds.fakeapp import GIB, KIB, MIB, Pattern
 from testbeds.sro import DEFAULT, LUSTRE, Sro
@@ -77,7 +77,7 @@ class Submission:
 
     user: int
     application: Application
-    job: Job
+    job: NewJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def scenario(
     return Scenario(tuple(tuned), tuple(jobs[place] for place in order))
 
 
-def site_jobs(*, seed: int, users: int, applications: int) -> Iterator[Job]:
+def site_jobs(*, seed: int, users: int, applications: int) -> Iterator[NewJob]:
     """Jobs of a site without end, to fill stores of any size."""
     rng = np.random.default_rng(seed)
     pool = _pool()
@@ -170,7 +170,7 @@ def _system(application: Application, nodes: int) -> Sro:
 
 def _job(
     rng: np.random.Generator, user: int, application: Application, folder: int, nodes: Sequence[int] = NODES
-) -> Job:
+) -> NewJob:
     """A job with the habits of section 7.5.3: an adjective before the name, the number of nodes behind it."""
     count = int(rng.choice(np.asarray(nodes)))
     name = application.name
@@ -180,7 +180,7 @@ def _job(
         name = f"{name}_{count}"
     at = _FIRST_DAY + timedelta(seconds=int(rng.integers(_SECONDS)))
     command = f"sbatch /home/user{user}/{application.name}_{folder}/sbatch"
-    return Job(f"user{user}", name, "sbatch", command, at, count)
+    return NewJob(f"user{user}", name, "sbatch", command, at, count)
 
 
 def _timestamp(rng: np.random.Generator) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from luthier.errors import NotFoundError
-from luthier.runners.replay import Answer
+from luthier.runners.replay import ReplayedRun
 from luthier.space import Choice, Space
 from luthier.trial import Config, Value
 from testbeds import sbb_setups, sro
@@ -88,11 +88,11 @@ class NoisyTestbed:
         """The virtual time at which the last `run` ended."""
         return self._now_s
 
-    def answer(self, config: Config, repeat: int, now_s: float) -> Answer:
+    def answer(self, config: Config, repeat: int, now_s: float) -> ReplayedRun:
         """A run that starts at a virtual time, after `repeat` earlier ones of the same configuration."""
         rng = np.random.default_rng([self._seed, fingerprint(config), repeat])
         elapsed_s = self._noise.elapsed_s(self.testbed.seconds(config), now_s, config, rng)
-        return Answer(elapsed_s, elapsed_s)
+        return ReplayedRun(elapsed_s, elapsed_s)
 
     def run(self, config: Config) -> float:
         """Run a configuration now; return how long it took."""

@@ -25,14 +25,14 @@ from luthier.spec.component import components_in
 from luthier.spec.config_files import FORMATS, Format, edited
 from luthier.spec.durations import parse_duration
 from luthier.spec.notation import parse_parameter
-from luthier.spec.rules import Tuned, compares_times, prune_from, resample_from, stop_from
+from luthier.spec.rules import TunedProblem, compares_times, prune_from, resample_from, stop_from
 from luthier.spec.shaman import measure_of
 from luthier.spec.template import Template, fill, placeholders
 from luthier.spec.values import parse_value
 from luthier.spec.yaml_lines import parse_document, parse_plain
 from luthier.submission.job_times import parse_ended
 from luthier.submission.matching import fields_of, job_of_script
-from luthier.submission.submitted_job import Offer, Script, is_refused, objection
+from luthier.submission.submitted_job import JobText, Offer, is_refused, objection
 from luthier.texts import check_name, check_nesting, closest, shown, visible, visible_json, visible_lines
 from luthier.trial import Execution
 
@@ -55,7 +55,7 @@ def measured(measure: str) -> Parser:
 
 def submitted(text: str) -> None:
     """All that is asked about the script of a stranger's job."""
-    script = Script(text, takes_commas=False)
+    script = JobText(text, takes_commas=False)
     is_refused(script)
     fields_of(job_of_script(text, "ann", datetime.now(UTC)))
     objection(Offer("c", {"a": "1,2"}), script)
@@ -75,8 +75,8 @@ PARSERS: dict[str, Parser] = {
     "resample constants": lambda text: resample_from(f"auto:least={text}"),
     "prune": prune_from,
     "prune constants": lambda text: prune_from(f"default:factor={text}"),
-    "stop": lambda text: stop_from([text], Tuned(SPACE)),
-    "stop at a target": lambda text: stop_from([f"target {text}"], Tuned(SPACE)),
+    "stop": lambda text: stop_from([text], TunedProblem(SPACE)),
+    "stop at a target": lambda text: stop_from([f"target {text}"], TunedProblem(SPACE)),
     "stop by time": compares_times,
     "optimizer": lambda text: make_optimizer(text, SPACE, seed=0, budget=9),
     "measure": measure_from,

@@ -9,7 +9,7 @@ from benchmarks.hepnos_standin import WORKERS, space_of
 from benchmarks.virtual_time import Evaluation, simulate, utilisation
 
 from benchmarks import scale
-from luthier.runners.replay import Answer
+from luthier.runners.replay import ReplayedRun
 from luthier.trial import Config, Value
 
 
@@ -32,7 +32,7 @@ class Slow:
 
 
 def test_what_a_suggestion_costs_delays_the_worker() -> None:
-    found = simulate(Slow(), lambda config: Answer(8.0, 1.0), 1, horizon_s=100.0)
+    found = simulate(Slow(), lambda config: ReplayedRun(8.0, 1.0), 1, horizon_s=100.0)
     assert [one.started_s for one in found][:3] == [2.0, 12.0, 22.0]
     assert utilisation(found, 1, 100.0) == pytest.approx(0.8)
 
@@ -40,13 +40,13 @@ def test_what_a_suggestion_costs_delays_the_worker() -> None:
 def test_all_that_ended_is_told_at_once_and_all_free_workers_are_asked_for() -> None:
     player = Slow()
     durations = {1: 10.0, 2: 10.5, 3: 30.0}
-    simulate(player, lambda config: Answer(durations.get(int(config["n"]), 50.0), 1.0), 3, horizon_s=20.0)
+    simulate(player, lambda config: ReplayedRun(durations.get(int(config["n"]), 50.0), 1.0), 3, horizon_s=20.0)
     assert player.asked == [3, 1, 1]  # the second one ended while the search was busy with the first
     assert player.told == [1, 1]
 
 
 def test_most_bounds_the_evaluations() -> None:
-    assert len(simulate(Slow(), lambda config: Answer(1.0, 1.0), 2, horizon_s=1e9, most=7)) in (7, 8)
+    assert len(simulate(Slow(), lambda config: ReplayedRun(1.0, 1.0), 2, horizon_s=1e9, most=7)) in (7, 8)
 
 
 def test_the_metrics_follow_their_definitions() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from benchmarks import noise, noisy_systems, tables
-from luthier.runners.replay import Answer
+from luthier.runners.replay import ReplayedRun
 from luthier.space import Integer, Space
 from luthier.trial import Config
 
@@ -14,7 +14,7 @@ def _machine(values: Mapping[int, float], optimum: float) -> noisy_systems.Machi
     def true(config: Config) -> float:
         return values[int(config["n"])]
 
-    return noisy_systems.Machine(lambda config, *_: Answer(true(config), true(config)), true, optimum)
+    return noisy_systems.Machine(lambda config, *_: ReplayedRun(true(config), true(config)), true, optimum)
 
 
 @pytest.mark.parametrize(("values", "optimum"), [({1: 10.0, 2: 5.0, 3: 4.0}, 4.0), ({1: 2.0, 2: 5.0, 3: 4.0}, 5.0)])

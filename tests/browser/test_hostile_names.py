@@ -11,7 +11,7 @@ from tests.server.server_fixtures import Running
 from tests.submission.submitting import EXPERIMENT, with_tuned_job
 
 from luthier.online.store import online_sessions_in
-from luthier.submission.matching import Job
+from luthier.submission.matching import NewJob
 from luthier.submission.store import job_records_in, submissions_in
 from luthier.submission.store.submitted import NewSubmission
 from luthier.trial import Config, Json, Sample
@@ -58,7 +58,7 @@ def test_names_of_submitted_jobs(site: Running, watched: Visit) -> None:
     record = with_tuned_job(site.store, experiment, "ada")
     now, page = datetime.now(UTC), watched.page
     for text in (one.replace("\x00", "") for one in SCRIPTS):
-        job = Job(text, text, text, text, now, 4)
+        job = NewJob(text, text, text, text, now, 4)
         matched = NewSubmission(
             text, job, "set", text, record, experiment, text, 0.9, {text: 0.5, "user": 1.0}, {text: text}
         )

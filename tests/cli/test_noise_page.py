@@ -11,7 +11,7 @@ import luthier as lt
 from luthier.cli import app as cli
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
-from luthier.spec.rules import Tuned, prune_from, resample_from, stop_from
+from luthier.spec.rules import TunedProblem, prune_from, resample_from, stop_from
 from luthier.statistics.estimate import AUTO, ESTIMATORS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "noise.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def test_every_rule_on_the_page_is_understood() -> None:
     assert [Experiment(space=SPACE, prune=text) for text in first_column("--prune")]
     criteria = [text for text in first_column("--stop") if not text.endswith("...")]
     assert len(criteria) >= 10
-    assert [stop_from([text], Tuned(SPACE)) for text in criteria]
+    assert [stop_from([text], TunedProblem(SPACE)) for text in criteria]
 
 
 def test_constants_on_the_page_are_the_defaults() -> None:

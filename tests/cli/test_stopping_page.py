@@ -10,7 +10,7 @@ import pytest
 
 from luthier.cli import app as cli
 from luthier.space import Integer, Space
-from luthier.spec.rules import Tuned, stop_from
+from luthier.spec.rules import TunedProblem, stop_from
 
 PAGE = (Path(__file__).parents[2] / "docs" / "stopping.md").read_text(encoding="utf-8")
 
@@ -19,7 +19,7 @@ def test_every_criterion_on_the_page_is_understood() -> None:
     criteria = [shlex.split(text)[1] for text in re.findall(r"^\| `(--stop [^`]+)`", PAGE, re.MULTILINE)]
     assert len(criteria) == 3
     for text in criteria:
-        assert stop_from([text], Tuned(Space(Integer("x", 1, 9))))
+        assert stop_from([text], TunedProblem(Space(Integer("x", 1, 9))))
 
 
 def test_the_command_on_the_page_is_understood(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.replayed import replayed
 
-from luthier.runners.replay import Answer, Answers, ReplayRunner
+from luthier.runners.replay import Answers, ReplayedRun, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
@@ -27,16 +27,16 @@ def time_of(config: Config, repeat: int) -> float:
     return 1.0 + abs(int(config["x"]) - 17) / 20.0 + 0.02 * int(config["y"]) + 0.01 * (repeat % 3)
 
 
-def time(config: Config, repeat: int, now_s: float) -> Answer:
-    return Answer(time_of(config, repeat), time_of(config, repeat))
+def time(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+    return ReplayedRun(time_of(config, repeat), time_of(config, repeat))
 
 
-def rate(config: Config, repeat: int, now_s: float) -> Answer:
-    return Answer(time_of(config, repeat), 1000.0 / time_of(config, repeat))
+def rate(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+    return ReplayedRun(time_of(config, repeat), 1000.0 / time_of(config, repeat))
 
 
-def often_failing(config: Config, repeat: int, now_s: float) -> Answer:
-    return Answer(1.0, Failed("exit 1")) if int(config["y"]) % 3 == 1 else time(config, repeat, now_s)
+def often_failing(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+    return ReplayedRun(1.0, Failed("exit 1")) if int(config["y"]) % 3 == 1 else time(config, repeat, now_s)
 
 
 MINIMIZED, MAXIMIZED = Objective("returned"), Objective("returned", "maximize")

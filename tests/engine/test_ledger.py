@@ -13,7 +13,7 @@ from tests.store.samples import OTHER, a_run
 from luthier.engine import ledger as ledger_module
 from luthier.engine.ledger import Ledger
 from luthier.errors import InUseError, StoreAwayError, StoreError
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
@@ -27,8 +27,8 @@ from luthier.trial import BatchJob, Config, Run
 EXPERIMENT = Experiment(space=Space(Integer("x", 1, 9)), budget=8, objectives=(Objective("returned"),), verify_pairs=0)
 
 
-def steady(config: Config, repeat: int, now_s: float) -> Answer:
-    return Answer(1.0, float(config["x"]))
+def steady(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+    return ReplayedRun(1.0, float(config["x"]))
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_late_owner_leaves_the_experiment_alone() -> None:
     store = open_store("memory:")
     record = store.create("x", EXPERIMENT.to_json(), 0.0)
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         owner = store.experiment(record.id).owner
         if now_s > 3.0 and owner != OTHER:
             assert store.claim(record.id, OTHER, 0.0, owner)
@@ -137,7 +137,7 @@ def test_tuner_outlives_a_database_that_is_gone(postgresql_server: str, postgres
 
         back = threading.Thread(target=come_back)
 
-        def answers(config: Config, repeat: int, now_s: float) -> Answer:
+        def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
             if now_s > 3.0 and not back.is_alive() and not tried_in_vain.is_set():
                 administrator.execute("ALTER DATABASE one_test ALLOW_CONNECTIONS false")
                 _cut(administrator)

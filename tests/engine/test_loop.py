@@ -16,7 +16,7 @@ from luthier.engine.work_time import WorkTime
 from luthier.errors import InUseError, UnavailableError
 from luthier.measures.registry import measures_from
 from luthier.result.result import Result
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
@@ -27,11 +27,11 @@ from luthier.store.ownership import claim, this_process
 from luthier.trial import BatchJob, Completed, Config, Execution, Failed, Job, Lost, Pruned, TimedOut
 
 SPACE = Space(Integer("x", 1, 40, default=40))
-Answers = Callable[[Config, int, float], Answer]
+Answers = Callable[[Config, int, float], ReplayedRun]
 
 
-def steady(config: Config, repeat: int, now_s: float) -> Answer:
-    return Answer(float(config["x"]), float(config["x"]))
+def steady(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+    return ReplayedRun(float(config["x"]), float(config["x"]))
 
 
 def work(experiment: Experiment, answers: Answers = steady, store: Store | None = None) -> tuple[Store, Record, Result]:
@@ -79,9 +79,9 @@ def test_rules_know_what_each_run_cost() -> None:
         assert len(progress.costs_s) == len(progress.steps)
         seen.append((list(progress.costs_s), [run.duration_s for run in plan.runs], progress.cost_s))
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         answer = steady(config, repeat, now_s)
-        return Answer(answer.duration_s, Failed("odd")) if int(config["x"]) % 2 else answer
+        return ReplayedRun(answer.duration_s, Failed("odd")) if int(config["x"]) % 2 else answer
 
     _, result = replayed(store, record, experiment, ReplayRunner(answers, slots=3), watch)
     assert all(costs == durations for costs, durations, _ in seen)
@@ -91,9 +91,9 @@ def test_rules_know_what_each_run_cost() -> None:
 
 
 def test_a_run_beyond_the_default_is_pruned_with_its_bound() -> None:
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         time_s = 10.0 + 5.0 * abs(int(config["x"]) - 40)
-        return Answer(time_s, time_s)
+        return ReplayedRun(time_s, time_s)
 
     space = Space(Integer("x", 38, 42, default=40))
     _, _, result = work(Experiment(space=space, budget=5, verify_pairs=0, prune="default"), answers)
@@ -104,10 +104,10 @@ def test_a_run_beyond_the_default_is_pruned_with_its_bound() -> None:
     assert result.best.config == {"x": 40}
 
 
-def slow_when_far(config: Config, repeat: int, now_s: float) -> Answer:
+def slow_when_far(config: Config, repeat: int, now_s: float) -> ReplayedRun:
     """From 10 s in the middle, 2 s more for every step away; every fourth run takes a tenth longer."""
     time_s = (10.0 + 2.0 * abs(int(config["x"]) - 20)) * (1.1 if int(now_s) % 4 == 0 else 1.0)
-    return Answer(time_s, time_s)
+    return ReplayedRun(time_s, time_s)
 
 
 @pytest.mark.parametrize("prune", ["median", "mean", "q75", "chance", 20.0])
@@ -155,8 +155,8 @@ class Queue(ReplayRunner):
         starts = self._submitted[key] + self.wait_s
         return starts if self.now >= starts else None
 
-    def _later(self, answer: Answer) -> Answer:
-        return Answer(answer.duration_s + self.wait_s, answer.result)
+    def _later(self, answer: ReplayedRun) -> ReplayedRun:
+        return ReplayedRun(answer.duration_s + self.wait_s, answer.result)
 
 
 def test_time_in_the_queue_is_no_run_time() -> None:
@@ -300,8 +300,8 @@ def test_a_search_ends_when_going_on_does_not_pay() -> None:
 
 
 def test_a_run_that_hangs_is_timed_out() -> None:
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
-        return Answer(math.inf if int(config["x"]) % 2 else 1.0, 1.0)
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+        return ReplayedRun(math.inf if int(config["x"]) % 2 else 1.0, 1.0)
 
     _, _, result = work(Experiment(space=SPACE, budget=20, timeout_s=30.0), answers)
     kinds = {type(run.outcome) for run in result.runs}
@@ -322,7 +322,7 @@ def test_a_request_to_stop_lets_running_ones_finish_and_resume_goes_on() -> None
     experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),), slots=2, seed=4)
     record = store.create("test", experiment.to_json(), 0.0)
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         if now_s > 100.0 and not store.experiment(record.id).result:
             store.request_stop(record.id)
         return steady(config, repeat, now_s)
@@ -345,7 +345,7 @@ def test_a_request_to_stop_takes_waiting_jobs_out_of_the_queue() -> None:
     )
     record = store.create("test", experiment.to_json(), 0.0)
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         if now_s > 300.0 and not store.experiment(record.id).result:
             store.request_stop(record.id)
         return steady(config, repeat, now_s)
@@ -434,9 +434,11 @@ def test_a_runner_that_cannot_start_ends_the_experiment_but_loses_nothing() -> N
 def test_a_lost_run_is_tried_again() -> None:
     seen: dict[Config, int] = {}
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         seen[config] = seen.get(config, 0) + 1
-        return Answer(1.0, Lost("gone")) if seen[config] == 1 and config["x"] == 40 else steady(config, repeat, now_s)
+        return (
+            ReplayedRun(1.0, Lost("gone")) if seen[config] == 1 and config["x"] == 40 else steady(config, repeat, now_s)
+        )
 
     _, _, result = work(Experiment(space=SPACE, budget=20, objectives=(Objective("returned"),)), answers)
     assert [run.trial for run in result.runs[:2]] == [0, 0]
@@ -444,8 +446,8 @@ def test_a_lost_run_is_tried_again() -> None:
 
 
 def test_values_of_extreme_ratio_can_be_stored() -> None:
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
-        return Answer(1.0, 1e300 if config["x"] == 40 else 1e-300 * (1 + repeat))
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+        return ReplayedRun(1.0, 1e300 if config["x"] == 40 else 1e-300 * (1 + repeat))
 
     _, record, result = work(Experiment(space=SPACE, budget=20, objectives=(Objective("returned"),)), answers)
     assert record.status == "finished"
@@ -457,10 +459,10 @@ def test_a_request_to_kill_ends_what_is_running() -> None:
     experiment = Experiment(space=SPACE, budget=30, objectives=(Objective("returned"),), slots=2, seed=4)
     record = store.create("test", experiment.to_json(), 0.0)
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         if now_s > 100.0 and not store.experiment(record.id).result:
             store.request_stop(record.id, "kill")
-            return Answer(1e9, 1.0)  # it hangs
+            return ReplayedRun(1e9, 1.0)  # it hangs
         return steady(config, repeat, now_s)
 
     runner = ReplayRunner(answers, slots=2)

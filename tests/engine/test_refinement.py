@@ -11,7 +11,7 @@ from luthier.engine.refinement import refined
 from luthier.engine.session import carry_on, resumable
 from luthier.errors import InUseError, InvalidInputError
 from luthier.result.result import Result
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment, Refinement
 from luthier.spec.objectives import Objective
@@ -24,9 +24,9 @@ SPACE = Space(Integer("x", 1, 60, default=60), Integer("y", 0, 9))
 RETURNED = (Objective("returned"),)
 
 
-def steady(config: Config, repeat: int, now_s: float) -> Answer:
+def steady(config: Config, repeat: int, now_s: float) -> ReplayedRun:
     value = 10.0 + abs(int(config["x"]) - 17) + 0.1 * int(config["y"]) + 0.01 * (repeat % 3)
-    return Answer(value, value)
+    return ReplayedRun(value, value)
 
 
 def started(experiment: Experiment, runner: ReplayRunner) -> tuple[Store, Record, Result]:
@@ -163,9 +163,9 @@ def test_a_front_goes_on_in_the_program_that_made_it(tmp_path: Path) -> None:
 def test_a_default_that_failed_is_measured_first() -> None:
     fails_first = [True]
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         if fails_first[0] and config == SPACE.default:
-            return Answer(1.0, Failed("not yet"))
+            return ReplayedRun(1.0, Failed("not yet"))
         return steady(config, repeat, now_s)
 
     runner = ReplayRunner(answers)

@@ -11,7 +11,7 @@ from luthier.engine.session import plan_of
 from luthier.errors import InvalidInputError
 from luthier.result.result import Result, conclude
 from luthier.result.sentences import trouble_lines
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
@@ -31,9 +31,9 @@ def seconds(config: Config) -> float:
 def tuned(experiment: Experiment, level: Callable[[float], float]) -> Result:
     """Tune in virtual time on a machine whose level depends on the hour."""
 
-    def answer(config: Config, repeat: int, now_s: float) -> Answer:
+    def answer(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         taken_s = seconds(config) * level(now_s) * (1.0 + 0.003 * ((repeat * 7 + int(config["n"])) % 5))
-        return Answer(taken_s, taken_s)
+        return ReplayedRun(taken_s, taken_s)
 
     store = open_store("memory:")
     record = store.create("x", experiment.to_json(), 0.0)

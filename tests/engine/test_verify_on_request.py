@@ -8,7 +8,7 @@ from tests.replayed import replayed
 
 from luthier.engine.loop import STOPPED, Situation
 from luthier.engine.plan import Plan
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
 from luthier.store import open_store
@@ -35,7 +35,7 @@ def test_the_search_ends_and_the_best_configuration_is_verified(slots: int) -> N
     )
     store, record = created(experiment)
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         if now_s > 150.0:
             store.request_stop(record.id, "verify")
         return steady(config, repeat, now_s)
@@ -65,7 +65,7 @@ def test_a_request_before_anything_was_measured_waits_for_the_default() -> None:
 def test_jobs_that_wait_are_taken_out_of_the_queue() -> None:
     store, record = created()
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
         if now_s > 500.0:
             store.request_stop(record.id, "verify")
         return steady(config, repeat, now_s)
@@ -82,8 +82,8 @@ def test_a_default_that_was_lost_is_measured_again() -> None:
     store, record = created()
     store.request_stop(record.id, "verify")
 
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
-        return Answer(1.0, Lost("node failed")) if repeat == 0 else steady(config, repeat, now_s)
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+        return ReplayedRun(1.0, Lost("node failed")) if repeat == 0 else steady(config, repeat, now_s)
 
     ended, result = replayed(store, record, EXPERIMENT, ReplayRunner(answers))
     assert [(run.purpose, run.trial) for run in result.runs] == [("default", 0)] * 2

@@ -10,7 +10,7 @@ from tests.server.test_stop_now import wait_until
 from luthier.launch.worker import Worker
 from luthier.result.waiting import waiting_for
 from luthier.store import open_server_store
-from luthier.store.base import Origin, Owner
+from luthier.store.base import Owner, RequestedBy
 from luthier.store.ownership import this_process
 from luthier.store.server_store import ServerStore
 
@@ -26,7 +26,7 @@ def sentence(server_store: ServerStore, number: int, now: float = 100.0) -> str:
 
 
 def test_what_it_waits_for(server_store: ServerStore) -> None:
-    one, two, three = (server_store.history.create("x", {}, 0.0, Origin("ann")).id for _ in range(3))
+    one, two, three = (server_store.history.create("x", {}, 0.0, RequestedBy("ann")).id for _ in range(3))
     assert sentence(server_store, one) == "no worker is running; start one with: luthier worker"
     server_store.queue.note_worker(Owner("elsewhere", 1, "1"), 90.0)
     assert sentence(server_store, one) == "a worker is about to start it"
@@ -38,7 +38,7 @@ def test_what_it_waits_for(server_store: ServerStore) -> None:
 
 
 def test_a_worker_is_known_while_it_runs(server_store: ServerStore) -> None:
-    number = server_store.history.create("x", {}, 0.0, Origin("ann")).id
+    number = server_store.history.create("x", {}, 0.0, RequestedBy("ann")).id
     stopped = threading.Event()
     thread = threading.Thread(target=Worker(server_store, None, local=0).run, args=(stopped,))
     thread.start()

@@ -16,7 +16,7 @@ from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.template import Template
 from luthier.store import open_server_store
-from luthier.store.base import Origin, Owner, Record
+from luthier.store.base import Owner, Record, RequestedBy
 from luthier.store.server_store import Approval, ServerStore
 from luthier.store.sql import SqlStore
 from luthier.trial import Completed, Json
@@ -45,7 +45,7 @@ class Scene:
         return dict(Experiment(space=Space(Integer("x", 0, 9)), command=command, budget=budget).to_json())
 
     def queue(self, name: str, budget: int = 3) -> int:
-        return self.store.history.create(name, self.settings(name, budget), time.time(), Origin("ada")).id
+        return self.store.history.create(name, self.settings(name, budget), time.time(), RequestedBy("ada")).id
 
     def executions(self, name: str) -> int:
         path = self.folder / name
@@ -134,7 +134,7 @@ def test_local_experiments_do_not_disturb_each_other(scene: Scene) -> None:
 
 def test_what_cannot_be_started_fails_with_what_its_process_said(scene: Scene) -> None:
     settings = {**scene.settings("one"), "unheard-of": 1}
-    number = scene.store.history.create("one", settings, time.time(), Origin("ada")).id
+    number = scene.store.history.create("one", settings, time.time(), RequestedBy("ada")).id
     look_until(lambda: scene.record(number).status == "failed", scene.worker())
     result = scene.record(number).result
     assert result is not None
@@ -193,7 +193,7 @@ def test_a_worker_needs_no_right_to_approve(postgresql_url: str, tmp_path: Path)
     store.components.put({"mpi": "text"}, replace=False)
     (tmp_path / "gate").touch()
     scene = Scene(tmp_path)
-    number = store.history.create("one", scene.settings("one"), time.time(), Origin("ada")).id
+    number = store.history.create("one", scene.settings("one"), time.time(), RequestedBy("ada")).id
     parts = urlsplit(postgresql_url)
     with psycopg.connect(postgresql_url, autocommit=True) as connection:
         connection.execute(RIGHTS)

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from luthier.arrays import FloatArray
-from luthier.learn.evidence import Evidence, weak_prior
+from luthier.learn.evidence import LogEvidence, weak_prior
 from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observations
 from luthier.learn.kernels import Family, Hyperparameters, Kernel
 from luthier.learn.linear import cholesky
@@ -28,7 +28,7 @@ def bowl(x: FloatArray) -> FloatArray:
 def test_gradient_matches_differences(family: Family) -> None:
     rng = np.random.default_rng(3)
     x = points(14, seed=1)
-    evidence = Evidence(Kernel(MIXED, family), x, rng.standard_normal(14), rng.random(14), 0.1 * rng.random(14))
+    evidence = LogEvidence(Kernel(MIXED, family), x, rng.standard_normal(14), rng.random(14), 0.1 * rng.random(14))
     vector = weak_prior(Kernel(MIXED, family)).centre + 0.3 * rng.standard_normal(2 + len(MIXED))
     _, gradient = evidence(vector)
     steps = 1e-6 * np.eye(len(vector))

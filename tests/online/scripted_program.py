@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from luthier.errors import RefusedError
 from luthier.online.session_view import SessionView
-from luthier.online.unchanged.number_sources import Reading
+from luthier.online.unchanged.number_sources import NumbersRead
 from luthier.online.unchanged.program_tuning import Note
 from luthier.trial import Config, Sample
 
@@ -50,12 +50,12 @@ class ScriptedProgram:
         self.ended = False
         self.apply(config)
 
-    def read(self, now: float) -> Reading:
+    def read(self, now: float) -> NumbersRead:
         self.readings.append(self.in_place)
         if self.fails(self.in_place):
-            return Reading((), "connection refused", is_failure=True)
+            return NumbersRead((), "connection refused", is_failure=True)
         value = self.value(self.in_place)
-        return Reading((), "nobody is there") if value is None else Reading((value,))
+        return NumbersRead((), "nobody is there") if value is None else NumbersRead((value,))
 
 
 @dataclass

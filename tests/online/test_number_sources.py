@@ -14,7 +14,7 @@ import pytest
 from luthier.errors import InvalidInputError
 from luthier.measures import output
 from luthier.online.unchanged.growing_log import GrowingLog
-from luthier.online.unchanged.number_sources import NumberSource, RateSource, Reading, number_source
+from luthier.online.unchanged.number_sources import NumberSource, NumbersRead, RateSource, number_source
 
 Append = Callable[[str], None]
 
@@ -39,7 +39,7 @@ def test_only_new_lines_of_a_log_count(log: Path) -> None:
     reader = source(f"log:{log}:rt=([0-9.]+)")
     assert reader.read(0).numbers == ()
     append(log, "rt=1.5 GET /\nnothing here\nrt=2\n")
-    assert reader.read(1) == Reading((1.5, 2.0))
+    assert reader.read(1) == NumbersRead((1.5, 2.0))
     assert reader.read(2).numbers == ()
     assert "no new line" in reader.read(3).problem
 
@@ -151,9 +151,9 @@ def test_a_url_with_a_number_a_pattern_or_a_path() -> None:
     status = json.dumps({"queue": {"length": 7}}).encode()
     answers = {"/number?a=1": (200, b" 12.5\n"), "/status": (200, status), "/text": (200, b"load: 3\nload: 4\n")}
     with serving(answers) as url:
-        assert source(f"url:{url}/number?a=1").read(0) == Reading((12.5,))
-        assert source(f"url:{url}/status json:$.queue.length").read(0) == Reading((7.0,))
-        assert source(f"url:{url}/text regex:load: (\\S+)").read(0) == Reading((4.0,))
+        assert source(f"url:{url}/number?a=1").read(0) == NumbersRead((12.5,))
+        assert source(f"url:{url}/status json:$.queue.length").read(0) == NumbersRead((7.0,))
+        assert source(f"url:{url}/text regex:load: (\\S+)").read(0) == NumbersRead((4.0,))
         assert "no match" in source(f"url:{url}/text regex:lord: (\\S+)").read(0).problem
         assert "not one number" in source(f"url:{url}/text").read(0).problem
 
@@ -214,9 +214,9 @@ def test_what_cannot_be_read_is_refused_in_one_line(text: str, said: str) -> Non
 
 
 def test_the_number_that_a_command_prints(tmp_path: Path) -> None:
-    assert source("command:echo ' 4.5 '").read(0) == Reading((4.5,))
+    assert source("command:echo ' 4.5 '").read(0) == NumbersRead((4.5,))
     assert source("command:echo $((2+3))").read(0).numbers == ()
-    assert source("command:echo $((2+3))", shell=True).read(0) == Reading((5.0,))
+    assert source("command:echo $((2+3))", shell=True).read(0) == NumbersRead((5.0,))
     assert "exit code 3: no socket" in source("command:sh -c 'echo no socket >&2; exit 3'").read(0).problem
     assert "No such file" in source(f"command:{tmp_path}/none").read(0).problem
 
@@ -229,9 +229,9 @@ class Counter:
     def __init__(self, *values: float | None) -> None:
         self._values = iter(values)
 
-    def read(self, now: float) -> Reading:
+    def read(self, now: float) -> NumbersRead:
         value = next(self._values)
-        return Reading((), "away") if value is None else Reading((value,))
+        return NumbersRead((), "away") if value is None else NumbersRead((value,))
 
 
 def test_a_counter_as_a_rate() -> None:

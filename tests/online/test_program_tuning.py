@@ -12,7 +12,7 @@ from luthier.online.session import OnlineSession
 from luthier.online.session_settings import OnlineSettings
 from luthier.online.unchanged.guard import Guard
 from luthier.online.unchanged.program_result import ProgramResult, Troubles
-from luthier.online.unchanged.program_tuning import ProgramTuning, Stop, TuningPlan
+from luthier.online.unchanged.program_tuning import ProgramTuning, StopRequested, TuningPlan
 from luthier.online.unchanged.running_program import RunningProgram, WindowRules
 from luthier.space import Integer, Space
 from luthier.trial import Config
@@ -43,13 +43,13 @@ class Bench:
         self.clock = FakeClock()
         self.program = ScriptedProgram(number)
         self.evidence = KeptEvidence()
-        self.stop: Callable[[float], Stop | None] = lambda _: None
+        self.stop: Callable[[float], StopRequested | None] = lambda _: None
         self.session = OnlineSession(SPACE, settings)
         running = RunningProgram(self.program, self.program, WindowRules(10.0, 2.0, guard=guard), self.clock)
         plan = plan or TuningPlan(budget=60)
         self.tuning = ProgramTuning(self.session, running, self.evidence, plan, self.clock, self._stop_asked)
 
-    def _stop_asked(self, now: float) -> Stop | None:
+    def _stop_asked(self, now: float) -> StopRequested | None:
         return self.stop(now)
 
     def run(self) -> ProgramResult:
@@ -200,7 +200,7 @@ def test_an_error_puts_the_original_back() -> None:
 
 def test_a_request_to_stop_ends_the_search_and_verifies() -> None:
     bench = Bench(bowl)
-    bench.stop = lambda _: Stop("interrupted") if len(bench.evidence.samples) >= 12 else None
+    bench.stop = lambda _: StopRequested("interrupted") if len(bench.evidence.samples) >= 12 else None
     result = bench.run()
     assert result.ending == "interrupted"
     assert len(bench.evidence.samples) == 12
@@ -212,11 +212,11 @@ def test_a_request_to_stop_at_once_puts_the_original_back_and_sets_nothing_else(
     bench = Bench(bowl)
     applied: list[int] = []
 
-    def stop(_: float) -> Stop | None:
+    def stop(_: float) -> StopRequested | None:
         if len(bench.evidence.samples) < 12:
             return None
         applied.append(len(bench.program.applied))
-        return Stop("interrupted", at_once=True)
+        return StopRequested("interrupted", at_once=True)
 
     bench.stop = stop
     result = bench.run()
@@ -234,7 +234,7 @@ def test_a_killed_tuning_continues_where_it_was(killed_after: int) -> None:
     class Killed(BaseException):
         pass
 
-    def kill(_: float) -> Stop | None:
+    def kill(_: float) -> StopRequested | None:
         if len(first.evidence.samples) + len(first.evidence.notes) >= killed_after:
             raise Killed
         return None
@@ -259,7 +259,7 @@ def test_a_kill_in_the_verification_loses_no_pair() -> None:
     class Killed(BaseException):
         pass
 
-    def kill(_: float) -> Stop | None:
+    def kill(_: float) -> StopRequested | None:
         if len(first.evidence.notes) >= 4:
             raise Killed
         return None
@@ -291,7 +291,7 @@ def test_it_searches_again_when_the_program_changes() -> None:
 
     noise = random.Random(5)
     bench.program.value = lambda config: value(config) * noise.uniform(0.99, 1.01)
-    bench.stop = lambda _: Stop("interrupted") if bench.session.search == 2 and len(windows) > 400 else None
+    bench.stop = lambda _: StopRequested("interrupted") if bench.session.search == 2 and len(windows) > 400 else None
     result = bench.run()
     assert result.searches == 2
     assert abs(int(best_before[0]["x"]) - 4) <= 2

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
 from luthier.online.service import protocol
-from luthier.online.service.protocol import Best, Fetch, Hello, Leave, NotJsonError, Report, read_request
+from luthier.online.service.protocol import Best, Fetch, Hello, Leave, NotJsonError, ReportMessage, read_request
 
 VALUES = st.none() | st.floats(-protocol.LARGEST_VALUE, protocol.LARGEST_VALUE)
 JSON = st.recursive(
@@ -37,7 +37,7 @@ def test_any_bytes_are_a_request_or_one_clear_line(line: bytes) -> None:
 def test_any_object_is_a_request_or_one_clear_line(op: object, rest: dict[str, object]) -> None:
     line = json.dumps({"op": op, **rest}).encode()
     with suppress(InvalidInputError):
-        assert isinstance(read_request(line), Hello | Fetch | Report | Best | Leave)
+        assert isinstance(read_request(line), Hello | Fetch | ReportMessage | Best | Leave)
 
 
 @given(
@@ -54,13 +54,13 @@ def test_hello_comes_back(name: str, token: str | None, clients: int | None) -> 
 
 @given(VALUES)
 def test_reports_come_back(value: float | None) -> None:
-    assert read_request(protocol.report_line(value)) == Report((value,))
-    assert read_request(protocol.report_line(value, {"a": 1})) == Report((value,), ({"a": 1},))
+    assert read_request(protocol.report_line(value)) == ReportMessage((value,))
+    assert read_request(protocol.report_line(value, {"a": 1})) == ReportMessage((value,), ({"a": 1},))
 
 
 def test_reports_for_many_clients() -> None:
-    assert read_request(b'{"op":"report","values":[1,null,2.5]}') == Report((1.0, None, 2.5))
-    assert read_request(b'{"op":"report","values":[1],"configs":[{"a":2}]}') == Report((1.0,), ({"a": 2},))
+    assert read_request(b'{"op":"report","values":[1,null,2.5]}') == ReportMessage((1.0, None, 2.5))
+    assert read_request(b'{"op":"report","values":[1],"configs":[{"a":2}]}') == ReportMessage((1.0,), ({"a": 2},))
 
 
 @pytest.mark.parametrize("line", [b"", b"GET / HTTP/1.1\r\n", b"[1]", b'"fetch"', b"\xff\xfe", b"[" * 100_000, b"{"])

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from luthier.arrays import FloatArray
-from luthier.online.strategies.value_model import Known, ValueModel
+from luthier.online.strategies.value_model import KnownValues, ValueModel
 
 ROWS = np.linspace(0.0, 1.0, 12)[:, None]
 LEVEL = 1.0 + ROWS[:, 0]
 NOISE = (0.0, 0.1, 0.3, 0.05, 0.2)
 
 
-def learned(samples: Sequence[Sequence[float]]) -> Known:
+def learned(samples: Sequence[Sequence[float]]) -> KnownValues:
     return ValueModel(np.array([True]), median).learn(ROWS, samples)
 
 

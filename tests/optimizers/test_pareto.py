@@ -14,7 +14,7 @@ from luthier.optimizers import make_optimizer
 from luthier.optimizers.contract import SPACES, CheckedSearch, measured, unmeasured, value_at
 from luthier.optimizers.friendly import optimizer
 from luthier.optimizers.front import front_of
-from luthier.optimizers.hypervolume import Prediction, hypervolume, log_expected_hypervolume_improvement
+from luthier.optimizers.hypervolume import NormalPrediction, hypervolume, log_expected_hypervolume_improvement
 from luthier.space import Choice, Integer, Real, Space
 from luthier.trial import Completed, Config, Estimate, Failed, Lost, Trial
 
@@ -114,7 +114,7 @@ def test_the_expected_improvement_is_what_draws_improve_on_average(objectives: i
     points, reference = rng.random((8, objectives)), np.full(objectives, 0.9)
     mean, deviation = 0.2 + 0.5 * rng.random((objectives, 4)), 0.1 + 0.4 * rng.random((objectives, 4))
     inner = np.log(mean) if logarithmic else mean
-    predictions = [Prediction(inner[k], deviation[k], logarithmic) for k in range(objectives)]
+    predictions = [NormalPrediction(inner[k], deviation[k], logarithmic) for k in range(objectives)]
     expected = np.exp(log_expected_hypervolume_improvement(predictions, points, reference))
     before = hypervolume(points, reference)
     for candidate in range(4):
@@ -125,7 +125,7 @@ def test_the_expected_improvement_is_what_draws_improve_on_average(objectives: i
 
 
 def test_where_nothing_is_to_be_gained_it_still_tells_candidates_apart() -> None:
-    predictions = [Prediction(np.array([90.0, 90.0]), np.array([0.1, 0.5])) for _ in range(2)]
+    predictions = [NormalPrediction(np.array([90.0, 90.0]), np.array([0.1, 0.5])) for _ in range(2)]
     promise = log_expected_hypervolume_improvement(predictions, np.array([[1.0, 1.0]]), np.array([2.0, 2.0]))
     assert np.all(np.isfinite(promise))
     assert promise[1] > promise[0]

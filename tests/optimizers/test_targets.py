@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.kernels import Hyperparameters
-from luthier.optimizers.targets import Known, bounds_and_failures, expected_above, observations
+from luthier.optimizers.targets import KnownTargets, bounds_and_failures, expected_above, observations
 from luthier.trial import Completed, Config, Estimate, Failed, Lost, Outcome, Pruned, TimedOut, Trial
 
 SMOOTH = np.ones(2, dtype=np.bool_)
@@ -36,7 +36,7 @@ def test_what_was_cut_short_is_a_bound_and_what_failed_is_a_failure() -> None:
 
 
 def test_estimates_and_successes_of_what_is_known() -> None:
-    known = Known.of(np.arange(12.0).reshape(6, 2), TRIALS)  # one row more than trials
+    known = KnownTargets.of(np.arange(12.0).reshape(6, 2), TRIALS)  # one row more than trials
     assert known.estimates().y.tolist() == [3.0]
     assert known.estimates().x.tolist() == [[0.0, 1.0]]
     assert known.successes().y.tolist() == [1.0, 0.0, 0.0]

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from luthier.runners.dask_cluster import Place, connect
+from luthier.runners.dask_cluster import DaskPlace, connect
 
 LONG_S = 60.0
 
@@ -32,7 +32,7 @@ class Site:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", **environment)
         wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"), "the scheduler starts")
-        self._connection = connect(Place(str(self.file)), 1)
+        self._connection = connect(DaskPlace(str(self.file)), 1)
         self.address = str(self._connection.client.scheduler_info()["address"])
 
     def _start(self, kind: str, *options: str, **environment: str) -> "subprocess.Popen[bytes]":

@@ -21,7 +21,7 @@ from luthier.runners.base import Runner
 from luthier.runners.command import Command
 from luthier.runners.contract import RunnerContract, collect, job
 from luthier.runners.dask import DaskRunner, Work, calls, commands
-from luthier.runners.dask_cluster import Place, place_of
+from luthier.runners.dask_cluster import DaskPlace, place_of
 from luthier.trial import Config, Execution, Failed, Job, Lost, Pruned
 
 
@@ -58,7 +58,7 @@ class DaskStage(CommandStage):
         return commands(self.render)
 
     def runner(self, slots: int) -> Runner:
-        runner = DaskRunner(self.work(), Place(self.site.address), self.folder / "runs", slots, grace_s=0.2)
+        runner = DaskRunner(self.work(), DaskPlace(self.site.address), self.folder / "runs", slots, grace_s=0.2)
         self.runners.append(runner)
         return runner
 
@@ -104,7 +104,7 @@ def on(stage: DaskStage, argument: str, *argv: str, slots: int = 1) -> DaskRunne
 def call(stage: DaskStage, function: "object", timeout_s: float | None = None) -> Execution:
     """Call a function once."""
     work = calls(function)  # type: ignore[arg-type]  # some tests pass what is not a function for numbers
-    runner = DaskRunner(work, Place(stage.site.address), stage.folder / "runs")
+    runner = DaskRunner(work, DaskPlace(stage.site.address), stage.folder / "runs")
     stage.runners.append(runner)
     runner.submit(Job("k", Config({"n": 3}), timeout_s))
     return collect(runner, ["k"])["k"]
@@ -283,13 +283,13 @@ def test_addresses_that_are_none(argument: str, message: str) -> None:
 
 
 def test_addresses() -> None:
-    assert place_of("") == Place()
-    assert place_of("tls://[::1]:8786?GPU=1&MEM=2.5e9") == Place("tls://[::1]:8786", {"GPU": 1, "MEM": 2.5e9})
-    assert place_of("/shared/scheduler.json") == Place("/shared/scheduler.json")
+    assert place_of("") == DaskPlace()
+    assert place_of("tls://[::1]:8786?GPU=1&MEM=2.5e9") == DaskPlace("tls://[::1]:8786", {"GPU": 1, "MEM": 2.5e9})
+    assert place_of("/shared/scheduler.json") == DaskPlace("/shared/scheduler.json")
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    runner = DaskRunner(commands(lambda _: Command(("true",))), Place(str(tmp_path / "none.json")), tmp_path)
+    runner = DaskRunner(commands(lambda _: Command(("true",))), DaskPlace(str(tmp_path / "none.json")), tmp_path)
     with pytest.raises(UnavailableError, match=r"none.json: the scheduler cannot be reached: ") as error:
         runner.submit(Job("k", Config({})))
     assert "\n" not in str(error.value)
@@ -298,7 +298,7 @@ def test_a_scheduler_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 def test_a_run_of_a_scheduler_that_is_gone_is_lost(tmp_path: Path) -> None:
     def runner(site: Site) -> DaskRunner:
         words = ("sh", "-c", 'echo $$ >> "$0"; sleep 3600', str(tmp_path / "pids"))
-        return DaskRunner(commands(lambda _: Command(words)), Place(site.address), tmp_path / "runs")
+        return DaskRunner(commands(lambda _: Command(words)), DaskPlace(site.address), tmp_path / "runs")
 
     pids = tmp_path / "pids"
     with dask_site(tmp_path / "first", 1) as site:

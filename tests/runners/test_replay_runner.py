@@ -6,7 +6,7 @@ import pytest
 from luthier.errors import InvalidInputError
 from luthier.runners.base import Runner
 from luthier.runners.contract import RunnerContract
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.trial import Config, Failed, Job, Lost, Pruned, TimedOut
 
 
@@ -14,13 +14,13 @@ class ReplayStage:
     def __init__(self) -> None:
         self.started: Counter[object] = Counter()
 
-    def answer(self, config: Config, repeat: int, now_s: float) -> Answer:
+    def answer(self, config: Config, repeat: int, now_s: float) -> ReplayedRun:
         self.started[config["number"]] += 1
         return {
-            "finish": Answer(1.0, 1.5),
-            "fail": Answer(1.0, Failed("as told")),
-            "wait": Answer(50.0, 1.5),
-            "hang": Answer(math.inf, 1.5),
+            "finish": ReplayedRun(1.0, 1.5),
+            "fail": ReplayedRun(1.0, Failed("as told")),
+            "wait": ReplayedRun(50.0, 1.5),
+            "hang": ReplayedRun(math.inf, 1.5),
         }[str(config["behaviour"])]
 
     def runner(self, slots: int) -> Runner:
@@ -42,8 +42,8 @@ class TestReplayRunner(RunnerContract):
 A, B = Config({"x": 1}), Config({"x": 2})
 
 
-def seconds(config: Config, repeat: int, now_s: float) -> Answer:
-    return Answer(float(config["x"]), now_s)
+def seconds(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+    return ReplayedRun(float(config["x"]), now_s)
 
 
 def test_time_passes_to_the_next_end_or_by_the_wait() -> None:
@@ -92,14 +92,14 @@ def test_exactly_at_the_limit_is_in_time() -> None:
 
 
 def test_a_job_that_never_ends_stops_no_clock() -> None:
-    runner = ReplayRunner(lambda config, repeat, now_s: Answer(math.inf, 1.0))
+    runner = ReplayRunner(lambda config, repeat, now_s: ReplayedRun(math.inf, 1.0))
     runner.submit(Job("k", A))
     assert runner.poll(["k"], math.inf) == []
     assert runner.now == 0.0
 
 
 def test_problems_are_answers() -> None:
-    runner = ReplayRunner(lambda config, repeat, now_s: Answer(1, Lost("node down")))
+    runner = ReplayRunner(lambda config, repeat, now_s: ReplayedRun(1, Lost("node down")))
     runner.submit(Job("k", A))
     assert runner.poll(["k"], 9)[0].problem == Lost("node down")
 
@@ -107,4 +107,4 @@ def test_problems_are_answers() -> None:
 @pytest.mark.parametrize("duration_s", [-1.0, math.nan])
 def test_durations_are_checked(duration_s: float) -> None:
     with pytest.raises(InvalidInputError):
-        Answer(duration_s, 1.0)
+        ReplayedRun(duration_s, 1.0)

@@ -14,7 +14,7 @@ from luthier.runners import slurm_text
 from luthier.runners.contract import collect
 from luthier.runners.slurm import Batch, SlurmRunner
 from luthier.runners.slurm_commands import call
-from luthier.runners.slurm_text import Listed
+from luthier.runners.slurm_text import ListedJob
 from luthier.trial import Config, Job, Lost
 
 ENDS_EARLY = "trap 'exit 0' TERM; sleep 3600 & wait"
@@ -62,12 +62,12 @@ class Scene:
         path = self.folder / key / name
         return path.read_text().strip() if path.exists() else ""
 
-    def wait_accounted(self, *keys: str) -> dict[str, Listed]:
+    def wait_accounted(self, *keys: str) -> dict[str, ListedJob]:
         """Wait until the accounting has the first ends of the named runs under their names; return them."""
         wait_until(lambda: len(self._accounted(keys)) == len(keys), f"the ends of {keys} are in the accounting")
         return self._accounted(keys)
 
-    def _accounted(self, keys: Sequence[str]) -> dict[str, Listed]:
+    def _accounted(self, keys: Sequence[str]) -> dict[str, ListedJob]:
         names = {self.note(key, "name"): key for key in keys}
         listed = ask_accounting(*(self.numbers[key] for key in keys))
         ended = [entry for entry in listed if entry.ended_at is not None and entry.name in names]
@@ -93,7 +93,7 @@ def scene(slurm: Cluster, tmp_path: Path) -> Scene:
     return Scene(tmp_path, slurm)
 
 
-def ask_accounting(*numbers: int) -> list[Listed]:
+def ask_accounting(*numbers: int) -> list[ListedJob]:
     return slurm_text.parse_sacct(call(slurm_text.sacct_command(numbers)))
 
 
@@ -103,7 +103,7 @@ def test_the_accounting_says_what_the_controller_said(slurm: Cluster) -> None:
     numbers.append(int(slurm.run(*submit, f"--nodelist={slurm.nodes[1]}", "--wrap=sleep 3600")))
     numbers.append(int(slurm.run(*submit, "--hold", "--job-name=a | name|with bars", "--wrap=true")))
 
-    def said() -> dict[int, Listed]:
+    def said() -> dict[int, ListedJob]:
         listed = slurm_text.parse_squeue(call(slurm_text.squeue_command(os.geteuid())))
         return {entry.number: replace(entry, reason="") for entry in listed if entry.number in numbers}
 

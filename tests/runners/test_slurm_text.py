@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.runners import slurm_text
-from luthier.runners.sbatch_options import Asked, asked
-from luthier.runners.slurm_text import Listed, problem_of
+from luthier.runners.sbatch_options import ScriptOptions, asked
+from luthier.runners.slurm_text import ListedJob, problem_of
 from luthier.trial import Failed, Lost, Problem, Pruned, TimedOut
 
 SQUEUE = """\
@@ -28,18 +28,18 @@ SACCT = """\
 
 def test_squeue_is_read() -> None:
     assert slurm_text.parse_squeue(SQUEUE) == [
-        Listed(12, "PENDING", "luthier-a-0", "ReqNodeNotAvail, UnavailableNodes:n1"),
-        Listed(13, "RUNNING", "luthier-a-1", "None", 1794790456.0, 1794790576.0),
-        Listed(14, "OUT_OF_MEMORY", "luthier-a-2", "OutOfMemory", 1794790456.0, 1794790457.0),
-        Listed(15, "PENDING", "a | name|with bars", "PartitionConfig", 1794790460.0, 1794790520.0),
+        ListedJob(12, "PENDING", "luthier-a-0", "ReqNodeNotAvail, UnavailableNodes:n1"),
+        ListedJob(13, "RUNNING", "luthier-a-1", "None", 1794790456.0, 1794790576.0),
+        ListedJob(14, "OUT_OF_MEMORY", "luthier-a-2", "OutOfMemory", 1794790456.0, 1794790457.0),
+        ListedJob(15, "PENDING", "a | name|with bars", "PartitionConfig", 1794790460.0, 1794790520.0),
     ]
 
 
 def test_sacct_is_read() -> None:
     assert slurm_text.parse_sacct(SACCT) == [
-        Listed(7, "COMPLETED", "luthier-a-0", "", 1794796000.0, 1794796002.0),
-        Listed(8, "CANCELLED", "luthier-a-1", "", 1794796000.0, 1794796003.0),
-        Listed(9, "PENDING", "luthier-a-2"),
+        ListedJob(7, "COMPLETED", "luthier-a-0", "", 1794796000.0, 1794796002.0),
+        ListedJob(8, "CANCELLED", "luthier-a-1", "", 1794796000.0, 1794796003.0),
+        ListedJob(9, "PENDING", "luthier-a-2"),
     ]
 
 
@@ -110,14 +110,14 @@ def test_a_reason_is_hopeless_if_no_other_job_can_change_it() -> None:
         "JobArrayTaskLimit",
         "Cleaning",
     ]
-    assert [reason for reason in hopeless if not Listed(1, "PENDING", reason=reason).is_hopeless] == []
-    assert [reason for reason in passing if Listed(1, "PENDING", reason=reason).is_hopeless] == []
-    assert not Listed(1, "RUNNING", reason="QOSMaxWallDurationPerJobLimit").is_hopeless
+    assert [reason for reason in hopeless if not ListedJob(1, "PENDING", reason=reason).is_hopeless] == []
+    assert [reason for reason in passing if ListedJob(1, "PENDING", reason=reason).is_hopeless] == []
+    assert not ListedJob(1, "RUNNING", reason="QOSMaxWallDurationPerJobLimit").is_hopeless
 
 
 def test_a_job_that_is_being_allocated_has_not_begun() -> None:
     states = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "FAILED")
-    assert [Listed(1, state).has_begun for state in states] == [False, False, True, True, True, True]
+    assert [ListedJob(1, state).has_begun for state in states] == [False, False, True, True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -264,21 +264,25 @@ def test_a_job_inherits_what_sbatch_would_hand_on() -> None:
 @pytest.mark.parametrize(
     ("head", "options", "found"),
     [
-        ("", (), Asked()),
-        ("#SBATCH --output=a-%j -e b", (), Asked(output="a-%j", error="b")),
-        ('#SBATCH --err "b c"\n#SBATCH -oa\n# text\n#SBATCH --open-mode append', (), Asked("a", "b c", "append")),
-        ("#SBATCH --output=a\n#SBATCH --output=b", (), Asked(output="b")),
-        ("#SBATCH --output=a -J x", ("--job-name", "y", "-o", "c"), Asked(output="c", job_name="y")),
-        ("#SBATCH --oversubscribe --exclusive --export=ALL\ntrue\n#SBATCH --output=late", (), Asked()),
+        ("", (), ScriptOptions()),
+        ("#SBATCH --output=a-%j -e b", (), ScriptOptions(output="a-%j", error="b")),
+        (
+            '#SBATCH --err "b c"\n#SBATCH -oa\n# text\n#SBATCH --open-mode append',
+            (),
+            ScriptOptions("a", "b c", "append"),
+        ),
+        ("#SBATCH --output=a\n#SBATCH --output=b", (), ScriptOptions(output="b")),
+        ("#SBATCH --output=a -J x", ("--job-name", "y", "-o", "c"), ScriptOptions(output="c", job_name="y")),
+        ("#SBATCH --oversubscribe --exclusive --export=ALL\ntrue\n#SBATCH --output=late", (), ScriptOptions()),
     ],
 )
-def test_what_a_script_asks_for(head: str, options: tuple[str, ...], found: Asked) -> None:
+def test_what_a_script_asks_for(head: str, options: tuple[str, ...], found: ScriptOptions) -> None:
     assert asked(f"#!/bin/bash\n{head}\n", options, {}) == found
 
 
 def test_what_a_script_asks_for_by_variables() -> None:
     variables = {"SBATCH_OPEN_MODE": "append", "SBATCH_OUTPUT": "b", "SBATCH_JOB_NAME": "x"}
-    assert asked("#!/bin/sh\n#SBATCH -o a\n", ["--job-name=y"], variables) == Asked("b", "", "append", "y")
+    assert asked("#!/bin/sh\n#SBATCH -o a\n", ["--job-name=y"], variables) == ScriptOptions("b", "", "append", "y")
 
 
 def test_the_log_of_a_job_may_lie_anywhere() -> None:

@@ -17,7 +17,7 @@ from tests.server.server_fixtures import EXPERIMENT, Running, running_server
 from tests.submission.strange_server import strange_server
 
 import luthier
-from luthier.client import Client, RunData, Summary, events_in
+from luthier.client import Client, ExperimentSummary, RunData, events_in
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.launch.start import reopen
 from luthier.server.api import models
@@ -34,7 +34,7 @@ def client(server: Running) -> Client:
 
 
 def test_the_client_has_the_fields_of_the_server() -> None:
-    assert list(Summary.__annotations__) == list(models.Summary.model_fields)
+    assert list(ExperimentSummary.__annotations__) == list(models.Summary.model_fields)
     assert list(RunData.__annotations__) == list(models.RunResponse.model_fields)
 
 

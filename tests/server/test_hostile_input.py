@@ -12,7 +12,7 @@ from tests.server.server_fixtures import EXPERIMENT, Running, Starter
 
 from luthier.server.app import ServerAddress
 from luthier.server.store_errors import STORE_UNAVAILABLE
-from luthier.store.base import Origin
+from luthier.store.base import RequestedBy
 from luthier.texts import DEEPEST
 
 API = "/api/v1"
@@ -135,7 +135,7 @@ def test_a_new_account_does_not_get_what_an_old_one_of_its_name_had(server: Runn
     seen = cast("dict[str, object]", server.ask("GET", f"{API}/experiments/1", token=root).json)
     assert seen["author"] == "ada (removed)"
     assert server.ask("PUT", f"{API}/users/ada%2Fremoved", {"role": "admin"}, token=root).status in (404, 405, 422)
-    assert server.store.history.create("x", {}, 1.0, Origin("ada/removed", None, "k")).author == "ada/removed"
+    assert server.store.history.create("x", {}, 1.0, RequestedBy("ada/removed", None, "k")).author == "ada/removed"
 
 
 @pytest.mark.parametrize("depth", [100, 400, 800])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from luthier.arrays import FloatArray
 from luthier.errors import SpaceError
 from luthier.space import Choice, Integer, Parameter, Real, Space
-from luthier.space.boxes import Problem
+from luthier.space.boxes import LinkedParameters
 from luthier.space.constraints import parse_constraint
 
 quick = settings(deadline=None, max_examples=50)
@@ -279,7 +279,7 @@ def test_refinement_keeps_every_valid_point() -> None:
         Integer("c", 1, 64, 2, "log"),
     )
     constraint = parse_constraint("a * c == 24 and b != 'y' or a ** 2 == c", parameters)
-    problem = Problem((0, 1, 2), parameters, (constraint,))
+    problem = LinkedParameters((0, 1, 2), parameters, (constraint,))
     codes = all_codes(list(parameters))
     valid = {tuple(row) for row in codes[problem.satisfied(codes)].tolist()}
     boxes = problem.refine(problem.everything(), 10**6)

@@ -12,13 +12,13 @@ from luthier.policies import Stop, stop
 from luthier.policies.prune import BeyondChance, BeyondDefault, BeyondPast, BeyondSeconds, Never
 from luthier.policies.resample import Auto, Evadyr, Once, Sedr, Static
 from luthier.space import Integer, Space
-from luthier.spec.rules import Tuned, compares_times, prune_from, resample_from, stop_from
+from luthier.spec.rules import TunedProblem, compares_times, prune_from, resample_from, stop_from
 
 SPACE = Space(Integer("x", 0, 10))
 
 
 def one(text: str, *, maximize: bool = False) -> Stop:
-    rule = stop_from([text], Tuned(SPACE, maximize))
+    rule = stop_from([text], TunedProblem(SPACE, maximize))
     assert isinstance(rule, stop.AnyOf)
     return rule.rules[0]
 
@@ -74,9 +74,9 @@ def test_stopping(text: str, rule: object) -> None:
 
 
 def test_any_of_several_criteria() -> None:
-    both = stop_from(["after 30 runs", "target 1"], Tuned(SPACE))
+    both = stop_from(["after 30 runs", "target 1"], TunedProblem(SPACE))
     assert both == stop.any_of(stop.AfterRuns(30), stop.AtTarget(1.0))
-    assert stop_from([], Tuned(SPACE)) == stop.any_of()
+    assert stop_from([], TunedProblem(SPACE)) == stop.any_of()
 
 
 def test_targets_of_what_is_maximised() -> None:

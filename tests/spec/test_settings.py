@@ -17,11 +17,11 @@ from luthier.spec.setting_kinds import (
     Configs,
     EarlierNumbers,
     Objectives,
-    Options,
     RuleOrSeconds,
     Seconds,
     Text,
     Texts,
+    ValuesByName,
     Whole,
 )
 from luthier.spec.settings import GivenSettings, Settings, all_settings
@@ -135,7 +135,7 @@ def test_defaults_are_read_as_themselves() -> None:
         (EarlierNumbers(), ["3,7", "7", 2], (3, 7, 2)),
         (EarlierNumbers(), "none", ()),
         (EarlierNumbers(), ["auto"], ("auto",)),
-        (Options(), ["kernel=rbf", "initial=4", "warm=true"], {"kernel": "rbf", "initial": 4, "warm": True}),
+        (ValuesByName(), ["kernel=rbf", "initial=4", "warm=true"], {"kernel": "rbf", "initial": 4, "warm": True}),
         (Configs(), ["threads=4,block=64k"], ({"threads": "4", "block": "64k"},)),
     ],
 )
@@ -152,7 +152,8 @@ def test_values_survive_the_command_line(kind: Whole | Seconds, given: object, v
         (Whole(1), True), (Whole(1), None), (Whole(1), 0), (Whole(1), 1.0), (Seconds(), "soon"),
         (Seconds(), float("nan")), (Seconds(), True), (Text(), 3), (Texts(), 3), (Texts(), [3]),
         (EarlierNumbers(), [0]), (EarlierNumbers(), "x"), (EarlierNumbers(), "3,auto"), (EarlierNumbers(), ["none", 3]),
-        (Objectives(), []), (Objectives(), {"measure": "wall"}), (Options(), ["kernel"]), (Options(), {"a": [1]}),
+        (Objectives(), []), (Objectives(), {"measure": "wall"}),
+        (ValuesByName(), ["kernel"]), (ValuesByName(), {"a": [1]}),
         (Configs(), {"x": 1}), (Configs(), ["x"]), (Configs(), [3]), (Text(), "a\0b"), (Texts(), ["\ud800"]),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ from luthier.policies import Progress, Stop
 from luthier.runners.supervisor import MARK_VARIABLE
 from luthier.spec.component import Component
 from luthier.spec.experiment_file import Declared, declared
-from luthier.spec.rules import Tuned, stop_from
+from luthier.spec.rules import TunedProblem, stop_from
 from luthier.spec.script import JobScript
 from luthier.spec.yaml_lines import parse_document
 from luthier.trial import Completed, Config, Estimate, Trial
@@ -315,7 +315,7 @@ def test_improvement_stops_at_the_same_step(values: list[float], stops_after: in
         "bbo: {heuristic: random_search, initial_sample_size: 2, stop_criterion: improvement_criterion,"
         " improvement_threshold: 0.2, improvement_estimator: numpy.min, stop_window: 3}"
     ).experiment
-    rule = stop_from(found.stop, Tuned(found.space))
+    rule = stop_from(found.stop, TunedProblem(found.space))
     assert steps_until(rule, values, list(range(2, 2 + len(values)))) == stops_after
 
 
@@ -324,14 +324,14 @@ def test_improvement_stops_at_the_same_step(values: list[float], stops_after: in
 @pytest.mark.parametrize(("distance", "stops_after"), [(1.4, 5), (1.3, 6), (0.4, None)])
 def test_distances_are_in_the_units_of_the_parameters(distance: float, stops_after: int | None) -> None:
     found = with_sections(f"bbo: {{initial_sample_size: 2, distance: {distance}, stop_window: 3}}").experiment
-    rule = stop_from(found.stop, Tuned(found.space))
+    rule = stop_from(found.stop, TunedProblem(found.space))
     assert steps_until(rule, [1.0] * 7, [9, 1, 2, 3, 4, 3]) == stops_after
 
 
 # SHAMan goes on while there are more than two different configurations in the last three.
 def test_two_distinct_configurations_stop_it() -> None:
     found = with_sections("bbo: {initial_sample_size: 2, nbr_parametrizations: 2, stop_window: 3}").experiment
-    rule = stop_from(found.stop, Tuned(found.space))
+    rule = stop_from(found.stop, TunedProblem(found.space))
     assert steps_until(rule, [1.0] * 7, [5, 5, 5, 6, 7, 8, 7]) == 7
 
 

@@ -9,22 +9,22 @@ from hypothesis import strategies as st
 from luthier.statistics.drift import (
     STEADY,
     Drift,
-    Reading,
+    RunAtMoment,
     _has_trend,
     _most_different_side,
     _most_different_stretch,
     drift_of,
 )
-from luthier.statistics.outliers import Outlier, Timed, outliers_of
+from luthier.statistics.outliers import Outlier, TimedRun, outliers_of
 
 SEEDS = range(40)
 
 
-def readings(count: int, level: Callable[[float], float], seed: int, *, heavy: bool = False) -> list[Reading]:
+def readings(count: int, level: Callable[[float], float], seed: int, *, heavy: bool = False) -> list[RunAtMoment]:
     """One a minute; `level` is over the share of the time that has passed."""
     rng = random.Random(seed)
     noise = [1.0 + 0.1 * rng.paretovariate(1.7) if heavy else math.exp(rng.gauss(0.0, 0.05)) for _ in range(count)]
-    return [Reading(60.0 * at, 10.0 * level(at / count) * noise[at]) for at in range(count)]
+    return [RunAtMoment(60.0 * at, 10.0 * level(at / count) * noise[at]) for at in range(count)]
 
 
 def kinds(count: int, level: Callable[[float], float], *, heavy: bool = False) -> list[str]:
@@ -60,10 +60,10 @@ def test_a_slope_is_told_from_a_jump() -> None:
 
 
 def test_what_has_no_factors_is_steady() -> None:
-    falling = [Reading(float(at), 3.0 - at) for at in range(8)]
+    falling = [RunAtMoment(float(at), 3.0 - at) for at in range(8)]
     assert drift_of(falling) == STEADY
     assert drift_of([]) == STEADY
-    assert drift_of([Reading(0.0, 1.0)] * 20) == STEADY
+    assert drift_of([RunAtMoment(0.0, 1.0)] * 20) == STEADY
 
 
 positive = st.floats(1e-300, 1e300)
@@ -73,11 +73,11 @@ moments = st.integers(0, 1_000_000).map(float)
 
 
 @given(
-    st.lists(st.builds(Reading, moments, positive), max_size=10, unique_by=lambda reading: reading.at_s),
+    st.lists(st.builds(RunAtMoment, moments, positive), max_size=10, unique_by=lambda reading: reading.at_s),
     st.floats(-1e6, 1e7),
 )
 @settings(deadline=None, max_examples=40)
-def test_any_readings_have_a_level(values: list[Reading], at_s: float) -> None:
+def test_any_readings_have_a_level(values: list[RunAtMoment], at_s: float) -> None:
     drift = drift_of(values)
     assert drift.factor(at_s) > 0.0
     assert drift == drift_of(values[::-1])
@@ -90,8 +90,8 @@ def test_it_says_what_happened() -> None:
     assert Drift("slope", (0.0, 600.0), (1.0, 1.25)).sentence() == "slid to 1.25x within 10 min"
 
 
-def _runs(values: list[float], trial: int = 0, first: int = 0) -> list[Timed]:
-    return [Timed(first + at, trial, 60.0 * (first + at), value) for at, value in enumerate(values)]
+def _runs(values: list[float], trial: int = 0, first: int = 0) -> list[TimedRun]:
+    return [TimedRun(first + at, trial, 60.0 * (first + at), value) for at, value in enumerate(values)]
 
 
 def test_a_run_far_off_is_an_outlier() -> None:
@@ -121,9 +121,9 @@ def test_two_runs_have_no_outlier_and_configurations_are_not_mixed() -> None:
     assert outliers_of(_runs([-1.0, 1.0, 2.0, 3.0]), STEADY) == []
 
 
-@given(st.lists(st.builds(Timed, st.integers(0, 50), st.integers(0, 3), st.floats(0.0, 1e6), positive), max_size=20))
+@given(st.lists(st.builds(TimedRun, st.integers(0, 50), st.integers(0, 3), st.floats(0.0, 1e6), positive), max_size=20))
 @settings(deadline=None)
-def test_any_runs_can_be_looked_at(runs: list[Timed]) -> None:
+def test_any_runs_can_be_looked_at(runs: list[TimedRun]) -> None:
     assert all(isinstance(found, Outlier) and found.factor > 0.0 for found in outliers_of(runs, STEADY))
 
 
@@ -131,7 +131,7 @@ def test_a_slope_stays_within_the_readings() -> None:
     """A few readings early, many close together at the end, as a verification makes them."""
     early = [(0.0, 3.6), (200.0, 3.3), (400.0, 3.0)]
     late = [(600.0 + 0.05 * step, 1.6 - 0.03 * step) for step in range(10)]
-    drift = drift_of([Reading(at_s, value) for at_s, value in early + late])
+    drift = drift_of([RunAtMoment(at_s, value) for at_s, value in early + late])
     values = [value for _, value in early + late]
     for at_s in (0.0, 300.0, 600.0, 601.0, 2000.0):
         assert min(values) / max(values) <= drift.factor(at_s) <= max(values) / min(values)
@@ -141,7 +141,7 @@ def test_a_slope_stays_within_the_readings() -> None:
 def test_a_jump_between_few_readings_is_found_in_any_unit(unit: float) -> None:
     """Too few for a test of ranks: the step is 0.47 on a logarithmic scale, and neighbours differ by 0.01 to 0.02."""
     values = [10.0, 10.1, 9.9, 16.0, 16.2, 15.9]
-    drift = drift_of([Reading(60.0 * at, unit * value) for at, value in enumerate(values)])
+    drift = drift_of([RunAtMoment(60.0 * at, unit * value) for at, value in enumerate(values)])
     assert (drift.kind, drift.moments, drift.gaps) == ("jumps", (150.0,), ((120.0, 180.0),))
     assert drift.factors == pytest.approx((1.6,))
     assert drift.possible(150.0) == pytest.approx((1.0, 1.6))

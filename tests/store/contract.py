@@ -20,7 +20,7 @@ from tests.store.samples import ME, NASTY, OTHER, a_run, ended
 from tests.store.strategies import examples, jsons, short_texts, texts
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError
-from luthier.store.base import Machine, Origin, Owner, Period, StopRequest, Store
+from luthier.store.base import Machine, Owner, Period, RequestedBy, StopRequest, Store
 from luthier.trial import BatchJob, Completed, Json, Lost, Run, TimedOut
 
 Reopen = Callable[[], Store]
@@ -105,8 +105,8 @@ class _ExperimentTests:
 
 class _RequestTests:
     @examples
-    @given(origin=st.builds(Origin, short_texts, st.none() | texts, st.none() | short_texts))
-    def test_experiment_with_an_origin_waits_for_a_worker(self, store: Store, origin: Origin) -> None:
+    @given(origin=st.builds(RequestedBy, short_texts, st.none() | texts, st.none() | short_texts))
+    def test_experiment_with_an_origin_waits_for_a_worker(self, store: Store, origin: RequestedBy) -> None:
         """With any author and any source text."""
         count = len(store.experiments())
         record = store.create("x", {}, 1.0, origin)
@@ -122,19 +122,24 @@ class _RequestTests:
 
     def test_key_is_of_one_author(self, store: Store) -> None:
         """The status of the experiment does not matter."""
-        first = store.create("x", {}, 1.0, Origin("ann", "text", "k"))
+        first = store.create("x", {}, 1.0, RequestedBy("ann", "text", "k"))
         store.claim(first.id, ME, 2.0, None)
         store.append(first.id, a_run(0))
-        others = [Origin("bob", "text", "k"), Origin("ann", "text", "K"), Origin("ann", "text"), Origin("ann", "text")]
+        others = [
+            RequestedBy("bob", "text", "k"),
+            RequestedBy("ann", "text", "K"),
+            RequestedBy("ann", "text"),
+            RequestedBy("ann", "text"),
+        ]
         assert len({first.id, *(store.create("x", {}, 1.0, other).id for other in others)}) == 5
-        assert store.create("y", {"a": 1}, 9.0, Origin("ann", "other", "k")) == store.experiment(first.id)
+        assert store.create("y", {"a": 1}, 9.0, RequestedBy("ann", "other", "k")) == store.experiment(first.id)
 
     def test_names_and_keys_have_a_length(self, store: Store) -> None:
         """A database must be able to index them; texts that cannot be compressed are the worst case."""
         widest = "".join(chr(0x20000 + 7919 * index % 40_000) for index in range(200))
-        assert store.create("x", {}, 0.0, Origin(widest, None, widest)).author == widest
+        assert store.create("x", {}, 0.0, RequestedBy(widest, None, widest)).author == widest
         count = len(store.experiments())
-        for origin in (Origin("a" * 201), Origin("ann", None, "k" * 201)):
+        for origin in (RequestedBy("a" * 201), RequestedBy("ann", None, "k" * 201)):
             with pytest.raises(InvalidInputError, match="201 characters; the limit is 200"):
                 store.create("x", {}, 0.0, origin)
         assert len(store.experiments()) == count
@@ -142,20 +147,20 @@ class _RequestTests:
     def test_requests_at_once_with_one_key_make_one_experiment(self, store: Store) -> None:
         with ThreadPoolExecutor(8) as pool:
             records = list(
-                pool.map(lambda index: store.create(str(index), {}, 0.0, Origin("ann", None, "k")), range(8))
+                pool.map(lambda index: store.create(str(index), {}, 0.0, RequestedBy("ann", None, "k")), range(8))
             )
         assert len({record.id for record in records}) == len({record.name for record in records}) == 1
 
     def test_claim_takes_up_what_is_queued(self, store: Store) -> None:
         """It stays unattended: another worker can continue after a crash."""
-        key = store.create("x", {}, 0.0, Origin("ann")).id
+        key = store.create("x", {}, 0.0, RequestedBy("ann")).id
         assert store.claim(key, ME, 1.0, None, "queued")
         record = store.experiment(key)
         assert (record.status, record.owner, record.unattended) == ("running", ME, True)
 
     def test_stop_of_a_queued_experiment_is_at_once(self, store: Store) -> None:
         """A worker that has just seen it in the queue does not start it; resuming it later works."""
-        key = store.create("x", {}, 0.0, Origin("ann")).id
+        key = store.create("x", {}, 0.0, RequestedBy("ann")).id
         store.request_stop(key)
         assert (store.experiment(key).status, store.experiment(key).stop_requested) == ("stopped", None)
         assert not store.claim(key, ME, 1.0, None, "queued")
@@ -364,7 +369,7 @@ class PersistentStoreContract(StoreContract):
 
     def test_everything_is_there_after_reopening(self, store: Store, reopen: Reopen) -> None:
         """Records and runs."""
-        key = store.create("x", {"a": [1, {"b": None}]}, 0.0, Origin("ann", "text", "k")).id
+        key = store.create("x", {"a": [1, {"b": None}]}, 0.0, RequestedBy("ann", "text", "k")).id
         store.claim(key, ME, 1.0, None)
         store.append(key, a_run(0))
         store.finish(key, ended(a_run(0), TimedOut("limit", 3.5)))
@@ -372,7 +377,7 @@ class PersistentStoreContract(StoreContract):
         again = reopen()
         assert list(again.experiments()) == list(store.experiments())
         assert list(again.runs(key)) == list(store.runs(key))
-        assert again.create("y", {}, 1.0, Origin("ann", None, "k")) == store.experiment(key)
+        assert again.create("y", {}, 1.0, RequestedBy("ann", None, "k")) == store.experiment(key)
 
     def test_stop_is_asked_from_elsewhere(self, store: Store, reopen: Reopen) -> None:
         """As `luthier stop` does."""
@@ -439,7 +444,7 @@ class PersistentStoreContract(StoreContract):
         """As from a client that retries while its first request is still active."""
         tries = [(reopen(), key) for key in "abc" for _ in range(4)]
         with ThreadPoolExecutor(len(tries)) as pool:
-            made = list(pool.map(lambda one: one[0].create("x", {}, 0.0, Origin("ann", None, one[1])), tries))
+            made = list(pool.map(lambda one: one[0].create("x", {}, 0.0, RequestedBy("ann", None, one[1])), tries))
         assert [record.id for record in made[::4]] == [record.id for record in made[3::4]]
         assert len({record.id for record in made}) == len(store.experiments()) == 3
 

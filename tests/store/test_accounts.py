@@ -13,7 +13,7 @@ from tests.store.samples import NASTY
 from tests.store.strategies import examples, short_texts, texts
 
 from luthier.errors import InvalidInputError, LuthierError, NotFoundError
-from luthier.store.base import Origin
+from luthier.store.base import RequestedBy
 from luthier.store.server_store import (
     Accounts,
     Credential,
@@ -81,13 +81,13 @@ def test_removed_user_is_forgotten_with_their_passes(accounts: Accounts) -> None
 
 def test_experiments_of_a_removed_user_are_nobodys(server_store: ServerStore) -> None:
     server_store.accounts.put_user(ANN)
-    mine = server_store.history.create("mine", {}, 1.0, Origin("ann", None, "key"))
-    other = server_store.history.create("other", {}, 1.0, Origin("bob", None, "key"))
+    mine = server_store.history.create("mine", {}, 1.0, RequestedBy("ann", None, "key"))
+    other = server_store.history.create("other", {}, 1.0, RequestedBy("bob", None, "key"))
     server_store.accounts.remove_user("ann")
     assert server_store.history.experiment(mine.id).author == author_after_removal("ann") == "ann/removed"
     assert server_store.history.experiment(other.id) == other
     server_store.accounts.put_user(ANN)
-    again = server_store.history.create("again", {}, 2.0, Origin("ann", None, "key"))
+    again = server_store.history.create("again", {}, 2.0, RequestedBy("ann", None, "key"))
     assert again.id not in (mine.id, other.id)
     assert [found.id for found in server_store.queue.records(author="ann")] == [again.id]
     server_store.accounts.remove_user("ann")

@@ -11,7 +11,7 @@ from tests.store.answers import EXPECTED, answers, restored
 
 from luthier.engine.session import resumable
 from luthier.result.result import conclude
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.spec.experiment import Experiment
 from luthier.store import open_server_store, open_store
 from luthier.store.server_store import Approval
@@ -51,8 +51,8 @@ def test_every_result_is_what_it_was(store: SqlStore) -> None:
 
 
 def test_what_was_stopped_goes_on(store: SqlStore) -> None:
-    def answers(config: Config, repeat: int, now_s: float) -> Answer:
-        return Answer(float(config["x"]) / 100.0, float(config["x"]) / 100.0)
+    def answers(config: Config, repeat: int, now_s: float) -> ReplayedRun:
+        return ReplayedRun(float(config["x"]) / 100.0, float(config["x"]) / 100.0)
 
     record = store.experiment(5)
     before = store.runs(5)

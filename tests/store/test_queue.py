@@ -11,7 +11,7 @@ from tests.store.samples import ME, NASTY, OTHER, a_run, ended
 from tests.store.strategies import examples, short_texts
 
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.store.base import Origin, Owner, Record
+from luthier.store.base import Owner, Record, RequestedBy
 from luthier.store.server_store import Changes, ServerStore
 from luthier.trial import BatchJob, Completed, Failed, Lost, Outcome, Pruned, TimedOut
 
@@ -19,7 +19,7 @@ BooksOpener = Callable[[], ServerStore]
 
 
 def asked(server_store: ServerStore, name: str = "x", author: str = "ann") -> int:
-    return server_store.history.create(name, {"budget": 1}, 0.0, Origin(author, "source")).id
+    return server_store.history.create(name, {"budget": 1}, 0.0, RequestedBy(author, "source")).id
 
 
 def names(records: Sequence[Record]) -> list[str]:
@@ -182,9 +182,9 @@ def test_number_of_a_deleted_experiment_is_not_given_again(server_store: ServerS
 
 
 def test_key_of_a_deleted_experiment_is_free(server_store: ServerStore) -> None:
-    first = server_store.history.create("x", {}, 0.0, Origin("ann", None, "k"))
+    first = server_store.history.create("x", {}, 0.0, RequestedBy("ann", None, "k"))
     server_store.queue.delete(first.id, None)
-    assert server_store.history.create("x", {}, 0.0, Origin("ann", None, "k")).id != first.id
+    assert server_store.history.create("x", {}, 0.0, RequestedBy("ann", None, "k")).id != first.id
 
 
 def test_changes_count_events(server_store: ServerStore) -> None:

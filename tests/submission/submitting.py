@@ -19,11 +19,11 @@ from luthier.spec.component import Component
 from luthier.spec.experiment import Experiment
 from luthier.spec.library import Library
 from luthier.spec.script import JobScript
-from luthier.store.base import Origin
+from luthier.store.base import RequestedBy
 from luthier.store.server_store import ServerStore
 from luthier.submission.matching import job_of_script
 from luthier.submission.store import job_records_in
-from luthier.submission.store.tuned_jobs import Tuned
+from luthier.submission.store.tuned_jobs import TunedConfiguration
 
 SOURCES = Path(luthier.__file__).parents[1]
 NOBODY = "nobody"
@@ -65,7 +65,7 @@ def with_tuned_job(
     """Record that an experiment found a configuration for a job; returns the number of the record."""
     if is_approved:
         approve_all(store, experiment)
-    tuned = Tuned(
+    tuned = TunedConfiguration(
         component="knob",
         config={"KNOB_LEVEL": 42, "KNOB_MODE": "fast"},
         environment={"KNOB_LEVEL": "42", "KNOB_MODE": "fast"},
@@ -89,9 +89,9 @@ experiment: {name: x, budget: 20, runner: slurm, script: "./stencil"}
 components: {openmpi: {OMP_NUM_THREADS: {min: 1, max: 8}}}
 """
     found = declared_by(parsed(text, "x.yaml"), Path("/"), None, lambda _: component)
-    record = store.history.create("x", found.experiment.to_json(), 1.0, Origin(author))
+    record = store.history.create("x", found.experiment.to_json(), 1.0, RequestedBy(author))
     environment = {**variables, "OMP_NUM_THREADS": "4"}
-    tuned = Tuned(
+    tuned = TunedConfiguration(
         component="openmpi",
         config={"OMP_NUM_THREADS": 4},
         environment=environment,

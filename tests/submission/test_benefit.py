@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from luthier.submission.benefit import effect_of
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.store.submitted import Decision, EndedJob
 
 BEGAN = datetime(2026, 3, 4, tzinfo=UTC)
@@ -14,7 +14,7 @@ def jobs(
 ) -> list[EndedJob]:
     return [
         EndedJob(
-            number, Job("u", "n", "p", command, BEGAN + timedelta(days=day, hours=number), 1), decision, state, took
+            number, NewJob("u", "n", "p", command, BEGAN + timedelta(days=day, hours=number), 1), decision, state, took
         )
         for number, took in enumerate(times)
     ]

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from tests.replayed import replayed
 
-from luthier.runners.replay import Answer, ReplayRunner
+from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.component import Component
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store import open_server_store
-from luthier.store.base import Origin
+from luthier.store.base import RequestedBy
 from luthier.store.ownership import this_process
 from luthier.store.server_store import ServerStore
-from luthier.submission.matching import Job
+from luthier.submission.matching import NewJob
 from luthier.submission.store import job_records_in
 from luthier.submission.tuned_jobs import Matcher, examine
 from luthier.trial import Config
@@ -51,8 +51,8 @@ def finished(
     """An experiment that has finished, in virtual time."""
     command = script or JobScript(COMPONENT, SCRIPT, "job.sh", "slurm", component_name="cache")
     experiment = Experiment(space=SPACE, command=command, budget=24, seed=1)
-    record = store.history.create("one", experiment.to_json(), NOW, Origin(author) if author else None)
-    runner = ReplayRunner(lambda config, repeat, now_s: Answer(seconds(config), seconds(config)))
+    record = store.history.create("one", experiment.to_json(), NOW, RequestedBy(author) if author else None)
+    runner = ReplayRunner(lambda config, repeat, now_s: ReplayedRun(seconds(config), seconds(config)))
     return replayed(store.history, record, experiment, runner)[0].id
 
 
@@ -121,7 +121,7 @@ def test_settings_that_cannot_be_read_are_looked_at_once(store: ServerStore) -> 
 def test_the_index_follows_the_store(store: ServerStore) -> None:
     matcher = Matcher(store, "ann", lambda: NOW)
     at = datetime.fromtimestamp(NOW, UTC) + timedelta(days=3)
-    job = Job("ann", "calm_ant", "solver", "srun /home/ann/ant/solver --size=4", at, 2)
+    job = NewJob("ann", "calm_ant", "solver", "srun /home/ann/ant/solver --size=4", at, 2)
     assert matcher.match(job) == []
     number = finished(store, faster_with)
     assert matcher.match(job) == []

@@ -15,7 +15,7 @@ from tests.submission.strange_server import ANSWERS, KEY, RIGHT, signed, strange
 from tests.submission.submitting import EXPERIMENT, SCRIPT, with_tuned_job
 
 from luthier.errors import InvalidInputError
-from luthier.submission.ask import CONFIG, Answer, read_answer, server_of, split
+from luthier.submission.ask import CONFIG, AnswerToJob, read_answer, server_of, split
 from luthier.submission.server.state import submission_of
 
 SBATCH = f"""#!{sys.executable}
@@ -201,7 +201,7 @@ def test_words_after_two_dashes_belong_to_the_script() -> None:
 GOOD = "HTTP/1.1 201 Created\r\n\r\nluthier 1\ndecision 5\nset A=1\nsay hello\nend\n"
 
 
-def read(text: str) -> Answer:
+def read(text: str) -> AnswerToJob:
     return read_answer(text, [], "")
 
 

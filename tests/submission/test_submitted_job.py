@@ -7,7 +7,7 @@ from luthier.launch.declared import declared_by
 from luthier.server.operations import parsed
 from luthier.spec.environment_rules import problem_of_variable
 from luthier.spec.experiment import Experiment
-from luthier.submission.submitted_job import Offer, Script, is_refused, objection, offer_of
+from luthier.submission.submitted_job import JobText, Offer, is_refused, objection, offer_of
 from luthier.trial import Value
 
 PARAMETERS = """
@@ -86,41 +86,41 @@ def test_a_parameter_that_is_no_variable_cannot_be_set() -> None:
     ],
 )
 def test_settings_in_the_script_win(script: str) -> None:
-    found = objection(PLAIN, Script(f"#!/bin/sh\n{script}\nsrun ./x\n"))
+    found = objection(PLAIN, JobText(f"#!/bin/sh\n{script}\nsrun ./x\n"))
     assert found is not None
     assert "sets" in found
 
 
 @pytest.mark.parametrize("script", ["echo $DEPTH", "srun ./x --DEPTHS=3", "mpirun -x DEPTH ./x", "NO_DEPTH=3"])
 def test_a_variable_that_is_only_read_is_set(script: str) -> None:
-    assert objection(PLAIN, Script(script)) is None
+    assert objection(PLAIN, JobText(script)) is None
 
 
 def test_settings_of_the_environment_and_the_command_line_win() -> None:
-    assert objection(PLAIN, Script("x", variables={"DEPTH"})) == "the job sets DEPTH itself"
-    assert objection(PLAIN, Script("x", ["--export=ALL,MODE=fast"])) == "the job sets MODE itself"
+    assert objection(PLAIN, JobText("x", variables={"DEPTH"})) == "the job sets DEPTH itself"
+    assert objection(PLAIN, JobText("x", ["--export=ALL,MODE=fast"])) == "the job sets MODE itself"
     for words in (["--export=NONE"], ["--export", "PATH"], ["--export=ALL", "--export=NIL"]):
-        assert "--export" in (objection(PLAIN, Script("x", words)) or "")
-    assert objection(PLAIN, Script("x", ["--export=all"])) is None
+        assert "--export" in (objection(PLAIN, JobText("x", words)) or "")
+    assert objection(PLAIN, JobText("x", ["--export=all"])) is None
 
 
 def test_commas_need_another_way_than_export() -> None:
     listed = Offer("mpi", {"BTL": "self,vader"})
-    assert objection(listed, Script("x")) is None
-    assert "comma" in (objection(listed, Script("x", takes_commas=False)) or "")
+    assert objection(listed, JobText("x")) is None
+    assert "comma" in (objection(listed, JobText("x", takes_commas=False)) or "")
 
 
 def test_only_jobs_that_use_the_component() -> None:
     enabled = offer("plugin: bb=1")
-    assert "--bb=1" in (objection(enabled, Script("srun ./x")) or "")
-    assert objection(enabled, Script("#!/bin/sh\n#SBATCH --bb=1\nsrun ./x")) is None
-    assert objection(enabled, Script("srun ./x", ["--bb=1"])) is None
+    assert "--bb=1" in (objection(enabled, JobText("srun ./x")) or "")
+    assert objection(enabled, JobText("#!/bin/sh\n#SBATCH --bb=1\nsrun ./x")) is None
+    assert objection(enabled, JobText("srun ./x", ["--bb=1"])) is None
     loaded = offer("ld_preload: /opt/lib/libfast.so")
-    assert "libfast.so" in (objection(loaded, Script("srun ./x")) or "")
-    assert objection(loaded, Script("export LD_PRELOAD=/other/libfast.so\nsrun ./x")) is None
+    assert "libfast.so" in (objection(loaded, JobText("srun ./x")) or "")
+    assert objection(loaded, JobText("export LD_PRELOAD=/other/libfast.so\nsrun ./x")) is None
     called = offer("command: start-cache --fast")
-    assert objection(called, Script("srun ./x")) is not None
-    assert objection(called, Script("start-cache --fast\nsrun ./x")) is None
+    assert objection(called, JobText("srun ./x")) is not None
+    assert objection(called, JobText("start-cache --fast\nsrun ./x")) is None
 
 
 def test_an_experiment_without_a_component_offers_nothing() -> None:
@@ -132,8 +132,8 @@ def test_an_experiment_without_a_component_offers_nothing() -> None:
     ("script", "options"), [("#SBATCH --comment=luthier:off", []), ("x", ["--comment", "luthier:off"])]
 )
 def test_a_comment_refuses(script: str, options: list[str]) -> None:
-    assert is_refused(Script(f"#!/bin/sh\n{script}\n", options))
-    assert not is_refused(Script("echo --comment=luthier:off"))
+    assert is_refused(JobText(f"#!/bin/sh\n{script}\n", options))
+    assert not is_refused(JobText("echo --comment=luthier:off"))
 
 
 @pytest.mark.parametrize(

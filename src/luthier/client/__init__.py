@@ -22,7 +22,7 @@ _PAGE = 500
 _TRY_LATER = frozenset({409, 429})
 
 
-class Summary(TypedDict):
+class ExperimentSummary(TypedDict):
     """An experiment in a list; the fields of the result are None until it ends."""
 
     id: int
@@ -65,7 +65,7 @@ class RunData(TypedDict):
     has_log: bool
 
 
-class OnlineSummary(TypedDict):
+class SessionSummary(TypedDict):
     """An on-line session in a list; what was not measured is None."""
 
     id: int
@@ -142,39 +142,39 @@ class Client:
         answer = self._ask("POST", "/components", {"yaml": yaml, "replace": replace})
         return cast("dict[str, list[str]]", answer)["names"]
 
-    def create(self, yaml: str, *, key: str | None = None) -> Summary:
+    def create(self, yaml: str, *, key: str | None = None) -> ExperimentSummary:
         """Launch the experiment that a text describes; a `key` that was used before creates no second one."""
         headers = {} if key is None else {"Idempotency-Key": key}
-        return cast("Summary", self._ask("POST", "/experiments", {"yaml": yaml}, headers))
+        return cast("ExperimentSummary", self._ask("POST", "/experiments", {"yaml": yaml}, headers))
 
-    def experiments(self, *, text: str = "", status: str = "", mine: bool = False) -> Iterator[Summary]:
+    def experiments(self, *, text: str = "", status: str = "", mine: bool = False) -> Iterator[ExperimentSummary]:
         """The experiments that you may see, the newest first."""
         wanted = {"text": text, "status": status, "mine": "true" if mine else ""}
-        return cast("Iterator[Summary]", self._listed("/experiments", "before", wanted))
+        return cast("Iterator[ExperimentSummary]", self._listed("/experiments", "before", wanted))
 
     def experiment(self, number: int) -> dict[str, Json]:
         """All details of one experiment."""
         return cast("dict[str, Json]", self._ask("GET", f"/experiments/{number}"))
 
-    def stop(self, number: int, *, now: bool = False, verify: bool = False) -> Summary:
+    def stop(self, number: int, *, now: bool = False, verify: bool = False) -> ExperimentSummary:
         """Stop an experiment: active runs finish, or are killed with `now`; no new runs start.
 
         With `verify` only the search ends, and the best configuration so far is verified.
         """
         query = "?now=true" if now else "?verify=true" if verify else ""
-        return cast("Summary", self._ask("POST", f"/experiments/{number}/stop{query}"))
+        return cast("ExperimentSummary", self._ask("POST", f"/experiments/{number}/stop{query}"))
 
-    def resume(self, number: int, *, budget: str | int | None = None) -> Summary:
+    def resume(self, number: int, *, budget: str | int | None = None) -> ExperimentSummary:
         """Resume an experiment that was stopped, failed or was interrupted.
 
         With a `budget`, `"+30"` for 30 more runs or a total, also one that has ended.
         """
         query = "" if budget is None else f"?{urlencode({'budget': str(budget)})}"
-        return cast("Summary", self._ask("POST", f"/experiments/{number}/resume{query}"))
+        return cast("ExperimentSummary", self._ask("POST", f"/experiments/{number}/resume{query}"))
 
-    def clone(self, number: int, yaml: str | None = None) -> Summary:
+    def clone(self, number: int, yaml: str | None = None) -> ExperimentSummary:
         """Launch a copy of an experiment, optionally with a changed text."""
-        return cast("Summary", self._ask("POST", f"/experiments/{number}/clone", {"yaml": yaml}))
+        return cast("ExperimentSummary", self._ask("POST", f"/experiments/{number}/clone", {"yaml": yaml}))
 
     def delete(self, number: int, *, stop: bool = False) -> None:
         """Delete an experiment and its runs; with `stop`, a running experiment is killed first."""
@@ -205,9 +205,9 @@ class Client:
                 break
         return self.experiment(number)
 
-    def online_sessions(self, *, mine: bool = False) -> Iterator[OnlineSummary]:
+    def online_sessions(self, *, mine: bool = False) -> Iterator[SessionSummary]:
         """The on-line sessions that you may see, the newest first."""
-        return cast("Iterator[OnlineSummary]", self._listed("/online", "before", {"mine": "true" if mine else ""}))
+        return cast("Iterator[SessionSummary]", self._listed("/online", "before", {"mine": "true" if mine else ""}))
 
     def online_session(self, number: int) -> dict[str, Json]:
         """An on-line session with its clients, its best configurations and its settings."""
@@ -224,13 +224,13 @@ class Client:
         """
         return self._events(f"/online/{number}/events", None)
 
-    def stop_online(self, number: int) -> OnlineSummary:
+    def stop_online(self, number: int) -> SessionSummary:
         """Stop an on-line session: from then on its clients get the best configuration."""
-        return cast("OnlineSummary", self._ask("POST", f"/online/{number}/stop"))
+        return cast("SessionSummary", self._ask("POST", f"/online/{number}/stop"))
 
-    def share_online(self, number: int, *, shared: bool = True) -> OnlineSummary:
+    def share_online(self, number: int, *, shared: bool = True) -> SessionSummary:
         """Share an on-line session with all users, or stop sharing it."""
-        return cast("OnlineSummary", self._ask("PATCH", f"/online/{number}", {"shared": shared}))
+        return cast("SessionSummary", self._ask("PATCH", f"/online/{number}", {"shared": shared}))
 
     def delete_online(self, number: int) -> None:
         """Delete an on-line session and its samples."""

@@ -36,7 +36,7 @@ _NOT_FOR_PRELOAD = re.compile(r"[\s:;\"'`$\\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CompiledPart:
     """A library or program and how it is built: sources are in `folder`, `libraries` end the command line."""
 
     name: str
@@ -129,12 +129,12 @@ class Part:
         return digest.hexdigest()[:12]
 
 
-def parts() -> Mapping[str, Part]:
+def parts() -> Mapping[str, CompiledPart]:
     """Every part that can be built, by name."""
     return _declared(_sources())
 
 
-def part(name: str) -> Part:
+def part(name: str) -> CompiledPart:
     """One part."""
     known = parts()
     if name not in known:
@@ -160,13 +160,13 @@ def preload(names: Sequence[str]) -> str:
 
 
 @cache
-def _declared(root: Path) -> Mapping[str, Part]:
-    found: dict[str, Part] = {}
+def _declared(root: Path) -> Mapping[str, CompiledPart]:
+    found: dict[str, CompiledPart] = {}
     for path in sorted(root.rglob(DECLARATION)):
         for name, given in tomllib.loads(path.read_text(encoding="utf-8")).items():
             sources, flags, libraries = (tuple(given.get(key, ())) for key in ("sources", "flags", "libraries"))
             fixed = (given["purpose"], given["compiler"])
-            found[name] = Part(name, path.parent, *fixed, sources, given["output"], flags, libraries)
+            found[name] = CompiledPart(name, path.parent, *fixed, sources, given["output"], flags, libraries)
     return found
 
 

@@ -14,7 +14,7 @@ _TIMES = ("read_s", "write_s", "other_s")
 _COMPARED = tuple(one.name for one in fields(Counts) if one.name not in _TIMES)
 
 
-class Run(Protocol):
+class ComparedRun(Protocol):
     """What is compared of a run."""
 
     @property
@@ -40,7 +40,7 @@ def own_files(process: ProcessCounts) -> tuple[FileCounts, ...]:
     return tuple(file for file in process.files if not file.is_system)
 
 
-def differences(application: Run, kernel: Run) -> tuple[str, ...]:
+def differences(application: ComparedRun, kernel: ComparedRun) -> tuple[str, ...]:
     """What differs between two runs, one plain line each, at most `MOST`; nothing if their I/O is the same."""
     ours, theirs = _by_rank(application.processes), _by_rank(kernel.processes)
     found: list[str] = []
@@ -50,7 +50,7 @@ def differences(application: Run, kernel: Run) -> tuple[str, ...]:
     return tuple(found[:MOST])
 
 
-def unordered(run: Run) -> bool:
+def unordered(run: ComparedRun) -> bool:
     """Whether several threads of a process made I/O, so that its order means nothing."""
     return any(process.is_threaded for process in run.processes)
 

@@ -16,7 +16,7 @@ _SMALLEST_BYTES = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryFolder:
     """A folder in memory, for the files that match patterns; relative patterns are those of paths in the run folder."""
 
     folder: Path
@@ -59,7 +59,7 @@ def checked_patterns(patterns: Sequence[str], option: str = "--in-memory") -> tu
 
 
 @contextmanager
-def in_memory(patterns: Sequence[str]) -> Iterator[Memory | None]:
+def in_memory(patterns: Sequence[str]) -> Iterator[MemoryFolder | None]:
     """A new folder in memory, which is removed afterwards; None without patterns."""
     if not patterns:
         yield None
@@ -68,7 +68,7 @@ def in_memory(patterns: Sequence[str]) -> Iterator[Memory | None]:
     if limit < _SMALLEST_BYTES:
         raise UnavailableError(f"{PLACE} has too little room for files in memory; leave out --in-memory")
     with tempfile.TemporaryDirectory(prefix="luthier-files-", dir=PLACE, ignore_cleanup_errors=True) as folder:
-        yield Memory(Path(folder), tuple(patterns), limit)
+        yield MemoryFolder(Path(folder), tuple(patterns), limit)
 
 
 def room_bytes() -> int:
@@ -80,7 +80,7 @@ def room_bytes() -> int:
     return status.f_bavail * status.f_frsize
 
 
-def with_memory(on_disk: Mapping[str, int], memory: Memory | None, run: Path) -> dict[str, int]:
+def with_memory(on_disk: Mapping[str, int], memory: MemoryFolder | None, run: Path) -> dict[str, int]:
     """The sizes of the files left in a run folder, those in memory included."""
     left = dict(on_disk)
     for name, size in ({} if memory is None else memory.sizes(run)).items():

@@ -8,14 +8,14 @@ from pathlib import Path
 from luthier.errors import InvalidInputError, KernelRefusedError
 from luthier.io.counts import LAYERS, ProcessCounts
 from luthier.io.kernel import Discovery
-from luthier.io.kernel.loops import Loop
+from luthier.io.kernel.loops import KernelLoop
 from luthier.io.kernel.reduction import TOLERANCE, ReducedLoop, Reduction, chosen_loops, reduced, traced
 from luthier.io.kernel_build import built
 from luthier.io.kernel_comparison import differences, own_files
 from luthier.io.kernel_runs import write_kernel
-from luthier.io.kernel_trial import CountedRun, Program, counted_run
+from luthier.io.kernel_trial import BuiltProgram, CountedRun, counted_run
 from luthier.io.kernel_verification import Verification, failures, time_limit
-from luthier.io.prediction import Prediction, predictions
+from luthier.io.prediction import PredictedCounter, predictions
 from luthier.trial import Json
 
 _TRACE = {"LUTHIER_IO_LOOPS": "trace"}
@@ -30,7 +30,7 @@ class Reduced:
     reason: str = ""
     kernel_s: float | None = None
     reduced_s: float | None = None
-    predictions: tuple[Prediction, ...] = ()
+    predictions: tuple[PredictedCounter, ...] = ()
 
     @property
     def reduction(self) -> Reduction:
@@ -81,7 +81,7 @@ class Reduced:
         }
 
 
-def with_reduced_loops(discovery: Discovery, program: Program, verdict: Verification, share: float) -> Reduced:
+def with_reduced_loops(discovery: Discovery, program: BuiltProgram, verdict: Verification, share: float) -> Reduced:
     """The kernel with loops that do only a share of their executions of I/O, where that is proven to predict all.
 
     `verdict` is that of the whole kernel. Every reduced kernel is run, and used only if its counters, multiplied for
@@ -101,7 +101,7 @@ def with_reduced_loops(discovery: Discovery, program: Program, verdict: Verifica
 class _Reducing:
     """Runs of one kernel in one place."""
 
-    def __init__(self, discovery: Discovery, program: Program, application: CountedRun, place: Path) -> None:
+    def __init__(self, discovery: Discovery, program: BuiltProgram, application: CountedRun, place: Path) -> None:
         self._discovery, self._program, self._application, self._place = discovery, program, application, place
         self._limit_s = time_limit(program, application)
         self._number = 0
@@ -168,7 +168,7 @@ class _Reducing:
 
 
 def _with(
-    reduced: Reduced, loops: Sequence[ReducedLoop], whole: Sequence[tuple[Loop, str]], kernel_s: float | None
+    reduced: Reduced, loops: Sequence[ReducedLoop], whole: Sequence[tuple[KernelLoop, str]], kernel_s: float | None
 ) -> Reduced:
     reduction = replace(reduced.reduction, loops=tuple(loops), whole=tuple(whole))
     return replace(reduced, discovery=replace(reduced.discovery, reduction=reduction), kernel_s=kernel_s)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import cast
 
 from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError, UnavailableError
-from luthier.io.kernel import Discovery, Options, SourceFile, compile_commands, discover_io, source_file
+from luthier.io.kernel import Discovery, KernelOptions, SourceFile, compile_commands, discover_io, source_file
 from luthier.io.kernel.discovery import UNVERIFIED
 from luthier.io.kernel.report import html_report, text_report, with_verdict
 from luthier.texts import shown
@@ -129,7 +129,7 @@ def _write(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
 
-def discover_apart(sources: Sequence[SourceFile], options: Options, timeout_s: float = _MOST_CPU_S) -> Discovery:
+def discover_apart(sources: Sequence[SourceFile], options: KernelOptions, timeout_s: float = _MOST_CPU_S) -> Discovery:
     """`discover_io` in a process of its own, which ends with this one and has limits of time and memory.
 
     Hostile sources can make libclang crash, or take all time and memory, or wait for a file that never ends.
@@ -186,7 +186,7 @@ def _is_asleep(pid: int) -> bool:
     return _stat(pid)[:1] in (["S"], ["D"])
 
 
-def _discover(sender: Connection, parent: int, sources: list[SourceFile], options: Options) -> None:
+def _discover(sender: Connection, parent: int, sources: list[SourceFile], options: KernelOptions) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before that
         os._exit(1)

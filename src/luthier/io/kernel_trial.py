@@ -36,7 +36,7 @@ _LINES, _LONGEST_LINE = 5, 400  # of what the program printed as errors
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class BuiltProgram:
     """How a program is built and run: `run` has a word with {program}, each run has a new copy of `folder`.
 
     Files that match patterns `in_memory` are kept there, and removed after the run.
@@ -80,7 +80,7 @@ def run_words(text: str, option: str = "--run") -> tuple[str, ...]:
 
 def counted_run(
     program: Path,
-    how: Program,
+    how: BuiltProgram,
     timeout_s: float | None = None,
     place: Path | None = None,
     variables: Mapping[str, str] = NOTHING,

@@ -14,7 +14,7 @@ from luthier.io.kernel.discovery import UNVERIFIED
 from luthier.io.kernel_build import Build, Unit, build_from, build_of_database, built
 from luthier.io.kernel_comparison import MOST, differences, own_files, unordered
 from luthier.io.kernel_runs import write_kernel
-from luthier.io.kernel_trial import WORD, CountedRun, Program, counted_run, run_words
+from luthier.io.kernel_trial import WORD, BuiltProgram, CountedRun, counted_run, run_words
 from luthier.result.text import bytes_text
 from luthier.texts import visible
 from luthier.trial import Json
@@ -22,8 +22,8 @@ from luthier.trial import Json
 __all__ = [
     "NOT_VERIFIED",
     "Build",
+    "BuiltProgram",
     "CountedRun",
-    "Program",
     "Unit",
     "Verification",
     "build_from",
@@ -98,7 +98,7 @@ def _listed(value: Json) -> Json:
     return list(value) if isinstance(value, tuple) else value
 
 
-def verified(discovery: Discovery, program: Program, others: Sequence[Sequence[str]] = ()) -> Verification:
+def verified(discovery: Discovery, program: BuiltProgram, others: Sequence[Sequence[str]] = ()) -> Verification:
     """Compile application and kernel, run both on the same inputs, and compare their I/O.
 
     Nothing is accepted that was not proven: any error, warning, crash, hang or difference is a reason against it.
@@ -122,7 +122,7 @@ def verified(discovery: Discovery, program: Program, others: Sequence[Sequence[s
     return found
 
 
-def _compared(application: Path, kernel: Path, program: Program, place: Path) -> Verification:
+def _compared(application: Path, kernel: Path, program: BuiltProgram, place: Path) -> Verification:
     """Compare both on one input."""
     ours = _application_run(application, program, place)
     limit_s = time_limit(program, ours)
@@ -142,7 +142,7 @@ def _compared(application: Path, kernel: Path, program: Program, place: Path) ->
 
 
 def _with_second(
-    first: Verification, binaries: tuple[Path, Path], program: Program, place: Path, *, is_named: bool
+    first: Verification, binaries: tuple[Path, Path], program: BuiltProgram, place: Path, *, is_named: bool
 ) -> Verification:
     """The verdict with one more input. An input that luthier made counts only if the application can run on it."""
     if not first.accepted:
@@ -167,7 +167,7 @@ def _with_second(
     )
 
 
-def _named(program: Program) -> str:
+def _named(program: BuiltProgram) -> str:
     return shlex.join(program.run).replace(f"'{WORD}'", WORD)
 
 
@@ -185,12 +185,12 @@ def on_other_ranks(run: Sequence[str]) -> tuple[str, ...] | None:
     return (*run[: places[0]], str(ranks // 2 or 2), *run[places[0] + 1 :])
 
 
-def time_limit(program: Program, application: CountedRun) -> float:
+def time_limit(program: BuiltProgram, application: CountedRun) -> float:
     """The seconds that a kernel may take."""
     return min(program.timeout_s, application.wall_s * _SLOWER + _MORE_S)
 
 
-def _both_built(discovery: Discovery, program: Program, place: Path) -> tuple[Path, Path]:
+def _both_built(discovery: Discovery, program: BuiltProgram, place: Path) -> tuple[Path, Path]:
     sources = [Path(file.path) for file in discovery.files]
     try:
         application = built(sources, program.build, place / "application" / "program")
@@ -207,7 +207,7 @@ def _both_built(discovery: Discovery, program: Program, place: Path) -> tuple[Pa
     return application.program, kernel.program
 
 
-def _application_run(application: Path, program: Program, place: Path) -> CountedRun:
+def _application_run(application: Path, program: BuiltProgram, place: Path) -> CountedRun:
     run = counted_run(application, program, None, place)
     if run.exit_code is None:
         raise KernelRefusedError(f"the application runs longer than {program.timeout_s:g} s; allow more with --timeout")

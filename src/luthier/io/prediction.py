@@ -10,7 +10,7 @@ _LOWER_OPERATIONS = 0.05  # below the highest layer, which also write metadata
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class PredictedCounter:
     """A counter of the application, and what the reduced kernel predicts; errors are relative to `size`."""
 
     layer: str
@@ -38,14 +38,14 @@ class Prediction:
 
 def predictions(
     application: Sequence[ProcessCounts], kernel: Sequence[ProcessCounts], tolerance: float
-) -> tuple[Prediction, ...]:
+) -> tuple[PredictedCounter, ...]:
     """Operations and bytes of each layer that the application uses, the highest layer first."""
     return tuple(_all(application, kernel, tolerance))
 
 
 def _all(
     application: Sequence[ProcessCounts], kernel: Sequence[ProcessCounts], tolerance: float
-) -> Iterator[Prediction]:
+) -> Iterator[PredictedCounter]:
     is_highest = True
     for layer in LAYERS:
         actual, predicted = _of_layer(application, layer), _of_layer(kernel, layer)
@@ -57,9 +57,9 @@ def _all(
         ):
             # a few bytes of metadata beside much data need not be exact
             size = one if one > tolerance * actual.bytes else actual.bytes
-            yield Prediction(layer, name, one, other, size, tolerance)
+            yield PredictedCounter(layer, name, one, other, size, tolerance)
         limit = tolerance if is_highest else max(tolerance, _LOWER_OPERATIONS)
-        yield Prediction(layer, "operations", actual.operations, predicted.operations, actual.operations, limit)
+        yield PredictedCounter(layer, "operations", actual.operations, predicted.operations, actual.operations, limit)
         is_highest = False
 
 

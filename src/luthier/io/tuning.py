@@ -10,12 +10,12 @@ from typing import Any
 
 from luthier.errors import InvalidInputError, KernelRefusedError
 from luthier.io.comparison import APPLICATION, KERNEL, SEARCH, Planned
-from luthier.io.kernel import Options
-from luthier.io.kernel_memory import Memory
+from luthier.io.kernel import KernelOptions
+from luthier.io.kernel_memory import MemoryFolder
 from luthier.io.kernel_reduction import Reduced, with_reduced_loops
 from luthier.io.kernel_runs import discover_apart, sources_from, write_kernel
 from luthier.io.kernel_trial import WORD
-from luthier.io.kernel_verification import Program, Verification, built, verified
+from luthier.io.kernel_verification import BuiltProgram, Verification, built, verified
 from luthier.launch.declared import declared_by, library
 from luthier.launch.start import Launch, create
 from luthier.spec.component import Component, read_components
@@ -69,7 +69,7 @@ class Prepared:
         return {**kernel, "folder": str(self.folder), "reduction": loops}
 
 
-def prepare(sources: Sequence[Path], program: Program, folder: Path, options: Options | None) -> Prepared:
+def prepare(sources: Sequence[Path], program: BuiltProgram, folder: Path, options: KernelOptions | None) -> Prepared:
     """Compile the application and, with `options`, its verified I/O kernel, into a new folder.
 
     The kernel is left out, with the reason, if it cannot be made or is not proven to make the same I/O.
@@ -103,7 +103,9 @@ def _copy_inputs(source: Path | None, copy: Path) -> None:
     shutil.copytree(source, copy)
 
 
-def _with_kernel(sources: Sequence[Path], program: Program, prepared: Prepared, options: Options) -> Prepared:
+def _with_kernel(
+    sources: Sequence[Path], program: BuiltProgram, prepared: Prepared, options: KernelOptions
+) -> Prepared:
     words = (program.build.compiler, *program.build.flags)
     try:
         discovery = discover_apart(sources_from(sources, words), options)
@@ -141,7 +143,7 @@ class Tuning:
     component: tuple[str, Component]
     store_url: str | None = None
 
-    def search(self, settings: Mapping[str, Any], pairs: int | None, memory: Memory | None = None) -> Launch:
+    def search(self, settings: Mapping[str, Any], pairs: int | None, memory: MemoryFolder | None = None) -> Launch:
         """The search; its best configuration is compared on the application, in at most so many `pairs` of runs.
 
         With `memory` the search keeps its files there.
@@ -158,7 +160,7 @@ class Tuning:
         experiment = self._experiment(self.prepared.tuned, given, memory)
         return create(experiment, f"{self.component[0]}: {SEARCH}", self.store_url)
 
-    def _experiment(self, binary: Path, settings: Mapping[str, Any], memory: Memory | None = None) -> Experiment:
+    def _experiment(self, binary: Path, settings: Mapping[str, Any], memory: MemoryFolder | None = None) -> Experiment:
         """Runs of a program with the settings of the component, each in a new copy of the inputs."""
         import yaml
 
@@ -177,7 +179,7 @@ class Tuning:
         return replace(declared.experiment, **{"slots": 1, **settings})
 
 
-def _new_copy(folder: Path, memory: Memory | None) -> str:
+def _new_copy(folder: Path, memory: MemoryFolder | None) -> str:
     """Commands that are not timed and, without LD_PRELOAD, not counted."""
     run, source = shlex.quote(str(folder / "run")), shlex.quote(str(folder / "input"))
     lines = [f"LD_PRELOAD= rm -rf {run}", f"LD_PRELOAD= cp -R {source} {run}", f"cd {run}"]

@@ -54,7 +54,7 @@ def constant_mean(whitened_ones: FloatArray, whitened_targets: FloatArray) -> fl
     return float(whitened_ones @ whitened_targets) / precision
 
 
-class Evidence:
+class LogEvidence:
     """The log posterior density of hyper-parameters given data; what depends only on the data is computed once."""
 
     def __init__(self, kernel: Kernel, x: FloatArray, y: FloatArray, share: FloatArray, extra: FloatArray) -> None:
@@ -104,7 +104,7 @@ class Evidence:
         return log_density - 0.5 * float(deviation @ deviation), gradient - deviation / self._prior.spread
 
 
-def most_probable(evidence: Evidence, starts: list[FloatArray], prior: Prior, iterations: int) -> FloatArray:
+def most_probable(evidence: LogEvidence, starts: list[FloatArray], prior: Prior, iterations: int) -> FloatArray:
     """The best local optimum of `evidence` reached from any of `starts` (logarithms of hyper-parameters)."""
     from scipy.optimize import minimize
 

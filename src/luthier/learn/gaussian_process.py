@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 
 from luthier.arrays import BoolArray, FloatArray
-from luthier.learn.evidence import Evidence, constant_mean, most_probable, weak_prior
+from luthier.learn.evidence import LogEvidence, constant_mean, most_probable, weak_prior
 from luthier.learn.kernels import Family, Hyperparameters, Kernel
 from luthier.learn.linear import (
     cholesky,
@@ -282,7 +282,7 @@ def _most_probable(kernel: Kernel, data: Observations, scale: _Scale, start: Hyp
     for most, iterations in stages:
         chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp))
         extra = scale.deviations_inward(data.error[chosen]) ** 2
-        evidence = Evidence(kernel, data.x[chosen], y[chosen], data.share[chosen], extra)
+        evidence = LogEvidence(kernel, data.x[chosen], y[chosen], data.share[chosen], extra)
         found = most_probable(evidence, [found], prior, iterations)
     return Hyperparameters.from_log(found)
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from luthier.arrays import BoolArray, FloatArray
-from luthier.learn.points import Part, PointSet
+from luthier.learn.points import ColumnsOfPoints, PointSet
 
 Family: TypeAlias = Literal["matern52", "matern32", "rbf", "laplace"]
 
@@ -91,7 +91,7 @@ class Kernel:
             values *= part.spread(self._decay(hyper, x, part))
         return values
 
-    def _decay(self, hyper: Hyperparameters, x: FloatArray, part: Part) -> FloatArray:
+    def _decay(self, hyper: Hyperparameters, x: FloatArray, part: ColumnsOfPoints) -> FloatArray:
         """What columns that are not smooth contribute."""
         exponent = np.zeros((len(x), len(part.rows)))
         for column, z in zip(part.columns, part.rows.T, strict=True):

@@ -14,7 +14,7 @@ _SMALLEST = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class MainEffects:
     """What is known of each input: the variance of its effect, and the weights of the observations.
 
     `x` are the observed rows of the unit cube; the last variance is that of the noise.
@@ -75,7 +75,7 @@ class Effects:
         return float(np.max(np.maximum(expected, 0.0), initial=0.0))
 
 
-def fit_effects(x: FloatArray, y: FloatArray, ordered: BoolArray) -> Effects:
+def fit_effects(x: FloatArray, y: FloatArray, ordered: BoolArray) -> MainEffects:
     """Fit effects to observations `y` at rows `x` of the unit cube.
 
     The variances are estimated by a minorise-maximise algorithm (Zhou et al. 2019, equation 4).
@@ -91,7 +91,7 @@ def fit_effects(x: FloatArray, y: FloatArray, ordered: BoolArray) -> Effects:
         ratio = [(weights @ k @ weights) / max(float(np.sum(inverse * k)), _SMALLEST) for k in kernels]
         variances = np.maximum(variances * np.sqrt(np.maximum(ratio, 0.0)), _SMALLEST * max(total, _SMALLEST))
     inverse = _inverse(_covariance(variances, kernels))
-    return Effects(x, ordered, variances, inverse @ centred, inverse, total)
+    return MainEffects(x, ordered, variances, inverse @ centred, inverse, total)
 
 
 def _inverse(matrix: FloatArray) -> FloatArray:

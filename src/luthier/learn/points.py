@@ -12,7 +12,7 @@ _SMALL = 8  # columns are joined in one table while each combination has this ma
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ColumnsOfPoints:
     """Some columns of many points: `rows` has each of their combinations once, and point i has that at `which[i]`.
 
     Where combinations hardly repeat, `rows` are those of all points in order, and `which` is None.
@@ -32,31 +32,31 @@ class PointSet:
 
     def __init__(self, rows: FloatArray) -> None:
         self.rows = rows
-        self._part: dict[tuple[int, ...], Part] = {}
-        self._parts: dict[tuple[int, ...], list[Part]] = {}
+        self._part: dict[tuple[int, ...], ColumnsOfPoints] = {}
+        self._parts: dict[tuple[int, ...], list[ColumnsOfPoints]] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def part(self, *columns: int) -> Part:
+    def part(self, *columns: int) -> ColumnsOfPoints:
         """All of `columns` as one part."""
         if columns not in self._part:
             self._part[columns] = self._find(columns)
         return self._part[columns]
 
-    def parts(self, *columns: int) -> list[Part]:
+    def parts(self, *columns: int) -> list[ColumnsOfPoints]:
         """The columns in a few parts with few combinations each; those that hardly repeat make up one of their own."""
         if columns not in self._parts:
             alone = [column for column in columns if self.part(column).which is None]
             found = [self.part(*alone)] if alone else []
-            joined: Part | None = None
+            joined: ColumnsOfPoints | None = None
             for column in columns:
                 if column not in alone:
                     joined = self._join(found, joined, column)
             self._parts[columns] = found if joined is None else [*found, joined]
         return self._parts[columns]
 
-    def _join(self, found: list[Part], joined: Part | None, column: int) -> Part:
+    def _join(self, found: list[ColumnsOfPoints], joined: ColumnsOfPoints | None, column: int) -> ColumnsOfPoints:
         """`joined` with one more column; if that is too large, `joined` is `found` and another part begins."""
         if joined is None:
             return self.part(column)
@@ -66,14 +66,14 @@ class PointSet:
         found.append(joined)
         return self.part(column)
 
-    def _find(self, columns: tuple[int, ...]) -> Part:
+    def _find(self, columns: tuple[int, ...]) -> ColumnsOfPoints:
         own, chosen = np.array(columns, dtype=np.intp), self.rows[:, columns]
         if len(self) < _MANY:
-            return Part(own, chosen, None)
+            return ColumnsOfPoints(own, chosen, None)
         which, first = np.zeros(len(self), dtype=np.intp), np.zeros(1, dtype=np.intp)
         for column in chosen.T:
             _, place = np.unique(column, return_inverse=True)
             _, first, which = np.unique(which * len(self) + place, return_index=True, return_inverse=True)
             if _REPEATS * len(first) > len(self):
-                return Part(own, chosen, None)
-        return Part(own, chosen[first], which)
+                return ColumnsOfPoints(own, chosen, None)
+        return ColumnsOfPoints(own, chosen[first], which)

@@ -13,7 +13,7 @@ from luthier.optimizers.history import FEW_SLOTS, History
 from luthier.optimizers.informed import InformedSurrogate, PooledSurrogate
 from luthier.optimizers.scales import MakeScale, Warp, scaled
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate, Surrogate, all_surrogates
-from luthier.optimizers.targets import Known, expected_above
+from luthier.optimizers.targets import KnownTargets, expected_above
 from luthier.trial import Trial
 
 # The constants were chosen by experiment: docs/decisions/0004-search.md.
@@ -183,8 +183,8 @@ class Ensemble:
         units, crowd = history.units(), max(1, slots // FEW_SLOTS)
         if history.snapshot is not self._snapshot or crowd != self._crowd:
             self._snapshot, self._crowd = history.snapshot, crowd
-            self._fit(Known.of(units, history.snapshot))
-        known = Known.of(units, history.trials)
+            self._fit(KnownTargets.of(units, history.snapshot))
+        known = KnownTargets.of(units, history.trials)
         self._measured = int(known.measured.sum())
         self._told = self._turn = len(known.trials)
         if self._measured:
@@ -199,7 +199,7 @@ class Ensemble:
         if self._predicts_failures:
             self._successes.learn(known.successes(), crowd)
 
-    def _fit(self, known: Known) -> None:
+    def _fit(self, known: KnownTargets) -> None:
         self._forget_fit()
         if known.measured.any():
             data = known.estimates()
@@ -210,14 +210,14 @@ class Ensemble:
         if self._expects_failures(known):
             self._successes.fit(known.successes(), self._crowd)
 
-    def _expects_failures(self, known: Known) -> bool:
+    def _expects_failures(self, known: KnownTargets) -> bool:
         """Whether runs failed, here or in earlier experiments."""
         told = bool((known.measured | known.failed).any())
         return bool(known.failed.any()) or (
             told and self._head_start is not None and self._head_start.successes is not None
         )
 
-    def _targets(self, known: Known) -> Observations:
+    def _targets(self, known: KnownTargets) -> Observations:
         """The values on the scale of the models; for a lower bound, the value that is expected above it."""
         estimates, bounded = known.estimates(), known.bounded
         scale = self._scale(estimates.y)

@@ -13,7 +13,7 @@ from luthier.optimizers.model_search import ModelSearch
 from luthier.optimizers.option_checks import check_count, check_known, check_positive
 from luthier.optimizers.start import start_size
 from luthier.optimizers.surrogates import CachedPoints
-from luthier.optimizers.targets import Known
+from luthier.optimizers.targets import KnownTargets
 from luthier.space import Space
 from luthier.trial import Trial
 
@@ -44,8 +44,8 @@ class ForestBound:
         del slots  # a forest is fast enough for any number
         if history.snapshot is not self._snapshot:
             self._snapshot = history.snapshot
-            self._forest.grow(*_targets(Known.of(history.units(), history.snapshot)))
-        x, y = _targets(Known.of(history.units(), history.trials))
+            self._forest.grow(*_targets(KnownTargets.of(history.units(), history.snapshot)))
+        x, y = _targets(KnownTargets.of(history.units(), history.trials))
         self._forest.fill(x, y)
         self._lie = _LIES[self._liar](y) if len(y) else 0.0
 
@@ -64,7 +64,7 @@ class ForestBound:
         self._forest.remove_added()
 
 
-def _targets(known: Known) -> tuple[FloatArray, FloatArray]:
+def _targets(known: KnownTargets) -> tuple[FloatArray, FloatArray]:
     """Every trial that ended, and the logarithm of its value; the values themselves if some are not above 0."""
     values = known.estimates().y
     told = known.measured | known.failed | known.bounded

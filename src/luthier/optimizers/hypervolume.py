@@ -63,7 +63,7 @@ def _ended(begun: dict[_Strip, float], ended: set[_Strip], height: float) -> lis
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class NormalPrediction:
     """A normal distribution of one objective, or of its logarithm, for each candidate."""
 
     mean: FloatArray
@@ -87,7 +87,7 @@ class Prediction:
 
 
 def log_expected_hypervolume_improvement(
-    predictions: Sequence[Prediction], points: FloatArray, reference: FloatArray
+    predictions: Sequence[NormalPrediction], points: FloatArray, reference: FloatArray
 ) -> FloatArray:
     """The logarithm of the volume that a candidate with independent objectives is expected to add to `points`.
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from luthier.arrays import FloatArray
 from luthier.optimizers.option_checks import check_share_above_0
-from luthier.optimizers.simplex import Landscape, Request, SimplexSearch, Steps
+from luthier.optimizers.simplex import Landscape, RowsNeeded, SimplexSearch, Steps
 from luthier.space import Space
 
 
@@ -46,7 +46,7 @@ def first_simplex(landscape: Landscape, centre: FloatArray, reach: float) -> Flo
 
 def descent(landscape: Landscape, simplex: FloatArray, reach: float) -> Steps:
     """Move a simplex until no neighbour of its best vertex is better, or nothing of it can be measured."""
-    yield Request(simplex)
+    yield RowsNeeded(simplex)
     while True:
         simplex = landscape.ranked(simplex)
         if landscape.value(simplex[0]) == np.inf:
@@ -55,7 +55,7 @@ def descent(landscape: Landscape, simplex: FloatArray, reach: float) -> Steps:
             better = yield from landscape.improve(simplex[0], reach)
             if better is None:
                 return
-            yield Request(better)
+            yield RowsNeeded(better)
             best = landscape.ranked(better)[0]
             simplex = _side_by_side(landscape, best, better)
         else:
@@ -80,7 +80,7 @@ def _side_by_side(landscape: Landscape, best: FloatArray, better: FloatArray) ->
     return np.stack(rows)
 
 
-def _move(landscape: Landscape, simplex: FloatArray) -> Generator[Request, None, FloatArray]:
+def _move(landscape: Landscape, simplex: FloatArray) -> Generator[RowsNeeded, None, FloatArray]:
     """One step of Lagarias et al. 1998, section 2: reflect, expand, contract, or shrink."""
     best, worst = simplex[0], simplex[-1]
     units = landscape.unit(simplex)
@@ -91,19 +91,19 @@ def _move(landscape: Landscape, simplex: FloatArray) -> Generator[Request, None,
         return landscape.project(best, (centroid + share * (centroid - units[-1]))[None, :], inward=False)
 
     reflected, expanded, outside, inside = at(1.0), at(2.0), at(0.5), at(-0.5)
-    yield Request(reflected, maybe_next=np.concatenate((expanded, outside, inside)))
+    yield RowsNeeded(reflected, maybe_next=np.concatenate((expanded, outside, inside)))
     value = landscape.value(reflected[0])
     if value < landscape.value(best):
-        yield Request(expanded)
+        yield RowsNeeded(expanded)
         return _replaced(simplex, expanded if landscape.value(expanded[0]) < value else reflected)
     if value < landscape.value(simplex[-2]):
         return _replaced(simplex, reflected)
     contracted = outside if value < landscape.value(worst) else inside
-    yield Request(contracted)
+    yield RowsNeeded(contracted)
     if landscape.value(contracted[0]) < min(value, landscape.value(worst)):
         return _replaced(simplex, contracted)
     shrunk = landscape.project(best, 0.5 * (units[:1] + units[1:]))
-    yield Request(shrunk)
+    yield RowsNeeded(shrunk)
     return np.concatenate((best[None, :], shrunk))
 
 

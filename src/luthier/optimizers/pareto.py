@@ -15,7 +15,7 @@ from luthier.optimizers.candidates import WHOLE_LIMIT, neighbourhood
 from luthier.optimizers.front import values_of
 from luthier.optimizers.gp import gaussian_process_search
 from luthier.optimizers.history import History
-from luthier.optimizers.hypervolume import Prediction, log_expected_hypervolume_improvement
+from luthier.optimizers.hypervolume import NormalPrediction, log_expected_hypervolume_improvement
 from luthier.optimizers.start import Start, start_size
 from luthier.space import Space
 from luthier.trial import Config, Estimate, Lost, Trial
@@ -211,7 +211,7 @@ class _Models:
         ends = front.max(axis=0) + np.maximum(_MARGIN * np.ptp(front, axis=0), _LEAST_MARGIN * np.ptp(means, axis=0))
         reference = np.maximum(ends, np.quantile(means, _ORDINARY, axis=0))
         predictions = [
-            Prediction(*points.under(place, objective.process), objective.logarithmic)
+            NormalPrediction(*points.under(place, objective.process), objective.logarithmic)
             for place, objective in enumerate(self._objectives)
         ]
         promise = log_expected_hypervolume_improvement(predictions, front, reference)

@@ -7,7 +7,7 @@ import numpy as np
 
 from luthier.arrays import FloatArray
 from luthier.optimizers.option_checks import check_share_above_0
-from luthier.optimizers.simplex import Landscape, Request, SimplexSearch, Steps
+from luthier.optimizers.simplex import Landscape, RowsNeeded, SimplexSearch, Steps
 from luthier.space import Space
 
 
@@ -46,7 +46,7 @@ def _steps(landscape: Landscape, *, parallel: bool, reach: float) -> Steps:
 
 def descent(landscape: Landscape, vertices: FloatArray, *, parallel: bool, reach: float) -> Steps:
     """Move a simplex until no neighbour of its best vertex is better, or nothing of it can be measured."""
-    yield Request(vertices)
+    yield RowsNeeded(vertices)
     while True:
         vertices = landscape.ranked(vertices)
         best = vertices[0]
@@ -56,7 +56,7 @@ def descent(landscape: Landscape, vertices: FloatArray, *, parallel: bool, reach
             better = yield from landscape.improve(best, reach)
             if better is None:
                 return
-            yield Request(better)
+            yield RowsNeeded(better)
             vertices = better
         else:
             moved = yield from _move(landscape, best, vertices[1:], parallel=parallel)
@@ -65,20 +65,20 @@ def descent(landscape: Landscape, vertices: FloatArray, *, parallel: bool, reach
 
 def _move(
     landscape: Landscape, best: FloatArray, others: FloatArray, *, parallel: bool
-) -> Generator[Request, None, FloatArray]:
+) -> Generator[RowsNeeded, None, FloatArray]:
     """Tabatabaee et al. 2005, algorithms 1 and 2, lines 5 to 16; where they print `vn` and `3 v0 - vn`, vj is meant."""
     v0, vj = landscape.unit(best), landscape.unit(others)
     reflected = landscape.project(best, 2.0 * v0 - vj)
     shrunk = landscape.project(best, 0.5 * v0 + 0.5 * vj)
     first = 0 if parallel else len(others) - 1
-    yield Request(reflected[first:], maybe_next=shrunk)
+    yield RowsNeeded(reflected[first:], maybe_next=shrunk)
     values = [landscape.value(row) for row in reflected[first:]]
     least = first + int(np.argmin(values))
     if not min(values) < landscape.value(best):
-        yield Request(shrunk)
+        yield RowsNeeded(shrunk)
         return shrunk
     expanded = landscape.project(best, 3.0 * v0 - 2.0 * vj)
-    yield Request(expanded[least : least + 1], maybe_next=np.concatenate((expanded, reflected)))
+    yield RowsNeeded(expanded[least : least + 1], maybe_next=np.concatenate((expanded, reflected)))
     accepted = expanded if landscape.value(expanded[least]) < min(values) else reflected
-    yield Request(accepted)
+    yield RowsNeeded(accepted)
     return accepted

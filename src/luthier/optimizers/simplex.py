@@ -26,14 +26,14 @@ _RETREATS = (0.75, 0.5, 0.25)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RowsNeeded:
     """Rows of codes whose values an algorithm needs before it goes on, and rows it is likely to need after that."""
 
     needed: FloatArray
     maybe_next: FloatArray | None = None
 
 
-Steps: TypeAlias = Generator[Request, None, None]
+Steps: TypeAlias = Generator[RowsNeeded, None, None]
 
 
 class Landscape:
@@ -125,7 +125,7 @@ class Landscape:
         spread = np.ptp(self.unit(rows), axis=0)
         return bool(np.all(spread <= np.where(self._finite, 0.0, _CLOSE)))
 
-    def improve(self, best: FloatArray, reach: float) -> "Generator[Request, None, FloatArray | None]":
+    def improve(self, best: FloatArray, reach: float) -> "Generator[RowsNeeded, None, FloatArray | None]":
         """Try the neighbours of `best`; the simplex to go on with, or None if none of them is better.
 
         Tabatabaee et al. 2005, section 3.2.2. A better category begins a new simplex of the first one's `reach`.
@@ -135,7 +135,7 @@ class Landscape:
         tried = np.concatenate((near, other))
         if len(tried) == 0:
             return None
-        yield Request(tried)
+        yield RowsNeeded(tried)
         values = [self.value(row) for row in tried]
         first = int(np.argmin(values))
         if not values[first] < self.value(best):

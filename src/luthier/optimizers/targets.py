@@ -14,7 +14,7 @@ _PRIOR_FREEDOM = 2.0  # how many degrees of freedom the noise common to all conf
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownTargets:
     """Trials at the rows of `x`, and what is known of each: estimate, lower bound (NaN: none), failure, nothing."""
 
     x: FloatArray
@@ -24,10 +24,10 @@ class Known:
     failed: BoolArray
 
     @staticmethod
-    def of(x: FloatArray, trials: Sequence[Trial]) -> "Known":
+    def of(x: FloatArray, trials: Sequence[Trial]) -> "KnownTargets":
         """What is known of trials; row i of `x` belongs to trial i."""
         measured = np.array([trial.estimate is not None for trial in trials], dtype=np.bool_)
-        return Known(x[: len(trials)], trials, measured, *bounds_and_failures(trials))
+        return KnownTargets(x[: len(trials)], trials, measured, *bounds_and_failures(trials))
 
     @property
     def bounded(self) -> BoolArray:

@@ -8,7 +8,7 @@ import numpy as np
 from luthier.arrays import FloatArray, IntArray
 from luthier.errors import InvalidInputError
 from luthier.learn.linear import one_thread
-from luthier.learn.main_effects import Effects, fit_effects
+from luthier.learn.main_effects import MainEffects, fit_effects
 from luthier.policies.base import SearchSoFar, Subset
 from luthier.space import Parameter, Space
 from luthier.trial import Config, Trial
@@ -67,7 +67,7 @@ class StatisticalPicker:
 class Findings:
     """What the values say of each parameter: its expected gain; `best` is the best configuration."""
 
-    effects: Effects
+    effects: MainEffects
     gains: FloatArray
     best: Config
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from luthier.spec.objectives import Goal
-from luthier.statistics.drift import STEADY, Drift, Reading, drift_of
-from luthier.statistics.outliers import Outlier, Timed, outliers_of
+from luthier.statistics.drift import STEADY, Drift, RunAtMoment, drift_of
+from luthier.statistics.outliers import Outlier, TimedRun, outliers_of
 from luthier.trial import Completed, Outcome, Pruned, Run, TimedOut
 
 
@@ -35,7 +35,7 @@ class Level:
 def level_of(runs: Sequence[Run]) -> Level:
     """The level from the completed runs of the default, among the `runs` of one experiment."""
     readings = [
-        Reading(run.began_at, run.outcome.value)
+        RunAtMoment(run.began_at, run.outcome.value)
         for run in runs
         if run.trial == 0 and isinstance(run.outcome, Completed)
     ]
@@ -51,7 +51,7 @@ def search_level(runs: Sequence[Run]) -> Level:
 def outliers_among(runs: Sequence[Run], drift: Drift) -> list[Outlier]:
     """The runs that are far from the others of their configuration, and why."""
     timed = [
-        Timed(run.number, run.trial, run.began_at, run.outcome.value)
+        TimedRun(run.number, run.trial, run.began_at, run.outcome.value)
         for run in runs
         if isinstance(run.outcome, Completed)
     ]

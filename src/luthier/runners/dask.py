@@ -15,7 +15,7 @@ from luthier.runners.base import Runner, RunnerKind, RunnerSetup
 from luthier.runners.checks import checked_key, checked_slots, checked_wait, require_free_slot
 from luthier.runners.command import Command, job_file
 from luthier.runners.dask_call import packed
-from luthier.runners.dask_cluster import Connection, Place, connect, place_of, require_dask
+from luthier.runners.dask_cluster import DaskPlace, SchedulerConnection, connect, place_of, require_dask
 from luthier.runners.dask_folder import CALL, DaskFolder
 from luthier.runners.function import Returned
 from luthier.runners.polling import poll_watched
@@ -24,7 +24,7 @@ from luthier.trial import Config, Execution, Job
 if TYPE_CHECKING:
     from distributed import Future
 
-    from luthier.runners.dask_worker import Report
+    from luthier.runners.dask_worker import FilesOfRun
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,7 @@ class _Watched:
     name: str
     files: Mapping[str, bytes]
     ended: Execution | None = None
-    future: "Future[Report] | None" = None
+    future: "Future[FilesOfRun] | None" = None
     began_at: float | None = None
     cancel_wanted: bool = False
     missed_since: float | None = None
@@ -87,13 +87,15 @@ class DaskRunner:
     is found again when its key is submitted again while the same scheduler lives; otherwise it is reported as lost.
     """
 
-    def __init__(self, work: Work, place: Place, folder: str | Path, slots: int = 1, *, grace_s: float = 2.0) -> None:
+    def __init__(
+        self, work: Work, place: DaskPlace, folder: str | Path, slots: int = 1, *, grace_s: float = 2.0
+    ) -> None:
         self._work = work
         self._place = place
         self._folder = Path(folder).absolute()
         self._slots = checked_slots(slots)
         self._grace_s = checked_wait("grace_s", grace_s)
-        self._connection: Connection | None = None
+        self._connection: SchedulerConnection | None = None
         self._watched: dict[str, _Watched] = {}
         self._changed = threading.Event()
 
@@ -154,7 +156,7 @@ class DaskRunner:
             self._connection.close()
             self._connection = None
 
-    def _opened(self) -> Connection:
+    def _opened(self) -> SchedulerConnection:
         """The connection, made when it is first needed."""
         if self._connection is None:
             from luthier.runners.dask_worker import NEWS
@@ -229,7 +231,7 @@ class DaskRunner:
                 self._call_off(run)
         return run.ended
 
-    def _fetch(self, run: _Watched, future: "Future[Report]") -> None:
+    def _fetch(self, run: _Watched, future: "Future[FilesOfRun]") -> None:
         """Keep what a task returned, and let Dask forget it."""
         if future.cancelled():  # by somebody else, or the connection was lost
             if self._connection is not None and future.client is self._connection.client:
@@ -246,7 +248,7 @@ class DaskRunner:
             run.folder.keep(report.files)
         self._forget(run)
 
-    def _result(self, run: _Watched, future: "Future[Report]") -> "Report | None":
+    def _result(self, run: _Watched, future: "Future[FilesOfRun]") -> "FilesOfRun | None":
         """What a task returned; None if it cannot be fetched now.
 
         If its worker died just now, Dask executes the task again, which gives up. If the connection broke, the future
@@ -263,7 +265,7 @@ class DaskRunner:
                 self._forget(run)
             return None
 
-    def _close_failed(self, run: _Watched, future: "Future[Report]") -> None:
+    def _close_failed(self, run: _Watched, future: "Future[FilesOfRun]") -> None:
         """Keep why Dask gave up a task, or why a worker could not make it: a worker without luthier never can."""
         error = future.exception(timeout=_FETCH_S) or RuntimeError("unknown error")
         if isinstance(error, ImportError):

@@ -37,7 +37,7 @@ _KEYS = ("tls_ca_file", "tls_client_cert", "tls_client_key")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DaskPlace:
     """Where runs are made: an address or a scheduler file, "" for a cluster on this machine; what each run needs."""
 
     address: str = ""
@@ -47,7 +47,7 @@ class Place:
         return f"dask:{self.address}" if self.address else "dask"
 
 
-def place_of(argument: str) -> Place:
+def place_of(argument: str) -> DaskPlace:
     """Read `tcp://HOST:PORT`, or the absolute path of a scheduler file, each with `?NAME=AMOUNT&...` for resources."""
     address, _, query = argument.partition("?")
     if address and not address.startswith("/") and not _ADDRESS.fullmatch(address):
@@ -64,7 +64,7 @@ def place_of(argument: str) -> Place:
             raise InvalidInputError(f"dask: {shown(name)} needs a number above 0, for example ?{shown(name)}=1")
     if resources and not address:
         raise InvalidInputError("dask: a cluster on this machine has no resources; remove them, or give an address")
-    return Place(address, resources)
+    return DaskPlace(address, resources)
 
 
 def require_dask() -> None:
@@ -80,7 +80,7 @@ def require_dask() -> None:
 
 
 @dataclass(slots=True)
-class Connection:
+class SchedulerConnection:
     """A client of a scheduler; `scheduler` identifies it, and `cluster` is the process of a local one."""
 
     client: "Client"
@@ -95,7 +95,7 @@ class Connection:
             _end(self.cluster)
 
 
-def connect(place: Place, workers: int) -> Connection:
+def connect(place: DaskPlace, workers: int) -> SchedulerConnection:
     """Connect to a scheduler, or start a cluster on this machine with so many workers."""
     require_dask()
     if not place.address:
@@ -112,14 +112,14 @@ def _address_in(file: str) -> str:
     return str(json.loads(Path(file).read_bytes())["address"])
 
 
-def _connected(address: str, security: "Security | None" = None) -> Connection:
+def _connected(address: str, security: "Security | None" = None) -> SchedulerConnection:
     from distributed import Client
 
     client = Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name="luthier")
-    return Connection(client, str(client.scheduler_info()["id"]))
+    return SchedulerConnection(client, str(client.scheduler_info()["id"]))
 
 
-def _started(workers: int) -> Connection:
+def _started(workers: int) -> SchedulerConnection:
     """Start a cluster on this machine and connect to it."""
     from distributed import Security
 

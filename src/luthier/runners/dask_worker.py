@@ -35,7 +35,7 @@ _TURN_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FilesOfRun:
     """The files that a run left; None if it was not made because somebody had claimed its name before, `first`."""
 
     files: Mapping[str, bytes] | None
@@ -63,7 +63,7 @@ def _claims(client: "Client", name: str) -> list[dict[str, str]]:
     return [message for _, message in client.get_events(name) if "token" in message]
 
 
-def execute(name: str, job: bytes, files: Mapping[str, bytes]) -> Report:
+def execute(name: str, job: bytes, files: Mapping[str, bytes]) -> FilesOfRun:
     """Make a run, by its name on the cluster, the content of its job file and further files for its folder.
 
     One at a time; Dask looks for another worker if this one, with several threads, is busy.
@@ -78,11 +78,11 @@ def execute(name: str, job: bytes, files: Mapping[str, bytes]) -> Report:
         _turn.release()
 
 
-def _execute(name: str, job: bytes, files: Mapping[str, bytes]) -> Report:
+def _execute(name: str, job: bytes, files: Mapping[str, bytes]) -> FilesOfRun:
     client, worker = get_client(), get_worker()
     claimed = claim(client, name, worker.address)
     if not claimed.is_own:
-        return Report(None, claimed.by)
+        return FilesOfRun(None, claimed.by)
 
     def tell(began_at: float) -> None:
         client.log_event([name, NEWS], {"name": name, "began_at": began_at})
@@ -91,7 +91,7 @@ def _execute(name: str, job: bytes, files: Mapping[str, bytes]) -> Report:
         folder = JobFolder(Path(path))
         folder.prepare(_for_this_machine(decoded(job), path, is_call=CALL in files), files)
         _supervise(name, folder, tell)
-        return Report(_left_in(folder.path))
+        return FilesOfRun(_left_in(folder.path))
 
 
 def stop(name: str) -> None:

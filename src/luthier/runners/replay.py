@@ -12,7 +12,7 @@ from luthier.trial import Config, Execution, Job, Lost, Problem, Pruned, TimedOu
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReplayedRun:
     """How long a run takes, and the value it returns or the problem it ends with; with `math.inf` it never ends."""
 
     duration_s: float
@@ -23,7 +23,7 @@ class Answer:
             raise InvalidInputError(f"duration_s: a run cannot take {self.duration_s} s; give 0 or more")
 
 
-Answers: TypeAlias = Callable[[Config, int, float], Answer]
+Answers: TypeAlias = Callable[[Config, int, float], ReplayedRun]
 """Called with the configuration, how often it ran before, and the virtual time of its start."""
 
 
@@ -78,16 +78,16 @@ class ReplayRunner:
             return
         require_free_slot(self._runs, self._slots)
         if (past := self._reported.get(job.key)) is not None:
-            lost = self._run(job, Answer(0.0, not_adopted(job.key)))
+            lost = self._run(job, ReplayedRun(0.0, not_adopted(job.key)))
             self._runs[job.key] = past if past.config == job.config else lost
             return
         answer = self._answers(job.config, self._repeats[job.config], self._now)
         self._repeats[job.config] += 1
         if job.timeout_s is not None and answer.duration_s > job.timeout_s:
-            answer = Answer(job.timeout_s, TimedOut(f"took longer than {job.timeout_s:g} s"))
+            answer = ReplayedRun(job.timeout_s, TimedOut(f"took longer than {job.timeout_s:g} s"))
         self._runs[job.key] = self._run(job, answer)
 
-    def _run(self, job: Job, answer: Answer) -> _Run:
+    def _run(self, job: Job, answer: ReplayedRun) -> _Run:
         return _Run(job.key, self._now, self._now + answer.duration_s, answer.result, job.config)
 
     def poll(self, many: Sequence[str], wait_s: float) -> Sequence[Execution]:

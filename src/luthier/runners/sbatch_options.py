@@ -10,7 +10,7 @@ _SHORTEST_PREFIX = len("--ou")  # two letters distinguish these four options fro
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScriptOptions:
     """The options of a script as sbatch would take them: "" where they are not given.
 
     `output` and `error` are patterns such as `slurm-%j.out`.
@@ -32,7 +32,7 @@ class Asked:
         return bool(self.output or self.error)
 
 
-def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -> Asked:
+def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -> ScriptOptions:
     """The last that is said of each option: sbatch reads the script, then its variables, then the command line."""
     found: dict[str, str] = {}
     _read(words_of(script), found)
@@ -40,7 +40,7 @@ def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -
         if value := environment.get(f"SBATCH_{name.upper().replace('-', '_')}"):
             found[name] = value
     _read(options, found)
-    return Asked(**{name.replace("-", "_"): value for name, value in found.items()})
+    return ScriptOptions(**{name.replace("-", "_"): value for name, value in found.items()})
 
 
 def _read(words: Sequence[str], found: dict[str, str]) -> None:

@@ -28,7 +28,7 @@ from luthier.runners.polling import poll_watched
 from luthier.runners.sbatch_options import asked
 from luthier.runners.slurm_commands import Controller
 from luthier.runners.slurm_folder import SlurmFolder
-from luthier.runners.slurm_text import Listed
+from luthier.runners.slurm_text import ListedJob
 from luthier.runners.supervisor import JobFile
 from luthier.trial import BatchJob, Config, Execution, Job
 
@@ -80,13 +80,13 @@ class _Watched:
     name: str
     number: int | None
     since: float
-    listed: Listed | None = None
+    listed: ListedJob | None = None
     began_at: float | None = None
     seen_running: float | None = None
     has_result: bool = False
     missed: int = 0
     over_since: float | None = None
-    last: Listed | None = None
+    last: ListedJob | None = None
     foreign: Execution | None = None
 
 
@@ -186,7 +186,7 @@ class SlurmRunner:
             return None
         if job.number is None:
             return BatchJob("", "NOT SUBMITTED", self._controller.complaint or "")
-        listed = job.listed or Listed(job.number, "SUBMITTED")
+        listed = job.listed or ListedJob(job.number, "SUBMITTED")
         began_at = listed.started_at if job.began_at is None and listed.has_begun else job.began_at
         if began_at is None:
             return BatchJob(str(job.number), listed.state, "" if listed.reason == "None" else listed.reason)
@@ -214,9 +214,9 @@ class SlurmRunner:
         if any(job.over_since is None for job in self._watched.values()):
             self._controller.ask()
 
-    def _hear(self, listed: Sequence[Listed], asked_at: float) -> None:
+    def _hear(self, listed: Sequence[ListedJob], asked_at: float) -> None:
         """Update every job from an answer of Slurm."""
-        by_name: defaultdict[str, list[Listed]] = defaultdict(list)
+        by_name: defaultdict[str, list[ListedJob]] = defaultdict(list)
         for entry in listed:
             by_name[entry.name].append(entry)
         others_queued = any(not entry.is_over for entry in listed)
@@ -238,7 +238,7 @@ class SlurmRunner:
         if forgotten:
             self._remember(forgotten)
 
-    def _hear_of(self, job: _Watched, entries: Sequence[Listed], asked_at: float) -> Sequence[int]:
+    def _hear_of(self, job: _Watched, entries: Sequence[ListedJob], asked_at: float) -> Sequence[int]:
         """Update one run from what Slurm lists; return the numbers of the jobs to cancel.
 
         There may be several jobs with its name, if one was accepted although sbatch reported an error.
@@ -253,7 +253,7 @@ class SlurmRunner:
         if own.is_over:
             self._note_over(job, own)
         elif has_begun and own.state in slurm_text.WAITING_STATES:
-            self._note_over(job, Listed(own.number, "REQUEUED"))
+            self._note_over(job, ListedJob(own.number, "REQUEUED"))
         elif own.is_hopeless:
             self._refuse(job, f"Slurm will never start it: {own.reason}")
         elif not job.folder.run.is_cancelled():
@@ -262,7 +262,7 @@ class SlurmRunner:
             job.folder.run.request_cancel()
         return alive
 
-    def _note_over(self, job: _Watched, last: Listed | None) -> None:
+    def _note_over(self, job: _Watched, last: ListedJob | None) -> None:
         if last is not None:
             job.folder.note_last_word(last)
         job.last = last
@@ -330,7 +330,7 @@ def _prepare(folder: SlurmFolder, job: Job, batch: Batch, grace_s: float) -> Non
     )
 
 
-def _own(entries: Sequence[Listed], number: int | None) -> Listed:
+def _own(entries: Sequence[ListedJob], number: int | None) -> ListedJob:
     """The job that claimed the run, by its number; before that, one that may do so, or the last one."""
     by_number = {entry.number: entry for entry in entries}
     alive = [entry.number for entry in entries if not entry.is_over]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from luthier.errors import UnavailableError
 from luthier.runners import slurm_text
 from luthier.runners.pace import Pace
-from luthier.runners.slurm_text import Listed
+from luthier.runners.slurm_text import ListedJob
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class Controller:
             self._note_away(str(error))
             return None
 
-    def answer(self) -> tuple[Sequence[Listed], float] | None:
+    def answer(self) -> tuple[Sequence[ListedJob], float] | None:
         """What squeue lists, and when it was asked, if there is a new answer."""
         question = self._question
         if question is None or not question.is_answered():
@@ -126,7 +126,7 @@ class Controller:
         if self._question is None and self._asking.left_s(time.monotonic()) <= 0:
             self._question = Question(slurm_text.squeue_command(os.geteuid()))
 
-    def accounted(self, numbers: Sequence[int]) -> Sequence[Listed]:
+    def accounted(self, numbers: Sequence[int]) -> Sequence[ListedJob]:
         """What the accounting has about these jobs: nothing if it is away, with one warning until it answers again."""
         if not numbers:
             return []

@@ -8,7 +8,7 @@ from pathlib import Path
 from luthier.runners import supervisor
 from luthier.runners.error_message import error_message
 from luthier.runners.job_folder import JobFolder, note_in, write_note
-from luthier.runners.slurm_text import Listed, problem_of
+from luthier.runners.slurm_text import ListedJob, problem_of
 from luthier.runners.supervisor import JobFile
 from luthier.trial import Execution, Failed, Lost, Problem, Pruned
 
@@ -63,12 +63,12 @@ class SlurmFolder:
         """Write down that Slurm will never run this."""
         write_note(self.path / "refused", reason)
 
-    def last_word(self) -> Listed | None:
+    def last_word(self) -> ListedJob | None:
         """The last state of the job that Slurm reported, if it is over."""
         state = note_in(self.path / "state")
-        return None if state is None else Listed(self.number() or 0, state)
+        return None if state is None else ListedJob(self.number() or 0, state)
 
-    def note_last_word(self, last: Listed) -> None:
+    def note_last_word(self, last: ListedJob) -> None:
         """Write down the last state; Slurm forgets jobs after a while."""
         write_note(self.path / "state", last.state)
 
@@ -76,7 +76,7 @@ class SlurmFolder:
         """Whether the supervisor has written down how the run ended."""
         return (self.path / "result").exists()
 
-    def ending(self, last: Listed | None, *, settled: bool) -> Execution | None:
+    def ending(self, last: ListedJob | None, *, settled: bool) -> Execution | None:
         """How the run ended, when Slurm reported `last` (None: it does not know the job).
 
         None while a result may still appear on a shared file system; with `settled` enough time has passed.
@@ -98,7 +98,7 @@ class SlurmFolder:
         )
         return replace(execution, problem=problem)
 
-    def _without_result(self, execution: Execution, last: Listed | None) -> Execution:
+    def _without_result(self, execution: Execution, last: ListedJob | None) -> Execution:
         """What is known when the supervisor died before it wrote a result.
 
         Slurm's times are those of the whole job; they do not tell when its application began.
@@ -110,7 +110,7 @@ class SlurmFolder:
         metrics = {} if (self.path / supervisor.MARK).exists() else {"wall_s": duration_s}
         return replace(execution, duration_s=duration_s, problem=problem, metrics=metrics)
 
-    def _unexplained(self, last: Listed | None) -> Problem:
+    def _unexplained(self, last: ListedJob | None) -> Problem:
         if self.run.is_cancelled() and (last is None or self.run.claimed_at() is None):
             return Pruned("cancelled")  # a job that starts nevertheless sees that it was cancelled, and ends
         if last is None:

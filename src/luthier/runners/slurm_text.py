@@ -76,7 +76,7 @@ _REFUSED_OPTIONS = {"--array": "-a", "--clusters": "-M", "--test-only": "--test-
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedJob:
     """A job as Slurm lists it; times are seconds since the epoch, None while unknown."""
 
     number: int
@@ -218,22 +218,22 @@ def parse_submitted(text: str) -> int | None:
     return int(number) if number.isdecimal() else None
 
 
-def parse_squeue(text: str) -> list[Listed]:
+def parse_squeue(text: str) -> list[ListedJob]:
     """The jobs in the answer to `squeue_command`; other lines are ignored."""
     return [job for line in text.split("\n") if (job := _listed(line.split("|", 5)))]
 
 
-def parse_sacct(text: str) -> list[Listed]:
+def parse_sacct(text: str) -> list[ListedJob]:
     """The jobs in the answer to `sacct_command`."""
     rows = (line.split("|", 4) for line in text.split("\n"))
     return [job for row in rows if len(row) == 5 and (job := _listed([*row[:4], "", row[4]]))]
 
 
-def _listed(fields: Sequence[str]) -> Listed | None:
+def _listed(fields: Sequence[str]) -> ListedJob | None:
     if len(fields) != 6 or not fields[0].isdecimal() or not fields[1].strip():
         return None
     number, state, started, ended, reason, name = fields
-    return Listed(int(number), state.split()[0], name, reason, _time(started), _time(ended))  # "CANCELLED by 1000"
+    return ListedJob(int(number), state.split()[0], name, reason, _time(started), _time(ended))  # "CANCELLED by 1000"
 
 
 def _time(text: str) -> float | None:

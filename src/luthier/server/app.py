@@ -24,7 +24,7 @@ from luthier.server.json_response import SafeJsonResponse
 from luthier.server.list_events import ExperimentList, ListEvents
 from luthier.server.login_limits import TooManyError
 from luthier.server.metrics import Metrics
-from luthier.server.middleware import HeadRequests, LimitedBody, SafeHeaders, Timed
+from luthier.server.middleware import HeadRequests, LimitedBody, SafeHeaders, TimedRequests
 from luthier.server.operations import RUN_TIMEOUT_S, ConflictError, Operations
 from luthier.server.parts import PartState, parts
 from luthier.server.passwords import PasswordQueue
@@ -119,7 +119,7 @@ def create_app(  # noqa: PLR0913 - the parts of a server
     app.add_middleware(HeadRequests)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK_NAMES, *place.hosts], www_redirect=False)
     app.add_middleware(SafeHeaders, is_https=place.is_https)
-    app.add_middleware(Timed, report=context.metrics.request)
+    app.add_middleware(TimedRequests, report=context.metrics.request)
     add_api(app)
     if (provider := provider or provider_in(os.environ)) is not None:
         add_oidc(app, provider)

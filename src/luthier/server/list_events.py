@@ -22,7 +22,7 @@ NEWEST = 200
 _NOBODY = Principal("", "viewer", 0)
 
 
-class Listed(Owned, Protocol):
+class ListedItem(Owned, Protocol):
     """An item of a list."""
 
     @property
@@ -31,7 +31,7 @@ class Listed(Owned, Protocol):
         ...
 
 
-Item = TypeVar("Item", bound=Listed)
+Item = TypeVar("Item", bound=ListedItem)
 
 
 class Watchable(Protocol[Item]):

@@ -123,7 +123,7 @@ async def _discard_body(receive: Receive, message: Message) -> None:
         left -= len(message.get("body", b"")) + 1
 
 
-class Timed:
+class TimedRequests:
     """Reports the duration of each request: method, operation, status, seconds. Event streams are left out."""
 
     def __init__(self, app: ASGIApp, report: Callable[[str, str, int, float], None]) -> None:

@@ -18,7 +18,7 @@ from luthier.spec.experiment import OF_ITS_HISTORY
 from luthier.spec.experiment_file import Declared
 from luthier.spec.library import Library
 from luthier.spec.yaml_lines import Document, parse_document
-from luthier.store.base import ENDED, Origin, Record, StopRequest
+from luthier.store.base import ENDED, Record, RequestedBy, StopRequest
 from luthier.store.ownership import is_alive, status_text
 from luthier.store.server_store import Entry, ServerStore, shown_author
 from luthier.trial import Json
@@ -99,7 +99,7 @@ class Operations:
         history = self.store.history
         past = Past(history, lambda number: self.visible(who, number), lambda: self._all_visible(who))
         experiment = with_weights(with_earlier(found.experiment, found.name, past), self.store.learnt)
-        return self._launched(who, found.name, experiment.to_json(), Origin(who.name, text, key), detail)
+        return self._launched(who, found.name, experiment.to_json(), RequestedBy(who.name, text, key), detail)
 
     def clone(self, who: Principal, experiment_id: int, text: str | None = None) -> Record:
         """Queue an experiment with the settings of another one, or with those of a text."""
@@ -109,7 +109,7 @@ class Operations:
             return self.create(who, text, detail=detail)[0]
         _require_command(record)
         settings = {name: value for name, value in record.settings.items() if name not in OF_ITS_HISTORY}
-        return self._launched(who, record.name, settings, Origin(who.name, record.source), detail)[0]
+        return self._launched(who, record.name, settings, RequestedBy(who.name, record.source), detail)[0]
 
     def stop(self, who: Principal, experiment_id: int, how: StopRequest = "drain") -> Record:
         """Ask an experiment to stop: active runs finish or are killed, and no new ones start.
@@ -190,7 +190,7 @@ class Operations:
         return record
 
     def _launched(
-        self, who: Principal, name: str, settings: Mapping[str, Json], origin: Origin, detail: str
+        self, who: Principal, name: str, settings: Mapping[str, Json], origin: RequestedBy, detail: str
     ) -> tuple[Record, bool]:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if settings.get("timeout_s") is None:

@@ -39,7 +39,7 @@ class Boxes:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LinkedParameters:
     """Linked parameters, their positions in the space, and the constraints over them; codes hold only their columns."""
 
     positions: tuple[int, ...]
@@ -147,7 +147,7 @@ class Frontier:
     share: float
 
 
-def explore(problem: Problem) -> Frontier:
+def explore(problem: LinkedParameters) -> Frontier:
     """Cut the space of a problem until a large enough share of the rest is valid; no boxes mean that nothing is.
 
     The outcome depends on the problem alone, so that samples do too.
@@ -164,7 +164,7 @@ def explore(problem: Problem) -> Frontier:
     return Frontier(boxes, share)
 
 
-def dive(problem: Problem, boxes: Boxes, rng: np.random.Generator) -> FloatArray:
+def dive(problem: LinkedParameters, boxes: Boxes, rng: np.random.Generator) -> FloatArray:
     """Follow a few random boxes down to single points; return the valid points met on the first level that has any."""
     for _ in range(_DEEPEST_DIVE):
         if len(boxes) > _BEAM:
@@ -180,7 +180,7 @@ def dive(problem: Problem, boxes: Boxes, rng: np.random.Generator) -> FloatArray
     return np.empty((0, len(problem.parameters)))
 
 
-def spread(problem: Problem, points: FloatArray, rng: np.random.Generator) -> FloatArray:
+def spread(problem: LinkedParameters, points: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Find more valid points by changing one coordinate of known ones at a time."""
     everywhere = problem.everything()
     for _ in range(2):

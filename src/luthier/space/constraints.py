@@ -12,16 +12,16 @@ from luthier.space.arguments import is_quantity
 from luthier.space.expressions import (
     Absolute,
     Columns,
-    Comparison,
     Constant,
     Expression,
     Not,
     Operation,
     Reference,
+    TermComparison,
     Truth,
 )
 from luthier.space.parameters import Choice, Parameter
-from luthier.space.syntax import FUNCTIONS, Token, Tokens
+from luthier.space.syntax import FUNCTIONS, ConstraintToken, Tokens
 from luthier.space.units import parse_quantity
 from luthier.texts import LONGEST_RULE, is_argument, shown, visible
 from luthier.trial import Value
@@ -76,7 +76,7 @@ class _Part:
 
     kind: Kind
     expression: Expression
-    token: Token
+    token: ConstraintToken
     literal: Value | None = None
     choice: tuple[int, Choice] | None = None
 
@@ -145,14 +145,14 @@ class _Parser:
             return self._function(token)
         raise self._tokens.error(token, f"found {token.text or 'the end'!r}; expected a value")
 
-    def _infix(self, left: _Part, operator: Token) -> _Part:
+    def _infix(self, left: _Part, operator: ConstraintToken) -> _Part:
         kind: Kind = "condition" if operator.text in ("and", "or") else "number"
         # ** binds to the right: 2 ** 3 ** 2 is 2 ** 9.
         right = self._expression(_BINDING[operator.text] - (operator.text == "**"))
         self._need(left, kind), self._need(right, kind)
         return _Part(kind, Operation(operator.text, left.expression, right.expression), left.token)
 
-    def _function(self, token: Token) -> _Part:
+    def _function(self, token: ConstraintToken) -> _Part:
         self._tokens.expect("(")
         arguments = self._list_until(")")
         values = [self._need(argument, "number").expression for argument in arguments]
@@ -194,34 +194,34 @@ class _Parser:
             whole = Operation("and", whole, link)
         return _Part("condition", whole, first.token)
 
-    def _membership(self, left: _Part, operator: Token) -> Expression:
+    def _membership(self, left: _Part, operator: ConstraintToken) -> Expression:
         if operator.text == "not":
             self._tokens.expect("in")
         self._tokens.expect("[")
-        equal = Token("word", "==", operator.position)
+        equal = ConstraintToken("word", "==", operator.position)
         matches = [self._compare(left, equal, member) for member in self._list_until("]")]
         found = matches[0]
         for match in matches[1:]:
             found = Operation("or", found, match)
         return Not(found) if operator.text == "not" else found
 
-    def _compare(self, left: _Part, operator: Token, right: _Part) -> Expression:
+    def _compare(self, left: _Part, operator: ConstraintToken, right: _Part) -> Expression:
         a, b = self._alike(left, right, operator)
         match operator.text:
             case "==":
-                return Comparison("==", a, b)
+                return TermComparison("==", a, b)
             case "!=":
-                return Not(Comparison("==", a, b))
+                return Not(TermComparison("==", a, b))
             case "<":
-                return Comparison("<", a, b)
+                return TermComparison("<", a, b)
             case ">":
-                return Comparison("<", b, a)
+                return TermComparison("<", b, a)
             case "<=":
-                return Comparison("<=", a, b)
+                return TermComparison("<=", a, b)
             case _:
-                return Comparison("<=", b, a)
+                return TermComparison("<=", b, a)
 
-    def _alike(self, left: _Part, right: _Part, operator: Token) -> tuple[Expression, Expression]:
+    def _alike(self, left: _Part, right: _Part, operator: ConstraintToken) -> tuple[Expression, Expression]:
         """Two expressions that can be compared with each other."""
         equality = operator.text in ("==", "!=")
         for one, other in ((left, right), (right, left)):
@@ -237,7 +237,7 @@ class _Parser:
             return Truth(left.expression), Truth(right.expression)
         return left.expression, right.expression
 
-    def _choice_and_literal(self, one: _Part, other: _Part, operator: Token) -> tuple[Expression, Expression]:
+    def _choice_and_literal(self, one: _Part, other: _Part, operator: ConstraintToken) -> tuple[Expression, Expression]:
         """A choice compared with one of its values."""
         if one.choice is None or other.literal is None:
             raise self._tokens.error(operator, "expected a choice and a literal")
@@ -251,7 +251,7 @@ class _Parser:
             raise self._tokens.error(operator, f"{choice.name} is never {shown(literal)}; expected {choice.describe()}")
         return Reference(position, choice, table), Constant(wanted)
 
-    def _reference(self, token: Token) -> _Part:
+    def _reference(self, token: ConstraintToken) -> _Part:
         position, parameter = self._parameters[token.text]
         self.positions.add(position)
         if not isinstance(parameter, Choice):

@@ -121,7 +121,7 @@ class Absolute:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TermComparison:
     """Two numbers compared by <, <= or ==; the other comparisons are these with sides swapped or denied."""
 
     operator: Literal["<", "<=", "=="]
@@ -189,7 +189,7 @@ def with_codes(expression: Expression, codes: Mapping[int, float]) -> Expression
             return expression
         code = np.array([codes[expression.position]])
         return Constant(float(expression.evaluate({expression.position: code})[0]))
-    if isinstance(expression, Operation | Comparison):
+    if isinstance(expression, Operation | TermComparison):
         left, right = with_codes(expression.left, codes), with_codes(expression.right, codes)
         return replace(expression, left=left, right=right)
     if isinstance(expression, Absolute | Not | Truth):

@@ -12,7 +12,7 @@ import numpy as np
 
 from luthier.arrays import FloatArray, IntArray
 from luthier.errors import SpaceError
-from luthier.space.boxes import Frontier, Problem, dive, explore, spread
+from luthier.space.boxes import Frontier, LinkedParameters, dive, explore, spread
 from luthier.space.constraints import Constraint
 from luthier.space.parameters import Parameter
 
@@ -66,7 +66,7 @@ class HeldParameter:
 class ListedGroup:
     """Linked parameters with few enough combinations to list the valid ones."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: LinkedParameters) -> None:
         self.positions = problem.positions
         self._problem = problem
         self._sizes = tuple(parameter.size or 1 for parameter in problem.parameters)
@@ -102,7 +102,7 @@ class SearchedGroup:
 
     count = None
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: LinkedParameters) -> None:
         self.positions = problem.positions
         self._problem = problem
 
@@ -169,7 +169,7 @@ def _make_group(
     inside = tuple(constraint for constraint in constraints if constraint.positions <= set(positions))
     if not inside:
         return FreeParameter(positions[0], parameters[positions[0]])
-    problem = Problem(positions, tuple(parameters[position] for position in positions), inside)
+    problem = LinkedParameters(positions, tuple(parameters[position] for position in positions), inside)
     sizes = [parameter.size for parameter in problem.parameters]
     finite = [size for size in sizes if size is not None]
     listed = len(finite) == len(sizes) and math.prod(finite) <= LARGEST_LISTING

@@ -11,7 +11,7 @@ from luthier.space import Choice, Space
 from luthier.spec.objectives import Objective
 from luthier.spec.origin import FORMER_KEY, Origin, origin_in
 from luthier.spec.rules import (
-    Tuned,
+    TunedProblem,
     compares_times,
     needs_relation_to_time,
     picker_from,
@@ -91,7 +91,7 @@ class Experiment(Settings):
             self._set("prune_rule", prune_from(self.prune))
         with _about("stop"):
             known = (self.space, self.objective.maximizes, self.production_runs, self.objective.is_io_time)
-            self._set("stop_rule", stop_from(self.stop, Tuned(*known)))
+            self._set("stop_rule", stop_from(self.stop, TunedProblem(*known)))
         with _about("impact_first"):
             self._set("picker_rule", picker_from(self.impact_first, self.picker_weights))
         self._check_rules()

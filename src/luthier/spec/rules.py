@@ -125,7 +125,7 @@ def _constants(where: str, text: str, known: Mapping[str, object]) -> dict[str, 
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class TunedProblem:
     """What criteria need to know of the experiment: its space, its goal, and how often the program is going to run.
 
     `saves_seconds` tells whether a lower value makes a run shorter by the same number of seconds.
@@ -137,7 +137,7 @@ class Tuned:
     saves_seconds: bool = False
 
 
-def stop_from(texts: Sequence[str], tuned: Tuned) -> Stop:
+def stop_from(texts: Sequence[str], tuned: TunedProblem) -> Stop:
     """The rule that ends a search as soon as one of `texts` holds; in each of them ` and ` joins what must all hold.
 
     A plug-in is written as its name, with constants if it has any: `NAME:limit=3,share=5%`.
@@ -155,13 +155,13 @@ def needs_relation_to_time(text: str) -> bool:
     return re.search(r"\blearned\b", text, re.IGNORECASE) is not None
 
 
-def _all_from(text: str, tuned: Tuned) -> Stop:
+def _all_from(text: str, tuned: TunedProblem) -> Stop:
     check_length(text, "stop")
     parts = [_criterion(part, tuned) for part in _one_blank(text).split(" and ")]
     return parts[0] if len(parts) == 1 else stop.all_of(*parts)
 
 
-def _criterion(text: str, tuned: Tuned) -> Stop:
+def _criterion(text: str, tuned: TunedProblem) -> Stop:
     for form, (pattern, make) in _CRITERIA.items():
         match = re.fullmatch(pattern.replace(" ", " ?"), text, re.IGNORECASE)
         if match is not None:
@@ -181,11 +181,11 @@ def _one_blank(text: str) -> str:
     return " ".join(text.split())
 
 
-def _target(match: re.Match[str], tuned: Tuned) -> Stop:
+def _target(match: re.Match[str], tuned: TunedProblem) -> Stop:
     return stop.AtTarget(-float(match[1]) if tuned.maximize else float(match[1]))
 
 
-def _share_of_default(match: re.Match[str], tuned: Tuned) -> Stop:
+def _share_of_default(match: re.Match[str], tuned: TunedProblem) -> Stop:
     share = float(match[1]) / 100.0
     if (share <= 1.0) if tuned.maximize else (share >= 1.0):
         better = "more" if tuned.maximize else "less"
@@ -193,18 +193,18 @@ def _share_of_default(match: re.Match[str], tuned: Tuned) -> Stop:
     return stop.AtShareOfDefault(share)
 
 
-def _improvement(match: re.Match[str], _: Tuned) -> Stop:
+def _improvement(match: re.Match[str], _: TunedProblem) -> Stop:
     level = cast("stop.Level", (match[1] or "best").lower())
     rule = stop.NoImprovementOfRuns if match[4] else stop.NoImprovement
     return rule(int(match[3]), float(match[2]) / 100.0, level)
 
 
-def _learned(match: re.Match[str], tuned: Tuned) -> Stop:
+def _learned(match: re.Match[str], tuned: TunedProblem) -> Stop:
     runs = int(match[1]) if match[1] else tuned.production_runs or USUAL_PRODUCTION_RUNS
     return Learned(runs, saves_seconds=tuned.saves_seconds)
 
 
-_Make: TypeAlias = Callable[[re.Match[str], Tuned], Stop]
+_Make: TypeAlias = Callable[[re.Match[str], TunedProblem], Stop]
 """Takes what was matched, and what is known of the experiment."""
 
 _CRITERIA: Mapping[str, tuple[str, _Make]] = {

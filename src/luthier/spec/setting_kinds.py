@@ -193,7 +193,7 @@ class EarlierNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ValuesByName:
     """Values by name: the options of another setting."""
 
     schema: ClassVar[Mapping[str, object]] = {"type": "object"}

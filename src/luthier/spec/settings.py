@@ -16,11 +16,11 @@ from luthier.spec.setting_kinds import (
     Folder,
     Kind,
     Objectives,
-    Options,
     RuleOrSeconds,
     Seconds,
     Text,
     Texts,
+    ValuesByName,
     Whole,
 )
 from luthier.trial import Config, Value
@@ -99,7 +99,7 @@ class Settings:
     options: Annotated[
         Mapping[str, Value],
         Setting(
-            Options(),
+            ValuesByName(),
             "Options of the optimizer, e.g. kernel=rbf.",
             "Optimizer options",
             "Search",

@@ -25,7 +25,7 @@ _SMALLEST = 1.05
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RunAtMoment:
     """What a run of the same configuration gave at a moment."""
 
     at_s: float
@@ -78,7 +78,7 @@ class Drift:
 STEADY = Drift("steady")
 
 
-def drift_of(readings: Sequence[Reading]) -> Drift:
+def drift_of(readings: Sequence[RunAtMoment]) -> Drift:
     """Judge whether, and how, values of one configuration moved; moments count from the first reading.
 
     Jumps are the ends of the beginning, or else of the stretch, that differs most from the other readings, and likewise
@@ -91,7 +91,7 @@ def drift_of(readings: Sequence[Reading]) -> Drift:
 
 
 @lru_cache(maxsize=16)
-def _judged(ordered: tuple[Reading, ...]) -> Drift:
+def _judged(ordered: tuple[RunAtMoment, ...]) -> Drift:
     """Cached, because one result needs it several times and random orders are slow."""
     if len(ordered) < FEWEST_READINGS or min(reading.value for reading in ordered) <= 0.0:
         return STEADY

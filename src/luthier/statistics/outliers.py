@@ -16,7 +16,7 @@ _MOVED = 1.1
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class TimedRun:
     """A completed run: its number, which configuration it was of, when it started, what it gave."""
 
     run: int
@@ -34,7 +34,7 @@ class Outlier:
     reason: str
 
 
-def outliers_of(runs: Sequence[Timed], drift: Drift) -> list[Outlier]:
+def outliers_of(runs: Sequence[TimedRun], drift: Drift) -> list[Outlier]:
     """The outliers among runs of configurations that ran three times or more, in the order of the runs.
 
     Far means four deviations of the noise that all these configurations share (its median absolute deviation, which
@@ -62,7 +62,7 @@ def outliers_of(runs: Sequence[Timed], drift: Drift) -> list[Outlier]:
     return sorted(found, key=lambda outlier: outlier.run)
 
 
-def _middles(runs: Sequence[Timed]) -> dict[int, float]:
+def _middles(runs: Sequence[TimedRun]) -> dict[int, float]:
     """The median of the logarithms, for each configuration with enough runs."""
     groups: dict[int, list[float]] = {}
     for run in runs:

@@ -64,7 +64,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RequestedBy:
     """Who requested an experiment that a worker will run.
 
     `author` is the name of the user, `source` the text that describes the experiment, if there is one. A second request
@@ -114,7 +114,7 @@ class Store(Protocol):
     store can be used from several threads.
     """
 
-    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: Origin | None = None) -> Record:
+    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: RequestedBy | None = None) -> Record:
         """Add an experiment without an owner: `running`, or `queued` and unattended if it has an origin.
 
         If the origin's author has used its key before, the experiment created then is returned unchanged.

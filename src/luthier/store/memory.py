@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from luthier.store import rows
-from luthier.store.base import Machine, Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import Machine, Owner, Record, RequestedBy, Status, StopRequest
 from luthier.store.batch_jobs import jobs_text
 from luthier.store.periods import with_period
 from luthier.store.rows import NOT_ENDED, ExperimentRow, RunRow
@@ -22,7 +22,7 @@ class MemoryStore:
         self._events: dict[int, set[tuple[str, int | None]]] = {}
         self._requests: dict[tuple[str, str], int] = {}
 
-    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: Origin | None = None) -> Record:
+    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: RequestedBy | None = None) -> Record:
         """Add an experiment without an owner, unless the origin's author has used its key before."""
         row = rows.new_experiment(name, settings, now, origin)
         with self._lock:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TypedDict, cast, get_args
 
 from luthier.errors import InUseError, InvalidInputError, NotFoundError, StoreError
-from luthier.store.base import Origin, Owner, Record, Status
+from luthier.store.base import Owner, Record, RequestedBy, Status
 from luthier.store.batch_jobs import jobs_from
 from luthier.store.json_columns import DAMAGE, mapping, numbers, result_from
 from luthier.store.periods import periods_from
@@ -110,7 +110,7 @@ class RunRow(SubmissionRow, EndingRow):
 NOT_ENDED = cast("EndingRow", dict.fromkeys(EndingRow.__annotations__))
 
 
-def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: Origin | None) -> NewExperimentRow:
+def new_experiment(name: str, settings: Mapping[str, Json], now: float, origin: RequestedBy | None) -> NewExperimentRow:
     """The row of a new experiment."""
     key = None if origin is None else origin.key
     return NewExperimentRow(

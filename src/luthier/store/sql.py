@@ -19,7 +19,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from luthier.store import json_columns, queries, rows
-from luthier.store.base import ENDED, Machine, Origin, Owner, Record, Status, StopRequest
+from luthier.store.base import ENDED, Machine, Owner, Record, RequestedBy, Status, StopRequest
 from luthier.store.batch_jobs import jobs_text
 from luthier.store.database import Database
 from luthier.store.periods import with_period
@@ -104,7 +104,7 @@ class SqlStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: Origin | None = None) -> Record:
+    def create(self, name: str, settings: Mapping[str, Json], now: float, origin: RequestedBy | None = None) -> Record:
         """Add an experiment without an owner, unless the origin's author has used its key before."""
         row = rows.new_experiment(name, settings, now, origin)
         request = {"author": row["author"], "request_key": row["request_key"]}

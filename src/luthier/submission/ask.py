@@ -92,7 +92,7 @@ def is_off(environment: Mapping[str, str], options: Sequence[str]) -> bool:
     return environment.get("LUTHIER", "").lower() in _OFF or bool(said)
 
 
-class Answer:
+class AnswerToJob:
     """What is to be done for a job: variables and options to add, and a line for the user."""
 
     def __init__(self) -> None:
@@ -111,22 +111,22 @@ class Server(NamedTuple):
     limit_s: float
 
 
-def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -> Answer:
+def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -> AnswerToJob:
     """The decision of the server; an empty answer if there is none in time."""
     try:
         server = server_of(environment)
     except (OSError, ValueError):
-        return Answer()
-    found: list[Answer] = []
+        return AnswerToJob()
+    found: list[AnswerToJob] = []
     # A thread, because looking up an address or reading a file on a dead file system has no time limit of its own.
     asking = threading.Thread(target=lambda: found.append(_asked(script, options, environment, server)), daemon=True)
     threading.excepthook = lambda _: None
     asking.start()
     asking.join(min(server.limit_s, max(_SHORTEST_WAIT_S, server.limit_s + _FOR_THE_START_S - _age_s())))
-    return found[0] if found else Answer()
+    return found[0] if found else AnswerToJob()
 
 
-def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], server: Server) -> Answer:
+def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], server: Server) -> AnswerToJob:
     import json
     import pwd
     import socket
@@ -144,7 +144,7 @@ def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], 
     body = json.dumps(job).encode()
     nonce, check = os.urandom(NONCE_BYTES), check_with(server.key)
     if check is None:
-        return Answer()  # an answer could not be checked
+        return AnswerToJob()  # an answer could not be checked
     head = (
         f"POST /api/v1/submissions?form=lines HTTP/1.0\r\nHost: {server.host}\r\n"
         f"Authorization: Bearer {server.token}\r\n{NONCE_HEADER}: {nonce.hex()}\r\n"
@@ -162,7 +162,7 @@ def _asked(script: str, options: Sequence[str], environment: Mapping[str, str], 
     head_of_answer, _, answer = received.partition(b"\r\n\r\n")
     signature = re.search(_SIGNATURE, head_of_answer)
     if signature is None or not check(bytes.fromhex(signature[1].decode()), signed_text(nonce, body, answer)):
-        return Answer()
+        return AnswerToJob()
     return read_answer(received.decode("ascii"), options, text)
 
 
@@ -221,13 +221,13 @@ def server_of(environment: Mapping[str, str]) -> Server:
     return Server(found[1].strip("[]"), int(found[2]), token, bytes.fromhex(key), limit_ms / 1000)
 
 
-def read_answer(received: str, options: Sequence[str], script: str) -> Answer:
+def read_answer(received: str, options: Sequence[str], script: str) -> AnswerToJob:
     """What the server said, checked as if it came from a stranger."""
     head, _, body = received.partition("\r\n\r\n")
     lines = body.split("\n")
     if not re.match(r"HTTP/1\.[01] 201 ", head) or lines[:1] != ["luthier 1"] or lines[-2:] != ["end", ""]:
         raise ValueError("no answer")
-    answer, decision = Answer(), ""
+    answer, decision = AnswerToJob(), ""
     for line in lines[1:-2]:
         key, space, value = line.partition(" ")
         if key == "decision" and re.fullmatch(r"[0-9]{1,10}", value, re.ASCII):

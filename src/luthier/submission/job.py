@@ -16,7 +16,7 @@ LONGEST_HEAD = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class NewJob:
     """A job as it is submitted, before it runs.
 
     `program` is the name of the program that the job's script runs, `command` its command line. `submitted_at` is a

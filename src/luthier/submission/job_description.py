@@ -8,9 +8,9 @@ from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
 from luthier.store.base import Record
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.matching import job_of_script
-from luthier.submission.store.tuned_jobs import Tuned, keeping_default
+from luthier.submission.store.tuned_jobs import TunedConfiguration, keeping_default
 
 
 def batch_script(experiment: Experiment) -> JobScript | None:
@@ -23,7 +23,7 @@ def batch_script(experiment: Experiment) -> JobScript | None:
 
 def job_description(
     record: Record, result: Result, user: str, local: Callable[[datetime], datetime] = datetime.astimezone
-) -> tuple[Job, Tuned] | None:
+) -> tuple[NewJob, TunedConfiguration] | None:
     """The job that an experiment ran, and what to use for jobs like it; None without a batch script or a result.
 
     That is the best configuration if it is proven to be better than the default, else the default: jobs that are most
@@ -38,7 +38,7 @@ def job_description(
     return job_of_script(script.application, user, at, options=script.component.options, script=script.name), found
 
 
-def _found(result: Result, script: JobScript) -> Tuned | None:
+def _found(result: Result, script: JobScript) -> TunedConfiguration | None:
     """What is known about the component; None if nothing is."""
     if result.default is None or result.winner is None:
         return None
@@ -48,7 +48,7 @@ def _found(result: Result, script: JobScript) -> Tuned | None:
     measure = result.experiment.objective.measure
     if result.improved and result.speedup is not None:
         batch = script.batch(result.experiment.space, result.winner.config)
-        return Tuned(
+        return TunedConfiguration(
             component=script.component_name,
             config=dict(result.winner.config),
             environment=dict(batch.environment),

@@ -29,7 +29,7 @@ _LONGEST_MEMORY = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedSlurmJob:
     """A job that ended, as Slurm says: `decision` is the number in its comment."""
 
     job_id: str
@@ -45,7 +45,7 @@ def squeue_command(mark: str) -> list[str]:
     return ["squeue", "--all", "--noheader", f"--states={_STATES}", f"--Format={fields}"]
 
 
-def parse_ended(text: str, mark: str) -> list[Ended]:
+def parse_ended(text: str, mark: str) -> list[EndedSlurmJob]:
     """The jobs in an answer of squeue that have the number of a decision in one of their comments."""
     fields = text.split(mark)[:-1]
     found = []
@@ -53,7 +53,7 @@ def parse_ended(text: str, mark: str) -> list[Ended]:
         job_id, user, state, began, ended, *comments = (one.strip() for one in fields[start : start + len(_FIELDS)])
         decision = next(filter(None, map(_DECISION.fullmatch, reversed(comments))), None)
         if decision is not None:
-            found.append(Ended(job_id, user, state, _elapsed(began, ended), int(decision[1])))
+            found.append(EndedSlurmJob(job_id, user, state, _elapsed(began, ended), int(decision[1])))
     return found
 
 
@@ -98,7 +98,7 @@ class JobTimes:
                     complaint = str(error)
                     logger.warning("times of jobs are not known: %s", visible(complaint))
 
-    def _is_new(self, ended: Ended) -> bool:
+    def _is_new(self, ended: EndedSlurmJob) -> bool:
         if ended.job_id in self._known:
             return False
         if len(self._known) >= _LONGEST_MEMORY:
@@ -106,7 +106,7 @@ class JobTimes:
         self._known[ended.job_id] = None
         return True
 
-    def _note(self, ended: Ended) -> int | None:
+    def _note(self, ended: EndedSlurmJob) -> int | None:
         """Store how a job ended; its record if it matched one, None if the comment belongs to another job."""
         submissions = submissions_in(self._store)
         try:

@@ -44,7 +44,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class JobText:
     """A job as it is submitted: the text of its script, its options of sbatch, and the variables that are set already.
 
     `takes_commas` tells whether variables with a comma in their value can be passed on.
@@ -82,7 +82,7 @@ def offer_of(experiment: Experiment, config: Mapping[str, Value]) -> Offer:
     return offer
 
 
-def objection(offer: Offer, job: Script) -> str | None:
+def objection(offer: Offer, job: JobText) -> str | None:
     """Why a job does not get what is offered; None if it does.
 
     It gets the whole configuration or nothing: a part of it was never measured.
@@ -104,7 +104,7 @@ def objection(offer: Offer, job: Script) -> str | None:
     return None
 
 
-def is_refused(job: Script) -> bool:
+def is_refused(job: JobText) -> bool:
     """Whether the options of a job say that it must be left alone."""
     if REFUSAL not in job.text and not any(REFUSAL in option for option in job.options):
         return False  # almost always, and much faster

@@ -10,7 +10,7 @@ from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
 from luthier.store.server_store import LOCAL_USER, ServerStore
 from luthier.submission.job_description import batch_script, job_description
-from luthier.submission.matching import Index, Job, Match, Weights
+from luthier.submission.matching import Index, Match, NewJob, Weights
 from luthier.submission.matching.index import THRESHOLD
 from luthier.submission.store import job_records_in
 
@@ -78,7 +78,7 @@ class Matcher:
         """A number that is higher after every change of the records."""
         return self._mark
 
-    def match(self, job: Job, count: int = 1) -> list[Match]:
+    def match(self, job: NewJob, count: int = 1) -> list[Match]:
         """The records most like the job as of the last `refresh`, best first."""
         index = self.refresh() if self._index is None else self._index
         return index.match(job, count)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.io.kernel.tiny import discovered
 
-from luthier.io.kernel import Discovery, Options
+from luthier.io.kernel import Discovery, KernelOptions
 
 INPUTS = ("0", "1", "2", "5", "9")
 HEAD = """\
@@ -68,7 +68,7 @@ def both(text: str, found: Discovery, folder: Path) -> tuple[list[Did], list[Did
     return behaviour(text, "full", folder), kernel
 
 
-def check_same(body: str, folder: Path, options: Options | None = None) -> Discovery:
+def check_same(body: str, folder: Path, options: KernelOptions | None = None) -> Discovery:
     """Check that program and kernel do the same; statements of `main` are enough, x is the input."""
     if "main(" not in body:
         body = f"{MAIN}{body}\n    fclose(out);\n    return 0;\n}}\n"

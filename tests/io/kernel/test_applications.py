@@ -9,9 +9,9 @@ import pytest
 from tests.conftest import missing
 from tests.io.io_runs import MPI_ENVIRONMENT
 
-from luthier.io.kernel import Options, discover_io
+from luthier.io.kernel import KernelOptions, discover_io
 from luthier.io.kernel_runs import sources_from, write_kernel
-from luthier.io.kernel_verification import Program, build_from, built, run_words, verified
+from luthier.io.kernel_verification import BuiltProgram, build_from, built, run_words, verified
 
 FOLDER = Path(__file__).parents[3] / "testbeds" / "io_apps"
 FLAGS = ("-O2", "-Wall", "-Wextra", "-lm")
@@ -25,8 +25,8 @@ class Application:
     run: str
     operations: int
 
-    def program(self) -> Program:
-        return Program(build_from([*self.compiler, *FLAGS]), run_words(self.run), timeout_s=60)
+    def program(self) -> BuiltProgram:
+        return BuiltProgram(build_from([*self.compiler, *FLAGS]), run_words(self.run), timeout_s=60)
 
     def paths(self) -> list[Path]:
         for program in (self.compiler[0], *(("mpirun",) if self.run.startswith("mpirun") else ()), "h5diff"):
@@ -56,7 +56,7 @@ def _mpi(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("application", APPLICATIONS, ids=lambda application: application.name)
 def test_the_kernel_is_accepted(application: Application, buffers: str) -> None:
     sources = sources_from(application.paths(), application.compiler[:1])
-    found = discover_io(sources, Options(buffer_content=buffers))
+    found = discover_io(sources, KernelOptions(buffer_content=buffers))
     assert found.kept < found.total
     verdict = verified(found, application.program())
     assert verdict.accepted, verdict.reasons
@@ -94,7 +94,7 @@ def test_with_keep_the_kernel_writes_the_same_content(application: Application, 
 
 def test_cut_removes_the_computing() -> None:
     sources = sources_from([FOLDER / "stencil.c"], ["h5pcc"])
-    left = discover_io(sources, Options(buffer_content="cut")).files[0].text
+    left = discover_io(sources, KernelOptions(buffer_content="cut")).files[0].text
     assert "relax(" not in left
     assert "exchange(" not in left
     assert "memset(u, 63, (size_t)(rows + 2) * n * sizeof *u);" in left

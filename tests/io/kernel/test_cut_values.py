@@ -7,9 +7,9 @@ import pytest
 from tests.conftest import missing
 from tests.io.kernel.same_io import check_same
 
-from luthier.io.kernel import Options
+from luthier.io.kernel import KernelOptions
 
-CUT = Options(buffer_content="cut")
+CUT = KernelOptions(buffer_content="cut")
 R = "struct r { double e; int last; };"
 W = "fwrite(&v, sizeof v, 1, out);"
 NEEDED = {

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from tests.io.io_runs import MPI_ENVIRONMENT
 
-from luthier.io.kernel_verification import Program, build_from
+from luthier.io.kernel_verification import BuiltProgram, build_from
 from luthier.io.steps import search_step
 from luthier.io.tuning import Tuning, component_named, prepare
 from luthier.result.result import conclude
@@ -226,7 +226,7 @@ def test_more_runs_for_the_search_count_in_the_next_comparison(lines: Path) -> N
 def test_a_search_that_was_not_compared_is_compared_when_it_is_resumed(lines: Path) -> None:
     """As after a crash between the two experiments."""
     url, words = str(lines / "store.db"), ("{program}", "3")
-    program = Program(build_from(("cc", "-O2", "-lm")), words)
+    program = BuiltProgram(build_from(("cc", "-O2", "-lm")), words)
     prepared = prepare([lines / "lines.c"], program, lines / "io-tuning", None)
     tuning = Tuning(prepared, words, component_named(str(lines / "sizes.yaml"), None), url)
     objectives = (Objective("io:posix_writes"),)

@@ -10,12 +10,12 @@ from tests.io.io_runs import MPI_ENVIRONMENT
 from tests.io.kernel.tiny import PRELUDE
 
 from luthier.errors import InvalidInputError
-from luthier.io.kernel import Options, discover_io
-from luthier.io.kernel.loops import Loop
+from luthier.io.kernel import KernelOptions, discover_io
+from luthier.io.kernel.loops import KernelLoop
 from luthier.io.kernel.reduction import ReducedLoop, chosen_loops
 from luthier.io.kernel_reduction import Reduced, with_reduced_loops
 from luthier.io.kernel_runs import sources_from
-from luthier.io.kernel_verification import Program, build_from, run_words, verified
+from luthier.io.kernel_verification import BuiltProgram, build_from, run_words, verified
 from luthier.io.loop_counts import IterationRun, LoopTrace, loop_traces
 
 STEPS = """
@@ -45,8 +45,8 @@ def reduced(folder: Path, text: str, run: str = "{program}", words: tuple[str, .
             missing(f"{name} is not installed; as root: sh tests/services.sh")
     source = folder / "program.c"
     source.write_text(PRELUDE + text)
-    found = discover_io(sources_from([source], words[:1]), Options(buffer_content="cut", reduce=0.1))
-    program = Program(build_from([*words, "-O1", "-lm"]), run_words(run), timeout_s=60)
+    found = discover_io(sources_from([source], words[:1]), KernelOptions(buffer_content="cut", reduce=0.1))
+    program = BuiltProgram(build_from([*words, "-O1", "-lm"]), run_words(run), timeout_s=60)
     verdict = verified(found, program)
     assert verdict.accepted, verdict.reasons
     return with_reduced_loops(found, program, verdict, 0.1)
@@ -285,7 +285,7 @@ def trace(number: int, *runs: tuple[int, int, int, int], outer: int = 0, entries
     )
 
 
-LOOPS = [Loop(1, "a.c", 10), Loop(2, "a.c", 20)]
+LOOPS = [KernelLoop(1, "a.c", 10), KernelLoop(2, "a.c", 20)]
 
 
 def test_all_ranks_do_at_least_one_execution() -> None:
@@ -310,7 +310,7 @@ def test_a_rare_large_write_is_not_left_out() -> None:
 def test_the_share_is_checked() -> None:
     for share in (0.0, -1.0, 1.5, float("nan")):
         with pytest.raises(InvalidInputError, match="reduce"):
-            Options(reduce=share)
+            KernelOptions(reduce=share)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_a_damaged_trace_is_an_error(damaged: object) -> None:
 
 
 def test_the_reduced_loop_reads_well() -> None:
-    loop = ReducedLoop(Loop(3, "a.c", 7), 20, 200, 2, 20, 10.0)
+    loop = ReducedLoop(KernelLoop(3, "a.c", 7), 20, 200, 2, 20, 10.0)
     assert loop.text == (
         "a.c:7: loop reduced to 2 of 20 executions of its I/O, 20 of 200 iterations; its counters are multiplied by 10"
     )

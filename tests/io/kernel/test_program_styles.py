@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.conftest import missing
 
-from luthier.io.kernel import Options, discover_io
+from luthier.io.kernel import KernelOptions, discover_io
 from luthier.io.kernel_reduction import with_reduced_loops
 from luthier.io.kernel_runs import sources_from, write_kernel
-from luthier.io.kernel_verification import Program, build_from, built, run_words, verified
+from luthier.io.kernel_verification import BuiltProgram, build_from, built, run_words, verified
 
 FOLDER = Path(__file__).with_name("programs")
 
@@ -57,8 +57,8 @@ def test_the_kernel_leaves_the_same_files(name: str, tmp_path: Path) -> None:
     if shutil.which(style.compiler[0]) is None:
         missing(f"{style.compiler[0]} is not installed; as root: sh tests/services.sh")
     sources = sources_from([FOLDER / source for source in style.sources], style.compiler[:1])
-    how = Program(build_from([*style.compiler, "-O1", "-lm"]), run_words(style.run), timeout_s=60)
-    found = discover_io(sources, Options(reduce=0.1))
+    how = BuiltProgram(build_from([*style.compiler, "-O1", "-lm"]), run_words(style.run), timeout_s=60)
+    found = discover_io(sources, KernelOptions(reduce=0.1))
     verdict = verified(found, how)
     assert verdict.accepted, verdict.reasons
 

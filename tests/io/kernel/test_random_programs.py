@@ -10,9 +10,9 @@ from tests.io.kernel.same_io import both
 from tests.io.kernel.tiny import discovered
 from tests.torture import repeats
 
-from luthier.io.kernel import Options
+from luthier.io.kernel import KernelOptions
 
-CUT = Options(buffer_content="cut")
+CUT = KernelOptions(buffer_content="cut")
 SEEDS = repeats(12, 600)
 
 

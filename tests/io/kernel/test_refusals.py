@@ -19,7 +19,7 @@ from tests.io.kernel.random_programs import program
 from tests.io.kernel.tiny import PRELUDE, discovered, kernel
 
 from luthier.errors import InvalidInputError, KernelRefusedError, LuthierError
-from luthier.io.kernel import Options, SourceFile, discover_io, source_file
+from luthier.io.kernel import KernelOptions, SourceFile, discover_io, source_file
 from luthier.io.kernel.parsing import parsed
 from luthier.io.kernel.reduction import traced
 from luthier.io.kernel_runs import discover_apart, include_folders
@@ -130,7 +130,7 @@ def test_cplusplus_is_refused(tmp_path: Path) -> None:
 def test_files_that_are_not_c(data: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "a.c").write_bytes(data)
     with pytest.raises(KernelRefusedError, match=words):
-        discover_io([source_file(Path("a.c"), [], tmp_path)], Options(largest_file=100))
+        discover_io([source_file(Path("a.c"), [], tmp_path)], KernelOptions(largest_file=100))
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_deep_statements(tmp_path: Path) -> None:
 
 def test_too_many_statements(tmp_path: Path) -> None:
     with pytest.raises(KernelRefusedError, match="more than 10 statements"):
-        kernel(tmp_path, "    argc++;\n" * 20 + WRITE, Options(most_statements=10))
+        kernel(tmp_path, "    argc++;\n" * 20 + WRITE, KernelOptions(most_statements=10))
 
 
 def test_macros_that_grow_without_end(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_macros_that_grow_without_end(tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(text)
     source = source_file(Path("a.c"), [], tmp_path, SYSTEM)
     with pytest.raises(KernelRefusedError, match="use the application") as caught:
-        discover_apart([source], Options(), timeout_s=2)
+        discover_apart([source], KernelOptions(), timeout_s=2)
     assert "\n" not in str(caught.value)
 
 
@@ -212,7 +212,7 @@ def test_an_include_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "a.c").write_text(f'{PRELUDE}#include "endless.h"\nint main(void)\n{{\n{WRITE}    return 0;\n}}\n')
     monkeypatch.setattr("luthier.io.kernel_runs._MOST_IDLE_S", 2)
     with pytest.raises(KernelRefusedError, match="such as a FIFO named by #include") as caught:
-        discover_apart([source_file(Path("a.c"), [], tmp_path, SYSTEM)], Options())
+        discover_apart([source_file(Path("a.c"), [], tmp_path, SYSTEM)], KernelOptions())
     assert "\n" not in str(caught.value)
 
 
@@ -274,7 +274,7 @@ def test_mutated_sources(text: str, tmp_path: Path) -> None:
     (tmp_path / "a.c").write_text(text)
     source: SourceFile = source_file(Path("a.c"), [f"-I{APPS / 'restart'}"], tmp_path, SYSTEM)
     try:
-        found = discover_io([source], Options(reduce=0.1))
+        found = discover_io([source], KernelOptions(reduce=0.1))
     except LuthierError as error:
         lines = str(error).count("\n") + 1
         assert lines == 1

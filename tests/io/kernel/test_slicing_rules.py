@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.io.kernel.tiny import check, discovered, kernel
 
-from luthier.io.kernel import Options
+from luthier.io.kernel import KernelOptions
 
-CUT = Options(buffer_content="cut")
+CUT = KernelOptions(buffer_content="cut")
 
 PROGRAMS = {
     "arguments backward": """\
@@ -686,7 +686,7 @@ int main(void)
 }
 """
     assert "x = sin(2)" in kernel(tmp_path, body)
-    assert "sin(2)" not in kernel(tmp_path, body, Options(compute_calls=("other_*",)))
+    assert "sin(2)" not in kernel(tmp_path, body, KernelOptions(compute_calls=("other_*",)))
     found = discovered(tmp_path, program=(tmp_path / "program.c").read_text())
     assert any("other_store is not defined in the sources and may do I/O" in note for note in found.notes)
 
@@ -694,7 +694,7 @@ int main(void)
 def test_failures_can_be_dropped(tmp_path: Path) -> None:
     body = '    double x = sin(argc);\n    if (x > 2)\n        abort();\n    write(4, "abc", 3);'
     assert "x = sin" in kernel(tmp_path, body)
-    assert "x = sin" not in kernel(tmp_path, body, Options(failures="drop"))
+    assert "x = sin" not in kernel(tmp_path, body, KernelOptions(failures="drop"))
 
 
 def test_comments_stay_with_kept_code(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from luthier.io.kernel import Discovery, discover_io
 from luthier.io.kernel_runs import sources_from
 from luthier.io.kernel_verification import (
     Build,
-    Program,
+    BuiltProgram,
     Verification,
     build_from,
     built,
@@ -107,7 +107,7 @@ def changed(found: Discovery, old: str, new: str) -> Discovery:
 
 
 def judged(found: Discovery, timeout_s: float = 2.0, **more: object) -> Verification:
-    return verified(found, Program(build_from(["cc", "-O1"]), timeout_s=timeout_s, **more))  # type: ignore[arg-type]
+    return verified(found, BuiltProgram(build_from(["cc", "-O1"]), timeout_s=timeout_s, **more))  # type: ignore[arg-type]
 
 
 def test_the_unchanged_kernel_is_accepted(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_an_application_must_do(old: str, new: str, reason: str, tmp_path: 
 
 
 def test_static_programs_cannot_be_verified(tmp_path: Path) -> None:
-    verdict = verified(kernel_of(tmp_path), Program(build_from(["cc", "-static"]), timeout_s=10))
+    verdict = verified(kernel_of(tmp_path), BuiltProgram(build_from(["cc", "-static"]), timeout_s=10))
     assert "linked dynamically" in verdict.text
 
 
@@ -183,7 +183,7 @@ def test_several_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = Path(__file__).parents[3] / "testbeds" / "io_apps" / "strided.c"
     found = discover_io(sources_from([source], ["mpicc"]))
     run = ("mpirun", "-n", "2", "{program}", "256", "8")
-    program = Program(build_from(["mpicc", "-O1", "-lm"]), run, timeout_s=20)
+    program = BuiltProgram(build_from(["mpicc", "-O1", "-lm"]), run, timeout_s=20)
     call = next(line for line in found.files[0].text.splitlines() if "MPI_File_write" in line)
     missing_rank = changed(found, call, "if (rank == 0)\n" + call)
     verdict = verified(missing_rank, program)
@@ -197,7 +197,7 @@ def test_several_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_kernel_that_is_wrong_on_a_second_input_only(tmp_path: Path) -> None:
     wrong = changed(kernel_of(tmp_path), "50, 2000)", "50 + (argc > 1), 2000)")
-    program = Program(build_from(["cc"]), timeout_s=20)
+    program = BuiltProgram(build_from(["cc"]), timeout_s=20)
     assert verified(wrong, program).text.startswith("verified on one input: ")
     verdict = verified(wrong, program, [("{program}", "a b")])
     assert not verdict.accepted
@@ -241,7 +241,7 @@ def test_an_mpi_program_is_compared_on_other_ranks_too(tmp_path: Path, monkeypat
         monkeypatch.setenv(name, value)
     (tmp_path / "main.c").write_text(RANKS)
     found = discover_io(sources_from([tmp_path / "main.c"], ["mpicc"]))
-    program = Program(build_from(["mpicc"]), ("mpirun", "-n", "2", "{program}"), timeout_s=60)
+    program = BuiltProgram(build_from(["mpicc"]), ("mpirun", "-n", "2", "{program}"), timeout_s=60)
     verdict = verified(found, program)
     assert verdict.text.startswith("verified on 2 inputs: same I/O as the application (")
     assert "also compared with mpirun -n 1 {program}, made by luthier" in verdict.notes
@@ -293,7 +293,7 @@ def test_libraries_come_after_the_sources_and_paths_are_those_of_the_user(
     monkeypatch.chdir(tmp_path)
     build = Build("cc", ("-lm", "-Iinclude", "-O0", "-c", "-o", "elsewhere", "-fno-builtin"))
     made = built([Path("a.c")], build, tmp_path / "made" / "program")
-    assert counted_run(made.program, Program(build)).exit_code == 0
+    assert counted_run(made.program, BuiltProgram(build)).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.c", "include", "made"]
 
 
@@ -304,9 +304,9 @@ def test_hdf5_is_linked_dynamically() -> None:
 
 def test_invalid_programs(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"write \{program\}"):
-        Program(Build(), ("mpirun", "-n", "2"))
+        BuiltProgram(Build(), ("mpirun", "-n", "2"))
     with pytest.raises(InvalidInputError, match="must be above 0"):
-        Program(Build(), timeout_s=0)
+        BuiltProgram(Build(), timeout_s=0)
     with pytest.raises(InvalidInputError, match="is not a C compiler"):
         built([tmp_path / "a.c"], Build("rm"), tmp_path / "x" / "program")
     found = kernel_of(tmp_path)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from luthier.io.kernel import Discovery, Options, discover_io
+from luthier.io.kernel import Discovery, KernelOptions, discover_io
 from luthier.io.kernel_runs import sources_from
 
 PRELUDE = """\
@@ -17,7 +17,7 @@ PRELUDE = """\
 """
 
 
-def discovered(folder: Path, options: Options | None = None, compiler: str = "cc", **texts: str) -> Discovery:
+def discovered(folder: Path, options: KernelOptions | None = None, compiler: str = "cc", **texts: str) -> Discovery:
     """The kernel of sources given by name; a name with _h is a header."""
     for name, text in texts.items():
         file = folder / (f"{name.removesuffix('_h')}.h" if name.endswith("_h") else f"{name}.c")
@@ -26,7 +26,7 @@ def discovered(folder: Path, options: Options | None = None, compiler: str = "cc
     return discover_io(sources_from(paths, [compiler]), options)
 
 
-def kernel(folder: Path, body: str, options: Options | None = None, compiler: str = "cc") -> str:
+def kernel(folder: Path, body: str, options: KernelOptions | None = None, compiler: str = "cc") -> str:
     """What is left of a program; statements of `main` are enough."""
     text = body if "main(" in body else f"int main(int argc, char **argv)\n{{\n{body}\n    return 0;\n}}\n"
     found = discovered(folder, options, compiler, program=PRELUDE + text)
@@ -38,7 +38,7 @@ def lines(text: str) -> list[str]:
     return [line.strip() for line in text.split("\n")]
 
 
-def check(folder: Path, body: str, options: Options | None = None, compiler: str = "cc") -> str:
+def check(folder: Path, body: str, options: KernelOptions | None = None, compiler: str = "cc") -> str:
     """Lines marked with `// +` must be kept, lines marked with `// -` dropped; returns the kernel's text."""
     left = kernel(folder, body, options, compiler)
     kept = lines(left)

@@ -13,7 +13,7 @@ from tests.online.server.online_samples import BEST, DEFAULT, SPACE, a_session, 
 from tests.server.server_fixtures import Running
 
 import luthier
-from luthier.client import Client, OnlineSummary, SampleData
+from luthier.client import Client, SampleData, SessionSummary
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.online.server import api as models
 from luthier.online.server import operations as online_operations
@@ -36,7 +36,7 @@ def actions(server: Running) -> list[tuple[str, str, str, str]]:
 
 
 def test_the_client_has_the_fields_of_the_server() -> None:
-    assert list(OnlineSummary.__annotations__) == list(models.OnlineSummary.model_fields)
+    assert list(SessionSummary.__annotations__) == list(models.OnlineSummary.model_fields)
     assert list(SampleData.__annotations__) == list(models.OnlineSample.model_fields)
 
 

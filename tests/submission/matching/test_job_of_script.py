@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from luthier.submission.matching import Job, fields_of, job_of_script
+from luthier.submission.matching import NewJob, fields_of, job_of_script
 from luthier.submission.matching.command_line import LONGEST_COMMAND, invocation
 
 AT = datetime(2021, 11, 12, 14, 30, 0, tzinfo=UTC)
 
 
-def job_of(text: str, **given: object) -> Job:
+def job_of(text: str, **given: object) -> NewJob:
     return job_of_script(text, "ann", AT, **given)  # type: ignore[arg-type]
 
 

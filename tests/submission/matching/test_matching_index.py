@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from luthier.submission.matching import Corpus, Index, Job, Weights, similarity
+from luthier.submission.matching import Corpus, Index, NewJob, Weights, similarity
 
 AT = datetime(2021, 11, 12, 14, 30, 0, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ commands = st.builds(
     lambda parts, rest: "/" + "/".join(parts) + rest, st.lists(folders, min_size=1, max_size=4), options
 )
 jobs = st.builds(
-    Job,
+    NewJob,
     user=st.sampled_from(["ann", "bob", "eve"]),
     name=st.one_of(names, st.text(max_size=5)),
     program=names,
@@ -33,7 +33,12 @@ weights = st.builds(Weights, *[st.sampled_from([0.0, 0.5, 1.0, 3.0])] * 5, nodes
 
 
 def scan(
-    records: Mapping[int, Job], job: Job, weights: Weights, threshold: float, count: int, most_nodes: int | None = None
+    records: Mapping[int, NewJob],
+    job: NewJob,
+    weights: Weights,
+    threshold: float,
+    count: int,
+    most_nodes: int | None = None,
 ) -> list[tuple[float, int]]:
     """The best records by comparing the job with each of them."""
     corpus = Corpus.of(records.values())
@@ -46,7 +51,7 @@ def scan(
 @settings(deadline=None, max_examples=150)
 @given(st.lists(jobs, max_size=40), jobs, weights, st.sampled_from([0.0, 0.4, 0.6, 0.8]), st.sampled_from([1, 2, 7]))
 def test_it_finds_what_a_scan_finds(
-    records: Sequence[Job], job: Job, weights: Weights, threshold: float, count: int
+    records: Sequence[NewJob], job: NewJob, weights: Weights, threshold: float, count: int
 ) -> None:
     index = Index(enumerate(records), weights, threshold)
     found = [(one.score, one.record) for one in index.match(job, count)]
@@ -59,7 +64,7 @@ def test_it_finds_what_a_scan_finds(
     st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), jobs)), max_size=25),
     jobs,
 )
-def test_it_follows_changes(first: Sequence[Job], changes: Sequence[tuple[int, Job | None]], job: Job) -> None:
+def test_it_follows_changes(first: Sequence[NewJob], changes: Sequence[tuple[int, NewJob | None]], job: NewJob) -> None:
     index, records = Index(enumerate(first), threshold=0.0, most_nodes=64), dict(enumerate(first))
     for number, changed in changes:
         if changed is None:
@@ -73,10 +78,10 @@ def test_it_follows_changes(first: Sequence[Job], changes: Sequence[tuple[int, J
     assert found == scan(records, job, Weights(), 0.0, 3, most_nodes=64)
 
 
-def many_jobs(count: int) -> list[Job]:
+def many_jobs(count: int) -> list[NewJob]:
     """Jobs of some users and applications, whose paths all differ."""
     return [
-        Job(
+        NewJob(
             f"user{number % 17}",
             f"{('angry', 'calm', 'odd')[number % 3]}_app{number % 101}",
             "sbatch",
@@ -114,7 +119,7 @@ def test_matches_say_why() -> None:
     assert found.record == 7
     assert found.score == pytest.approx(1)
     assert set(found.by_field) == set(Weights().shares())
-    assert index.match(Job("x", "y", "z", "/w", AT, 1)) == []
+    assert index.match(NewJob("x", "y", "z", "/w", AT, 1)) == []
     assert Index([]).match(many_jobs(1)[0]) == []
 
 
@@ -134,12 +139,12 @@ def test_hostile_texts_take_limited_time() -> None:
         "ab1/" * 25_000,
     ]
     start = time.process_time()
-    jobs = [Job(text, text, text, text, AT, 1) for text in hostile]
+    jobs = [NewJob(text, text, text, text, AT, 1) for text in hostile]
     index = Index(enumerate(jobs))
     for number, job in enumerate(jobs):
         assert index.match(job)[0].score == pytest.approx(1), number
     took = time.process_time() - start
     start = time.process_time()
-    short = [Job(text, text, text, text, AT, 1) for text in (text[:4096] for text in hostile)]
+    short = [NewJob(text, text, text, text, AT, 1) for text in (text[:4096] for text in hostile)]
     Index(enumerate(short)).match(short[0])
     assert took < 60 * (time.process_time() - start)

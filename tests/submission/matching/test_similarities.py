@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from luthier.errors import InvalidInputError
-from luthier.submission.matching import Corpus, Job, Weights, similarity
+from luthier.submission.matching import Corpus, NewJob, Weights, similarity
 from luthier.submission.matching.similarities import (
     absolute,
     circular,
@@ -20,7 +20,7 @@ from luthier.submission.matching.similarities import (
 )
 
 AT = datetime(2021, 11, 12, 14, 30, 0, tzinfo=UTC)
-JOB = Job("ann", "angry_ant", "sbatch", "sbatch /home/ann/ant_111/sbatch", AT, 2)
+JOB = NewJob("ann", "angry_ant", "sbatch", "sbatch /home/ann/ant_111/sbatch", AT, 2)
 
 
 def test_levenshtein_is_a_share_of_the_longer_text() -> None:
@@ -76,7 +76,9 @@ def test_numbers_are_not_close_to_other_numbers() -> None:
 
 
 def test_the_score_of_two_jobs_by_hand() -> None:
-    other = Job("bob", "ant_4", "sbatch", "sbatch /home/ann/ant_111/sbatch --size=4", AT.replace(hour=23, second=30), 4)
+    other = NewJob(
+        "bob", "ant_4", "sbatch", "sbatch /home/ann/ant_111/sbatch --size=4", AT.replace(hour=23, second=30), 4
+    )
     found = similarity(JOB, other, corpus=Corpus(most_nodes=4))
     assert found.by_field == pytest.approx(
         {
@@ -131,7 +133,7 @@ def test_a_job_has_a_time_zone_and_nodes() -> None:
 
 texts = st.text(max_size=30)
 jobs = st.builds(
-    Job,
+    NewJob,
     user=st.sampled_from(["ann", "bob"]),
     name=texts,
     program=texts,
@@ -142,7 +144,7 @@ jobs = st.builds(
 
 
 @given(jobs, jobs)
-def test_scores_are_between_0_and_1(one: Job, other: Job) -> None:
+def test_scores_are_between_0_and_1(one: NewJob, other: NewJob) -> None:
     found = similarity(one, other)
     assert 0 <= found.total <= 1
     assert all(0 <= value <= 1 for value in found.by_field.values())

@@ -13,15 +13,15 @@ from tests.store.samples import NASTY
 from luthier.errors import InvalidInputError, NotFoundError, StoreError
 from luthier.store.ownership import this_process
 from luthier.store.server_store import ServerStore
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.store import job_records_in
-from luthier.submission.store.tuned_jobs import Tuned
+from luthier.submission.store.tuned_jobs import TunedConfiguration
 
 Reopen = Callable[[], ServerStore]
 
 AT = datetime(2026, 11, 18, 23, 59, 58, 250000, timezone(timedelta(hours=5, minutes=45)))
-JOB = Job("bob", f"angry {NASTY}", "solver", f"./solver '{NASTY}'", AT, 4)
-TUNED = Tuned(
+JOB = NewJob("bob", f"angry {NASTY}", "solver", f"./solver '{NASTY}'", AT, 4)
+TUNED = TunedConfiguration(
     component="sro",
     config={"size": 4, "engine": NASTY, "ratio": 0.1, "on": True},
     environment={"SRO_SIZE": "4", "ENGINE": NASTY},
@@ -172,6 +172,6 @@ def test_no_change_is_missed_between_writers(server_store: ServerStore, reopen: 
 def test_any_job_is_read_back(
     server_store: ServerStore, texts: tuple[str, str, str, str], at: datetime, nodes: int
 ) -> None:
-    job = Job(*texts, at, nodes)
+    job = NewJob(*texts, at, nodes)
     number = job_records_in(server_store).put(an_experiment(server_store), job, TUNED, 1.0)
     assert job_records_in(server_store).get(number).job == job

@@ -6,16 +6,16 @@ from tests.store.samples import NASTY
 
 from luthier.errors import NotFoundError
 from luthier.store.server_store import ServerStore, User
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.store import submissions_in
 from luthier.submission.store.submitted import Decision, NewSubmission, Submission
 
 AT = datetime(2026, 3, 4, 5, 6, 7, 500_000, timezone(timedelta(hours=5, minutes=30)))
-JOB = Job("ada", "stencil", "stencil", "srun ./stencil -n 4", AT, 4)
+JOB = NewJob("ada", "stencil", "stencil", "srun ./stencil -n 4", AT, 4)
 
 
 def a_submission(
-    author: str = "ada", decision: Decision = "set", record: int | None = 3, job: Job = JOB
+    author: str = "ada", decision: Decision = "set", record: int | None = 3, job: NewJob = JOB
 ) -> NewSubmission:
     matched = {"record_id": record, "experiment_id": 12, "component": "mpi", "score": 0.9, "by_field": {"user": 1.0}}
     return NewSubmission(author, job, decision, "because", **(matched if record else {}), environment={"A": "1"})  # type: ignore[arg-type]  # of different types

@@ -94,7 +94,7 @@ def discover_command(
 
     Example: luthier io discover main.c output.c --buffers cut --run 'mpirun -n 2 {program}' -- mpicc -Iinclude -lm
     """
-    from luthier.io.kernel import Options
+    from luthier.io.kernel import KernelOptions
     from luthier.io.kernel.options import FAMILIES, share_from
     from luthier.io.kernel_memory import checked_patterns
     from luthier.io.kernel_reduction import with_reduced_loops
@@ -102,7 +102,7 @@ def discover_command(
     from luthier.io.kernel_verification import (
         NOT_VERIFIED,
         Build,
-        Program,
+        BuiltProgram,
         build_from,
         build_of_database,
         run_words,
@@ -111,7 +111,7 @@ def discover_command(
 
     flags: list[str] = context.meta.get(WORDS, [])
     calls = (tuple(families or FAMILIES), tuple(io_calls or ()), tuple(compute_calls or ()))
-    options = Options(buffers, *calls, failures, share_from(reduce, "--reduce"))
+    options = KernelOptions(buffers, *calls, failures, share_from(reduce, "--reduce"))
     if options.reduce < 1 and not runs:
         raise InvalidInputError("--reduce needs --run: which iterations do I/O is seen in runs of the kernel")
     if database is not None and flags:
@@ -121,7 +121,7 @@ def discover_command(
     if output.exists():
         raise InvalidInputError(f"{output}: exists already; remove it or name another with --output")
     kept = checked_patterns(in_memory or ())
-    programs = [Program(Build(), run_words(run), folder, timeout_s, kept) for run in runs or ()]
+    programs = [BuiltProgram(Build(), run_words(run), folder, timeout_s, kept) for run in runs or ()]
     files = sources_from(sources or [], flags) if database is None else sources_of_database(database, sources or [])
     found = discover_apart(files, options)
     verdict, reduced = NOT_VERIFIED, None

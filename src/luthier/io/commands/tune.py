@@ -16,7 +16,7 @@ from luthier.errors import InvalidInputError
 from luthier.io.commands.io import io
 
 if TYPE_CHECKING:
-    from luthier.io.kernel_verification import Program
+    from luthier.io.kernel_verification import BuiltProgram
 
 STEPS = ("kernel", "impact-first", "stop", "verify")
 """The steps that can be left out; `--reduce` and `--in-memory` are left out by default."""
@@ -81,7 +81,7 @@ def tune_command(
     Example: luthier io tune sim.c --component hdf5.yaml --build 'h5cc -O2' --production-runs 500 -- {program} 1000
     """
     from luthier.io.commands.pipeline import search_and_compare
-    from luthier.io.kernel import Options
+    from luthier.io.kernel import KernelOptions
     from luthier.io.kernel.options import share_from
     from luthier.io.kernel_memory import checked_patterns, in_memory
     from luthier.io.tuning import Tuning, component_named, prepare
@@ -92,7 +92,7 @@ def tune_command(
         raise InvalidInputError("--component is required: what to tune, e.g. examples/components/hdf5-serial.yaml")
     described = component_named(component, store)
     program = _program(context.meta.get(WORDS, []), build, values)
-    options = Options(buffer_content=buffers, reduce=share_from(reduce, "--reduce"))
+    options = KernelOptions(buffer_content=buffers, reduce=share_from(reduce, "--reduce"))
     if options.reduce < 1 and "kernel" in left_out:
         raise InvalidInputError("--reduce shortens loops of the kernel; leave out --without kernel, or --reduce")
     if options.reduce < 1 or memory:
@@ -150,9 +150,9 @@ def _check_measures(values: dict[str, Any], option: str) -> None:
             )
 
 
-def _program(run: list[str], build: str, values: dict[str, Any]) -> "Program":
+def _program(run: list[str], build: str, values: dict[str, Any]) -> "BuiltProgram":
     """How to build and run the program; the settings keep only what an experiment uses."""
-    from luthier.io.kernel_verification import Program, build_from
+    from luthier.io.kernel_verification import BuiltProgram, build_from
 
     if not run:
         raise InvalidInputError("no command; put it after --, e.g. luthier io tune sim.c ... -- {program} 1000")
@@ -161,5 +161,5 @@ def _program(run: list[str], build: str, values: dict[str, Any]) -> "Program":
     except ValueError as error:
         raise InvalidInputError(f"--build: {error}; correct the quotes") from None
     folder = values.pop("cwd", None)
-    how = Program(build_from(words), tuple(run), None if folder is None else Path(folder))
+    how = BuiltProgram(build_from(words), tuple(run), None if folder is None else Path(folder))
     return how if values.get("timeout_s") is None else replace(how, timeout_s=values["timeout_s"])

@@ -5,18 +5,18 @@ Without this, everything that a program allocates through its own `xmalloc` woul
 
 from luthier.io.kernel import tables
 from luthier.io.kernel.flow import followed
-from luthier.io.kernel.ir import Effects, Function, Program
+from luthier.io.kernel.ir import CProgram, Effects, Function
 
 _PLAIN = frozenset(["malloc", "calloc", "aligned_alloc", "valloc", "memalign"])
 _MESSAGES = frozenset(["fprintf", "printf", "perror", "fputs", "puts", "fflush", "__errno_location", "strerror"])
 
 
-def allocators(program: Program) -> set[str]:
+def allocators(program: CProgram) -> set[str]:
     """The keys of such functions."""
     return {key for key, function in program.functions.items() if _is_allocator(program, function)}
 
 
-def _is_allocator(program: Program, function: Function) -> bool:
+def _is_allocator(program: CProgram, function: Function) -> bool:
     returned = set()
     for statement in function.statements:
         if statement.kind == "return":

@@ -10,9 +10,9 @@ from dataclasses import replace
 from luthier.io.kernel import tables
 from luthier.io.kernel.calls import Linked
 from luthier.io.kernel.files_read import line_read_back
-from luthier.io.kernel.ir import Call, Effects, Place, Program, Statement
+from luthier.io.kernel.ir import Call, CProgram, Effects, Statement, StorageSpot
 from luthier.io.kernel.layout import closing_parenthesis, split_arguments
-from luthier.io.kernel.options import Options
+from luthier.io.kernel.options import KernelOptions
 from luthier.io.kernel.slicing import Slice
 
 _TWICE = 2
@@ -26,7 +26,7 @@ _ALLOCATION = re.compile(
 _EFFECT = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|\b(?!sizeof\b)[A-Za-z_]\w*\s*\(")
 
 
-def keep_uncuttable(program: Program, linked: Linked, reachable: list[Statement]) -> None:
+def keep_uncuttable(program: CProgram, linked: Linked, reachable: list[Statement]) -> None:
     """Give up cutting where the content may hold pointers or a filter looks at it."""
     for statement in reachable:
         for part in statement.parts.values():
@@ -37,7 +37,7 @@ def keep_uncuttable(program: Program, linked: Linked, reachable: list[Statement]
                     _give_up(linked, statement, part, place, "it may hold pointers")
 
 
-def _give_up(linked: Linked, statement: Statement, part: Effects, place: Place, why: str) -> None:
+def _give_up(linked: Linked, statement: Statement, part: Effects, place: StorageSpot, why: str) -> None:
     part.unneeded.remove(place)
     part.reads.append(place)
     linked.uncut[statement.index] = why
@@ -46,9 +46,9 @@ def _give_up(linked: Linked, statement: Statement, part: Effects, place: Place, 
 class Buffers:
     """The buffers that were cut in a slice."""
 
-    def __init__(self, program: Program, linked: Linked, kept: Slice, options: Options) -> None:
+    def __init__(self, program: CProgram, linked: Linked, kept: Slice, options: KernelOptions) -> None:
         self._program, self._linked, self._kept, self._options = program, linked, kept, options
-        self._used: dict[int, list[tuple[Statement, Effects, Place]]] = {}
+        self._used: dict[int, list[tuple[Statement, Effects, StorageSpot]]] = {}
         self._written: set[int] = set()
         for index in kept.why:
             statement = program.statements[index]
@@ -92,7 +92,7 @@ class Buffers:
                 _give_up(self._linked, statement, part, place, why)
         return bool(cut and line)
 
-    def _needed_part(self, uses: list[tuple[Statement, Effects, Place]]) -> int | None:
+    def _needed_part(self, uses: list[tuple[Statement, Effects, StorageSpot]]) -> int | None:
         """The line that needs some of what a fill would overwrite, such as one field of a struct."""
         for _, _, place in uses:
             for location in self._program.locations(replace(place, whole=True, indexed=True, var="")):
@@ -201,7 +201,7 @@ class Buffers:
     def _is_declared_by(self, statement: Statement, name: str) -> bool:
         return bool(name) and statement.index in self._program.variables[name].declared_by
 
-    def _stored(self, part: Effects) -> list[Place]:
+    def _stored(self, part: Effects) -> list[StorageSpot]:
         """What is written, without hidden states and buffers of the C library, such as errno."""
         memory, hidden = self._program.memory, set()
         for name, node in self._program.fields.items():

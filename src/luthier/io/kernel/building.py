@@ -10,9 +10,9 @@ from luthier.io.kernel.buffers import Buffers, keep_uncuttable
 from luthier.io.kernel.calls import Linked, link
 from luthier.io.kernel.discovery import Discovery, KernelFile, read_bytes
 from luthier.io.kernel.emit import emitted, headed
-from luthier.io.kernel.ir import Program, Statement
+from luthier.io.kernel.ir import CProgram, Statement
 from luthier.io.kernel.loops import loops_with_io
-from luthier.io.kernel.options import Options
+from luthier.io.kernel.options import KernelOptions
 from luthier.io.kernel.parsing import check_source, parsed
 from luthier.io.kernel.reduction import without_marks
 from luthier.io.kernel.slicing import Slice, Slicer
@@ -22,7 +22,7 @@ from luthier.io.kernel.statements import UnitReader
 _SYSTEM = ("/usr/", "/opt/", "/lib/")
 
 
-def build(sources: Sequence[SourceFile], options: Options) -> Discovery:
+def build(sources: Sequence[SourceFile], options: KernelOptions) -> Discovery:
     """The kernel of the sources."""
     program, headers = _read(sources, options)
     linked = link(program, options)
@@ -45,7 +45,7 @@ def build(sources: Sequence[SourceFile], options: Options) -> Discovery:
     return Discovery(files, headers, tuple(kept.starts), all_notes, *size, loops=tuple(loops.values()))
 
 
-def _sliced(program: Program, linked: Linked, options: Options) -> tuple[Slice, dict[int, str], list[str]]:
+def _sliced(program: CProgram, linked: Linked, options: KernelOptions) -> tuple[Slice, dict[int, str], list[str]]:
     """What is kept; a buffer that cannot be filled is not cut, which may keep more."""
     statements = [found for key in sorted(linked.reachable) for found in program.functions[key].statements]
     keep_uncuttable(program, linked, statements)
@@ -57,8 +57,8 @@ def _sliced(program: Program, linked: Linked, options: Options) -> tuple[Slice, 
             return kept, fills, buffers.notes() if options.buffer_content == "cut" else []
 
 
-def _read(sources: Sequence[SourceFile], options: Options) -> tuple[Program, tuple[str, ...]]:
-    program = Program()
+def _read(sources: Sequence[SourceFile], options: KernelOptions) -> tuple[CProgram, tuple[str, ...]]:
+    program = CProgram()
     headers: set[str] = set()
     roots = {str(Path(source.path).parent) for source in sources} | _own_folders(sources)
     for source in sources:
@@ -109,7 +109,7 @@ def _check(source: SourceFile, texts: dict[str, str]) -> None:
         raise KernelRefusedError(f"the kernel that was made is not valid C ({error})") from None
 
 
-def _countable(program: Program) -> list[Statement]:
+def _countable(program: CProgram) -> list[Statement]:
     quiet = ("block", "empty", "case", "label")
     return [
         statement
@@ -119,7 +119,7 @@ def _countable(program: Program) -> list[Statement]:
     ]
 
 
-def _file(program: Program, kept: Slice, path: str, text: str) -> KernelFile:
+def _file(program: CProgram, kept: Slice, path: str, text: str) -> KernelFile:
     why, dropped = [], []
     for statement in _countable(program):
         if program.functions[statement.function].file != path:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from luthier.errors import KernelRefusedError
 from luthier.io.kernel import externals, tables
 from luthier.io.kernel.allocators import allocators
-from luthier.io.kernel.ir import Argument, Call, Effects, Function, Place, Program, Statement
-from luthier.io.kernel.options import Options
+from luthier.io.kernel.ir import Argument, Call, CProgram, Effects, Function, Statement, StorageSpot
+from luthier.io.kernel.options import KernelOptions
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Linked:
     uncut: dict[int, str] = field(default_factory=dict)  # statement -> why its buffer was not cut
 
 
-def link(program: Program, options: Options) -> Linked:
+def link(program: CProgram, options: KernelOptions) -> Linked:
     """Give every call its effects; raise if something cannot be analysed soundly."""
     linked = Linked(reachable=_reachable(program), allocators=allocators(program))
     statements = [statement for key in sorted(linked.reachable) for statement in program.functions[key].statements]
@@ -50,7 +50,7 @@ def link(program: Program, options: Options) -> Linked:
     return linked
 
 
-def _join_records(program: Program) -> None:
+def _join_records(program: CProgram) -> None:
     """Storage that is used as more than one type of record: any of their fields may overlap."""
     memory, is_changed = program.memory, True
     while is_changed:
@@ -65,14 +65,14 @@ def _join_records(program: Program) -> None:
                     is_changed = True
 
 
-def _refuse(program: Program, statement: Statement, call: Call) -> None:
+def _refuse(program: CProgram, statement: Statement, call: Call) -> None:
     what = "" if call.key in program.functions else externals.refused(call)
     if what:
         file = program.functions[statement.function].file
         raise KernelRefusedError(f"{file}:{call.line}: {call.name}: {what} is not supported; use the application")
 
 
-def _reachable(program: Program) -> set[str]:
+def _reachable(program: CProgram) -> set[str]:
     start = [key for key in program.functions if key == "c:@F@main"]
     if not start:
         raise KernelRefusedError("no function main in the sources; name all sources of the program")
@@ -99,20 +99,20 @@ def _reads_errno(statements: Iterable[Statement]) -> bool:
     )
 
 
-def _link_states(program: Program) -> None:
+def _link_states(program: CProgram) -> None:
     for variable in program.variables.values():
         state = tables.STATE_VARIABLES.get(variable.name)
         if state and variable.key == f"c:@{variable.name}":
             program.memory.unify(variable.node, state_node(program, state))
 
 
-def state_node(program: Program, state: str) -> int:
+def state_node(program: CProgram, state: str) -> int:
     """The storage that stands for a hidden state of the C library."""
     return program.fields.setdefault(f"state:{state}", program.memory.new())
 
 
 class _Resolver:
-    def __init__(self, program: Program, options: Options, linked: Linked, reads_errno: bool) -> None:
+    def __init__(self, program: CProgram, options: KernelOptions, linked: Linked, reads_errno: bool) -> None:
         self.program, self.memory, self.options, self.linked = program, program.memory, options, linked
         self.reads_errno = reads_errno
         self._followed: list[tuple[Effects, int, bool]] = []
@@ -125,7 +125,7 @@ class _Resolver:
             holders = [found for record in self.memory.records[root] for found in self.program.stored_fields(record)]
             for holder in {root, *map(self.memory.find, holders)}:
                 if self.memory.holds_pointers[holder] and self.memory.target[holder] >= 0:
-                    place = Place(self.memory.pointee(holder), whole=True, indexed=True)
+                    place = StorageSpot(self.memory.pointee(holder), whole=True, indexed=True)
                     part.reads.append(place)
                     part.writes += [place] if is_written else []
 
@@ -153,7 +153,7 @@ class _Resolver:
                 parameter = self.program.variables[function.parameters[index]]
                 self.memory.unify(self.memory.pointee(parameter.node), value.node)
             else:
-                part.reads.append(Place(value.node, whole=True, indexed=True))
+                part.reads.append(StorageSpot(value.node, whole=True, indexed=True))
         if function.key not in self.linked.allocators or not call.key:
             self.memory.unify(self.memory.pointee(function.result), call.result)
 
@@ -164,11 +164,11 @@ class _Resolver:
         self._result(call)
         state = tables.STATE_OF.get(call.name)
         if state:
-            place = Place(state_node(self.program, state))
+            place = StorageSpot(state_node(self.program, state))
             part.reads.append(place)
             part.writes.append(place)
         if call.name in tables.SHARED_RESULTS:
-            part.writes.append(Place(call.result, whole=True, indexed=True))
+            part.writes.append(StorageSpot(call.result, whole=True, indexed=True))
         if call.name == "putenv" and call.arguments[0].value:
             self.memory.unify(
                 call.arguments[0].value.node, self.memory.pointee(state_node(self.program, "environment"))
@@ -181,7 +181,7 @@ class _Resolver:
         if call.name == "__errno_location":
             self.memory.unify(call.result, node)
         elif externals.family(call) in ("posix", "unknown") or call.name.startswith("strto"):
-            part.writes.append(Place(node))
+            part.writes.append(StorageSpot(node))
 
     def _use(self, statement: Statement, part: Effects, call: Call, index: int, argument: Argument, mode: str) -> None:
         value = argument.value
@@ -190,9 +190,9 @@ class _Resolver:
         one_element = value.is_address_of and (not argument.untyped or self._is_single(call, index))
         if value.neighbour and not one_element:
             self.memory.neighbours[self.memory.find(value.node)].add(value.neighbour)
-        places = [Place(value.node, whole=not one_element, indexed=not one_element)]
+        places = [StorageSpot(value.node, whole=not one_element, indexed=not one_element)]
         if argument.deep and externals.family(call) != "mpi":
-            places.append(Place(self.memory.pointee(value.node), whole=True, indexed=True))
+            places.append(StorageSpot(self.memory.pointee(value.node), whole=True, indexed=True))
         group = externals.family(call)
         if group in ("hdf5", "unknown") or not argument.untyped:
             self._followed.append((part, value.node, group == "unknown" or call.name.startswith("getopt")))

@@ -2,14 +2,14 @@
 
 from luthier.io.kernel import externals
 from luthier.io.kernel.calls import Linked
-from luthier.io.kernel.ir import Call, Program, Statement
+from luthier.io.kernel.ir import Call, CProgram, Statement
 from luthier.io.kernel.ranks import Ranks
 
 
 class Messages:
     """The MPI calls of a program, by what they can match with."""
 
-    def __init__(self, program: Program, linked: Linked) -> None:
+    def __init__(self, program: CProgram, linked: Linked) -> None:
         self._program = program
         self._linked = linked
         self._messages: list[tuple[Statement, Call]] = []

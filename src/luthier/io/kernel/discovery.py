@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from luthier.errors import InvalidInputError, KernelRefusedError
-from luthier.io.kernel.loops import Loop
-from luthier.io.kernel.options import Options
+from luthier.io.kernel.loops import KernelLoop
+from luthier.io.kernel.options import KernelOptions
 from luthier.io.kernel.reduction import Reduction
 from luthier.io.kernel.sources import SourceFile
 
@@ -44,20 +44,20 @@ class Discovery:
     kept: int
     total: int
     """Statements."""
-    loops: tuple[Loop, ...] = ()
+    loops: tuple[KernelLoop, ...] = ()
     """The loops with I/O, if loops are to be reduced."""
     reduction: Reduction | None = None
     """What became of them, if they were."""
 
 
-def discover_io(sources: Sequence[SourceFile], options: Options | None = None) -> Discovery:
+def discover_io(sources: Sequence[SourceFile], options: KernelOptions | None = None) -> Discovery:
     """The I/O kernel of a program. All its sources must be given.
 
     Raises KernelRefusedError if the sources cannot be analysed soundly: then the application itself must be used.
     """
     from luthier.io.kernel import parsing
 
-    options = options or Options()
+    options = options or KernelOptions()
     if not sources:
         raise InvalidInputError("no sources; name the C files of the program")
     parsing.clang()

@@ -7,12 +7,12 @@ from types import MappingProxyType
 
 from luthier.errors import KernelRefusedError
 from luthier.io.kernel.discovery import UNVERIFIED
-from luthier.io.kernel.ir import Program, Statement
+from luthier.io.kernel.ir import CProgram, Statement
 from luthier.io.kernel.layout import MARK, is_balanced, without_comments
-from luthier.io.kernel.loops import Loop
+from luthier.io.kernel.loops import KernelLoop
 from luthier.io.kernel.slicing import Slice
 
-NO_LOOPS: Mapping[int, Loop] = MappingProxyType({})
+NO_LOOPS: Mapping[int, KernelLoop] = MappingProxyType({})
 HEADER = """\
 /* I/O kernel of {name}, made by luthier io discover: only what its I/O needs is left. */
 /* {verdict} */
@@ -82,7 +82,7 @@ class Edits:
 
 
 def emitted(
-    program: Program, kept: Slice, path: str, fills: Mapping[int, str], loops: Mapping[int, Loop] = NO_LOOPS
+    program: CProgram, kept: Slice, path: str, fills: Mapping[int, str], loops: Mapping[int, KernelLoop] = NO_LOOPS
 ) -> str:
     """The kernel's text of one main file. `fills` are texts to insert after statements; `loops` are marked."""
     text = program.files[path]
@@ -114,7 +114,7 @@ def _tidy(text: str) -> str:
     return _LAST_BLANKS.sub(r"\n\1", text)
 
 
-def _cut_declarations(program: Program, kept: Slice, path: str, edits: Edits) -> None:
+def _cut_declarations(program: CProgram, kept: Slice, path: str, edits: Edits) -> None:
     groups: dict[int, list[tuple[int, bool]]] = {}
     text, start, end = program.files[path], 0, 0
     ordered = sorted((one for one in program.declarations if one.file == path), key=lambda one: one.start)
@@ -180,7 +180,7 @@ def _with_comment(text: str, begin: int) -> int:
 class _Writer:
     """Cuts the statements of a function that are not kept."""
 
-    def __init__(self, edits: Edits, kept: Slice, fills: Mapping[int, str], loops: Mapping[int, Loop]) -> None:
+    def __init__(self, edits: Edits, kept: Slice, fills: Mapping[int, str], loops: Mapping[int, KernelLoop]) -> None:
         self.edits, self.kept, self.fills, self.loops = edits, kept, fills, loops
 
     def statements(self, block: Statement) -> None:

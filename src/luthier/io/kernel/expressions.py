@@ -8,7 +8,7 @@ from clang.cindex import Cursor, CursorKind, StorageClass, conf
 
 from luthier.errors import KernelRefusedError
 from luthier.io.kernel.call_expressions import read_call
-from luthier.io.kernel.ir import NOTHING, Effects, Place, Program, Value, Variable
+from luthier.io.kernel.ir import NOTHING, CProgram, Effects, StorageSpot, Value, Variable
 from luthier.io.kernel.types import CType, Types
 
 _DEEPEST = 300
@@ -39,7 +39,7 @@ def _operator(name: str) -> Callable[[Any], int]:
 class Expressions:
     """Walks the expressions of one translation unit. Effects are added to `self.effects`."""
 
-    def __init__(self, program: Program, types: Types, key_of: Callable[[Any], str]) -> None:
+    def __init__(self, program: CProgram, types: Types, key_of: Callable[[Any], str]) -> None:
         self.program = program
         self.memory = program.memory
         self.types = types
@@ -115,7 +115,7 @@ class Expressions:
         conf.lib.clang_Cursor_Evaluate.argtypes, conf.lib.clang_Cursor_Evaluate.restype = [Cursor], ctypes.c_void_p
         conf.lib.clang_EvalResult_getAsLongLong.restype = ctypes.c_longlong
 
-    def place(self, cursor: Any) -> Place | None:
+    def place(self, cursor: Any) -> StorageSpot | None:
         """Evaluate the address of an lvalue; return the storage, or None if the cursor is a function or a constant."""
         kind = cursor.kind
         if kind == CursorKind.DECL_REF_EXPR:
@@ -133,7 +133,7 @@ class Expressions:
             if len(children) == 1:
                 return self.place(children[0])
         if kind == CursorKind.COMPOUND_LITERAL_EXPR:
-            return Place(self._compound_literal(cursor).node, whole=True)
+            return StorageSpot(self._compound_literal(cursor).node, whole=True)
         if kind == CursorKind.UNARY_OPERATOR:  # __real__ and __imag__ of an lvalue, and extensions
             children = list(cursor.get_children())
             if len(children) == 1 and self._unary(cursor) not in _INCREMENTS | {_ADDRESS}:
@@ -142,16 +142,16 @@ class Expressions:
         node = value.node if value else self.memory.new()
         kind_of = self.types.of(cursor.type)
         self.types.describe(node, kind_of)
-        return Place(node, whole=True)
+        return StorageSpot(node, whole=True)
 
-    def _variable_place(self, cursor: Any) -> Place | None:
+    def _variable_place(self, cursor: Any) -> StorageSpot | None:
         declared = cursor.referenced
         if declared is None or declared.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
             return None
         variable = self.variable(declared)
         self.effects.names.add(variable.key)
         kind = self.types.of(declared.type)
-        return Place(variable.node, whole=kind.kind == "record", var=variable.key)
+        return StorageSpot(variable.node, whole=kind.kind == "record", var=variable.key)
 
     def variable(self, declared: Any) -> Variable:
         """The variable of a declaration, made at its first use."""
@@ -183,7 +183,7 @@ class Expressions:
         self.program.variables[key] = found
         return found
 
-    def _field_place(self, cursor: Any) -> Place | None:
+    def _field_place(self, cursor: Any) -> StorageSpot | None:
         declared = cursor.referenced
         children = list(cursor.get_children())
         base = next((child for child in children if child.kind.is_expression()), None)
@@ -202,9 +202,9 @@ class Expressions:
         node = self.program.fields.get(key)
         if node is None:
             raise self.refuse(cursor, "a field of an unusual record")
-        return Place(node, whole=kind.element().kind == "record")
+        return StorageSpot(node, whole=kind.element().kind == "record")
 
-    def _element_place(self, cursor: Any) -> Place | None:
+    def _element_place(self, cursor: Any) -> StorageSpot | None:
         first, second = cursor.get_children()
         if self.types.of(first.type).kind not in ("pointer", "array"):
             first, second = second, first
@@ -212,7 +212,7 @@ class Expressions:
         pointed = self.value(first)
         return self._pointed_place(pointed, self.types.of(cursor.type), indexed=True)
 
-    def _pointed_place(self, pointed: Value, kind: CType, *, indexed: bool) -> Place | None:
+    def _pointed_place(self, pointed: Value, kind: CType, *, indexed: bool) -> StorageSpot | None:
         if kind.kind == "function":
             return None
         node = pointed.node if pointed else self.memory.new()
@@ -221,7 +221,7 @@ class Expressions:
         self.types.describe(node, kind)
         if kind.small:
             self.program.byte_wise.append(node)
-        return Place(node, whole=kind.element().kind == "record", indexed=indexed)
+        return StorageSpot(node, whole=kind.element().kind == "record", indexed=indexed)
 
     def _read(self, cursor: Any) -> Value:
         kind = self.types.of(cursor.type)
@@ -232,7 +232,7 @@ class Expressions:
             return NOTHING
         return self._loaded(place, kind, cursor)
 
-    def _loaded(self, place: Place, kind: CType, cursor: Any) -> Value:
+    def _loaded(self, place: StorageSpot, kind: CType, cursor: Any) -> Value:
         """The value of a place; an array gives its address instead."""
         is_pointer = bool(place.var) and self.program.variables[place.var].is_parameter
         if kind.kind == "array" and not is_pointer:
@@ -304,7 +304,7 @@ class Expressions:
         value = self.value(child)
         return Value(constant=-value.constant) if operator == _MINUS and value.constant is not None else NOTHING
 
-    def _of_pointer(self, place: Place, cursor: Any) -> Value:
+    def _of_pointer(self, place: StorageSpot, cursor: Any) -> Value:
         kind = self.types.of(cursor.type)
         return Value(self.memory.pointee(place.node)) if kind.kind == "pointer" else NOTHING
 
@@ -348,7 +348,7 @@ class Expressions:
         self.value(right)
         return NOTHING
 
-    def write(self, place: Place, value: Value) -> None:
+    def write(self, place: StorageSpot, value: Value) -> None:
         """Store a value."""
         self.effects.writes.append(place)
         if value:
@@ -410,10 +410,10 @@ class Expressions:
         self.types.describe(node, kind)
         children = [child for child in cursor.get_children() if child.kind.is_expression()]
         if children:
-            self.initialize(Place(node, whole=True), kind, children[-1])
+            self.initialize(StorageSpot(node, whole=True), kind, children[-1])
         return Value(node)
 
-    def initialize(self, place: Place, kind: CType, cursor: Any) -> None:
+    def initialize(self, place: StorageSpot, kind: CType, cursor: Any) -> None:
         """Store an initial value, which may be a list."""
         if cursor.kind != CursorKind.INIT_LIST_EXPR:
             self.write(place, self.value(cursor))

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from luthier.io.kernel import tables
 from luthier.io.kernel.ir import Call
-from luthier.io.kernel.options import Options
+from luthier.io.kernel.options import KernelOptions
 
 
 def family(call: Call) -> str:
@@ -30,7 +30,7 @@ def family(call: Call) -> str:
     return "unknown"
 
 
-def why_io(call: Call, options: Options, *, redirects: bool = False) -> str:
+def why_io(call: Call, options: KernelOptions, *, redirects: bool = False) -> str:
     """Why a call is where the analysis starts, or "" if it is not.
 
     With `redirects` the standard output may be a file.
@@ -54,7 +54,7 @@ def why_io(call: Call, options: Options, *, redirects: bool = False) -> str:
     return ""
 
 
-def why_always(call: Call, options: Options) -> str:
+def why_always(call: Call, options: KernelOptions) -> str:
     """Why a call is kept although it does no I/O, or ""."""
     name = call.name
     if family(call) == "mpi" and name.startswith(tables.ALWAYS):

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 from luthier.io.kernel import externals, tables
 from luthier.io.kernel.calls import Linked
-from luthier.io.kernel.ir import Call, Place, Program, Statement
-from luthier.io.kernel.options import Options
+from luthier.io.kernel.ir import Call, CProgram, Statement, StorageSpot
+from luthier.io.kernel.options import KernelOptions
 from luthier.io.kernel.slicing import Slice
 
 _MAIN = "c:@F@main"
 
 
 def line_read_back(
-    program: Program, linked: Linked, kept: Slice, options: Options, writers: Sequence[Statement]
+    program: CProgram, linked: Linked, kept: Slice, options: KernelOptions, writers: Sequence[Statement]
 ) -> int:
     """A line that reads from a file what is needed, unless all such lines are before all `writers`; else 0."""
     readers = [
@@ -31,7 +31,7 @@ def line_read_back(
     return next((reader.line for reader in readers if order.places(reader)[1] >= first), 0)
 
 
-def _reads(program: Program, call: Call, options: Options) -> bool:
+def _reads(program: CProgram, call: Call, options: KernelOptions) -> bool:
     """Whether a call may read a file that the program has written."""
     if call.key in program.functions or any(argument.value.name == "stdin" for argument in call.arguments):
         return False
@@ -40,7 +40,7 @@ def _reads(program: Program, call: Call, options: Options) -> bool:
     return externals.family(call) == "unknown" and bool(externals.why_io(call, options))
 
 
-def _is_needed(program: Program, kept: Slice, call: Call) -> bool:
+def _is_needed(program: CProgram, kept: Slice, call: Call) -> bool:
     """Whether the flow of control depends on what is read, or anything that is kept uses it."""
     if call.name in tables.READS_TEXT:
         return True  # where lines and numbers end
@@ -48,14 +48,14 @@ def _is_needed(program: Program, kept: Slice, call: Call) -> bool:
         location in kept.needed
         for argument, mode in zip(call.arguments, externals.modes(call), strict=True)
         if mode in "wm" and argument.value
-        for location in program.locations(Place(argument.value.node, whole=True, indexed=True))
+        for location in program.locations(StorageSpot(argument.value.node, whole=True, indexed=True))
     )
 
 
 class _Order:
     """Which of the statements of the body of `main` may execute a statement, directly or through calls."""
 
-    def __init__(self, program: Program, linked: Linked) -> None:
+    def __init__(self, program: CProgram, linked: Linked) -> None:
         self._program, self._linked = program, linked
         self._main = program.functions[_MAIN]
         self._jumps = any(one.kind == "goto" or one.targets for one in self._main.statements)

@@ -6,10 +6,10 @@ Only variables whose address is never taken are followed in this way; all other 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from luthier.io.kernel.ir import Effects, Function, Program, Statement
+from luthier.io.kernel.ir import CProgram, Effects, Function, Statement
 
 
-def followed(program: Program, key: str) -> bool:
+def followed(program: CProgram, key: str) -> bool:
     """Whether the assignments to a variable are told apart by the flow of control."""
     variable = program.variables.get(key)
     if variable is None or not variable.function or variable.is_static or variable.address_taken:
@@ -31,7 +31,7 @@ class _Target:
 class Reaching:
     """Reaching definitions of one function."""
 
-    def __init__(self, program: Program, function: Function) -> None:
+    def __init__(self, program: CProgram, function: Function) -> None:
         self._program = program
         self._nodes: list[tuple[Statement | None, Effects]] = []
         self._next: list[set[int]] = []

@@ -5,14 +5,14 @@ The trees hold no cursor of libclang: each syntax tree is walked once.
 
 from dataclasses import dataclass, field
 
-from luthier.io.kernel.memory import Memory
+from luthier.io.kernel.memory import StorageGraph
 
 LOOPS = frozenset({"for", "while", "do"})
 JUMPS = frozenset({"return", "goto", "break", "continue"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StorageSpot:
     """Storage that an expression reads or writes.
 
     `whole` covers all fields of the records there; `var` is set if it is exactly one variable.
@@ -75,12 +75,12 @@ class Call:
 class Effects:
     """What evaluating a part of a statement does."""
 
-    reads: list[Place] = field(default_factory=list)
-    writes: list[Place] = field(default_factory=list)
+    reads: list[StorageSpot] = field(default_factory=list)
+    writes: list[StorageSpot] = field(default_factory=list)
     names: set[str] = field(default_factory=set)  # variables and functions whose declarations it needs
     calls: list[Call] = field(default_factory=list)
     kills: str = ""  # the variable that it certainly overwrites
-    unneeded: list[Place] = field(default_factory=list)  # content of buffers that was cut
+    unneeded: list[StorageSpot] = field(default_factory=list)  # content of buffers that was cut
 
 
 @dataclass(slots=True, eq=False)
@@ -162,7 +162,7 @@ class Declaration:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordType:
     """A struct or union: its fields with the records stored inside them."""
 
     fields: tuple[tuple[str, str], ...]  # key, key of the nested record or ""
@@ -171,14 +171,14 @@ class Record:
 
 
 @dataclass(slots=True)
-class Program:
+class CProgram:
     """All translation units."""
 
-    memory: Memory = field(default_factory=Memory)
+    memory: StorageGraph = field(default_factory=StorageGraph)
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     fields: dict[str, int] = field(default_factory=dict)
-    records: dict[str, Record] = field(default_factory=dict)
+    records: dict[str, RecordType] = field(default_factory=dict)
     declarations: list[Declaration] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
     address_taken: set[str] = field(default_factory=set)
@@ -200,7 +200,7 @@ class Program:
                 waiting.extend([nested] if nested else [])
         return found
 
-    def locations(self, place: Place) -> set[int]:
+    def locations(self, place: StorageSpot) -> set[int]:
         """The classes of storage that an access to the place touches."""
         memory = self.memory
         root = memory.find(place.node)

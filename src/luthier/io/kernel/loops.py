@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from luthier.io.kernel import externals
 from luthier.io.kernel.calls import Linked
 from luthier.io.kernel.flow import Reaching, followed
-from luthier.io.kernel.ir import LOOPS, Call, Effects, Function, Program, Statement
+from luthier.io.kernel.ir import LOOPS, Call, CProgram, Effects, Function, Statement
 from luthier.io.kernel.layout import is_balanced
-from luthier.io.kernel.options import Options
+from luthier.io.kernel.options import KernelOptions
 from luthier.io.kernel.slicing import Slice
 
 MOST = 200
@@ -17,7 +17,7 @@ _LINES_ABOVE = 5000  # characters in which a directive above a statement is look
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class KernelLoop:
     """A loop of the kernel that does I/O; `why_whole` tells why it cannot be left early, "" if it can."""
 
     number: int
@@ -26,10 +26,10 @@ class Loop:
     why_whole: str = ""
 
 
-def loops_with_io(program: Program, linked: Linked, kept: Slice, options: Options) -> dict[int, Loop]:
+def loops_with_io(program: CProgram, linked: Linked, kept: Slice, options: KernelOptions) -> dict[int, KernelLoop]:
     """The loops of the kernel in which I/O happens, by their statements."""
     finder = _Finder(program, linked, kept, options)
-    found: dict[int, Loop] = {}
+    found: dict[int, KernelLoop] = {}
     for key in sorted(kept.functions & linked.reachable):
         function = program.functions[key]
         for statement in function.statements:
@@ -37,7 +37,7 @@ def loops_with_io(program: Program, linked: Linked, kept: Slice, options: Option
                 number = len(found) + 1
                 why = f"it is not among the first {MOST} loops with I/O"
                 why = why if number > MOST else finder.why_whole(function, statement)
-                found[statement.index] = Loop(number, function.file, statement.line, why)
+                found[statement.index] = KernelLoop(number, function.file, statement.line, why)
     return found
 
 
@@ -59,7 +59,7 @@ def _has_directive(text: str, statement: Statement) -> bool:
 
 
 class _Finder:
-    def __init__(self, program: Program, linked: Linked, kept: Slice, options: Options) -> None:
+    def __init__(self, program: CProgram, linked: Linked, kept: Slice, options: KernelOptions) -> None:
         self._program, self._linked, self._kept, self._options = program, linked, kept, options
         self._reaching: dict[str, Reaching] = {}
         self._users: dict[str, dict[str, list[tuple[Statement, Effects]]]] = {}

@@ -9,7 +9,7 @@ FAMILIES = ("hdf5", "mpi-io", "posix")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class KernelOptions:
     """Choices of I/O discovery."""
 
     buffer_content: str = "keep"

@@ -3,7 +3,7 @@
 from luthier.io.kernel import externals, tables
 from luthier.io.kernel.calls import Linked
 from luthier.io.kernel.flow import followed
-from luthier.io.kernel.ir import JUMPS, Call, Effects, Place, Program, Statement
+from luthier.io.kernel.ir import JUMPS, Call, CProgram, Effects, Statement, StorageSpot
 
 _SAME_EVERYWHERE = (
     "MPI_Allreduce",
@@ -21,7 +21,7 @@ _OF_ONE_PROCESS = frozenset(["getpid", "gethostname", "clock", "time", "gettimeo
 class Ranks:
     """Forward flow of what differs between ranks, to a fixed point."""
 
-    def __init__(self, program: Program, linked: Linked) -> None:
+    def __init__(self, program: CProgram, linked: Linked) -> None:
         self._program, self._linked = program, linked
         self._differs: set[int | str] = set()
         self._returns: set[str] = set()
@@ -134,7 +134,7 @@ class Ranks:
             return not call.name.startswith(_SAME_EVERYWHERE)
         return group != "quiet" or call.name in tables.STATE_OF or call.name in _OF_ONE_PROCESS
 
-    def _keys(self, place: Place) -> list[int | str]:
+    def _keys(self, place: StorageSpot) -> list[int | str]:
         if place.var and (followed(self._program, place.var) or self._is_parameter(place.var)):
             return [place.var]
         known = self._places.get(id(place))

@@ -13,7 +13,7 @@ import numpy as np
 
 from luthier.arrays import FloatArray, IntArray
 from luthier.io.kernel.layout import MARK
-from luthier.io.kernel.loops import Loop
+from luthier.io.kernel.loops import KernelLoop
 from luthier.io.loop_counts import IterationRun, LoopTrace
 
 TOLERANCE = 0.01
@@ -51,7 +51,7 @@ static __inline__ void __attribute__((unused)) luthier_left(struct luthier_loop 
 class ReducedLoop:
     """A loop that is left after some of its iterations, each time it is entered; `factor` multiplies its counters."""
 
-    loop: Loop
+    loop: KernelLoop
     kept_iterations: int
     iterations: int
     kept_executions: int
@@ -74,7 +74,7 @@ class Reduction:
 
     share: float
     loops: tuple[ReducedLoop, ...]
-    whole: tuple[tuple[Loop, str], ...]
+    whole: tuple[tuple[KernelLoop, str], ...]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -123,8 +123,8 @@ def _edited(text: str, chosen: Mapping[int, tuple[int, float]]) -> str:
 
 
 def chosen_loops(
-    loops: Sequence[Loop], processes: Sequence[Sequence[LoopTrace]], share: float
-) -> tuple[list[ReducedLoop], list[tuple[Loop, str]]]:
+    loops: Sequence[KernelLoop], processes: Sequence[Sequence[LoopTrace]], share: float
+) -> tuple[list[ReducedLoop], list[tuple[KernelLoop, str]]]:
     """The loops to reduce, those with the most I/O first, and why others are whole.
 
     `processes` are the traces of all processes. Of nested loops the outermost that can be reduced is.
@@ -153,7 +153,7 @@ def _bytes_in(traces: Sequence[LoopTrace]) -> int:
     return sum(trace.entries * run.count * sum(run.done) for trace in traces for run in trace.runs)
 
 
-def _reduced(loop: Loop, traces: Sequence[LoopTrace], share: float) -> ReducedLoop | str:
+def _reduced(loop: KernelLoop, traces: Sequence[LoopTrace], share: float) -> ReducedLoop | str:
     """The loop with the iterations to do, or why it is whole ("" if it makes no I/O, or only once)."""
     with_io = [trace for trace in traces if trace.executions]
     if max((trace.executions for trace in with_io), default=0) < 2:

@@ -9,8 +9,8 @@ from luthier.io.kernel import externals, tables
 from luthier.io.kernel.calls import Linked
 from luthier.io.kernel.communication import Messages
 from luthier.io.kernel.flow import Reaching, followed
-from luthier.io.kernel.ir import LOOPS, Call, Effects, Function, Place, Program, Statement
-from luthier.io.kernel.options import Options
+from luthier.io.kernel.ir import LOOPS, Call, CProgram, Effects, Function, Statement, StorageSpot
+from luthier.io.kernel.options import KernelOptions
 
 _PRAGMA = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+luthier\b[ \t]*([^\n]*)", re.M)
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -42,7 +42,7 @@ class Slice:
 class Slicer:
     """Marks statements until nothing is added. Each statement, function and class of storage is visited once."""
 
-    def __init__(self, program: Program, linked: Linked, options: Options) -> None:
+    def __init__(self, program: CProgram, linked: Linked, options: KernelOptions) -> None:
         self._program, self._linked, self._options = program, linked, options
         self.slice = Slice()
         self._waiting: list[Statement] = []
@@ -302,7 +302,7 @@ class Slicer:
             for inner in declared.effects.names:
                 self._keep_name(inner, declared.line)
 
-    def _need(self, statement: Statement, part: Effects, place: Place) -> None:
+    def _need(self, statement: Statement, part: Effects, place: StorageSpot) -> None:
         program = self._program
         if place.var and followed(program, place.var):
             name = program.variables[place.var].name

@@ -7,7 +7,7 @@ from clang.cindex import CursorKind, StorageClass, TypeKind
 
 from luthier.errors import KernelRefusedError
 from luthier.io.kernel.expressions import Expressions
-from luthier.io.kernel.ir import JUMPS, Declaration, Effects, Function, Place, Program, Statement
+from luthier.io.kernel.ir import JUMPS, CProgram, Declaration, Effects, Function, Statement, StorageSpot
 from luthier.io.kernel.layout import end_of_statement, header_semicolons, without_comments
 from luthier.io.kernel.macros import Macros
 from luthier.io.kernel.types import Types
@@ -43,7 +43,7 @@ _TYPES_ONLY = {CursorKind.STRUCT_DECL, CursorKind.UNION_DECL, CursorKind.ENUM_DE
 class UnitReader:
     """Reads one translation unit into the program."""
 
-    def __init__(self, program: Program, path: str, text: str, own: set[str]) -> None:
+    def __init__(self, program: CProgram, path: str, text: str, own: set[str]) -> None:
         self.program = program
         self.path = path
         self.text = text
@@ -370,7 +370,7 @@ class UnitReader:
                 variable.declared_by.append(statement.index)
                 effects.names.add(variable.key)
                 if not variable.is_static:
-                    effects.writes.append(Place(variable.node, whole=not variable.is_simple, var=variable.key))
+                    effects.writes.append(StorageSpot(variable.node, whole=not variable.is_simple, var=variable.key))
                     effects.kills = variable.key
                 self._initialize(child)
             elif child.kind in _TYPES_ONLY or child.kind == CursorKind.FUNCTION_DECL:
@@ -391,7 +391,7 @@ class UnitReader:
             at = child.extent.start.offset
             is_value = kind.kind != "array" or at <= name_at or "=" in self.text[name_at:at]
             if is_value:
-                place = Place(variable.node, whole=not variable.is_simple, var=variable.key)
+                place = StorageSpot(variable.node, whole=not variable.is_simple, var=variable.key)
                 self.expressions.initialize(place, kind, child)
             else:
                 self.expressions.value(child)

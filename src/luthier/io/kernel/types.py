@@ -5,7 +5,7 @@ from typing import Any
 
 from clang.cindex import CursorKind, TypeKind
 
-from luthier.io.kernel.ir import Program, Record
+from luthier.io.kernel.ir import CProgram, RecordType
 
 _ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.INCOMPLETEARRAY, TypeKind.VARIABLEARRAY, TypeKind.DEPENDENTSIZEDARRAY}
 _FUNCTIONS = {TypeKind.FUNCTIONPROTO, TypeKind.FUNCTIONNOPROTO}
@@ -38,7 +38,7 @@ _UNKNOWN = CType("scalar")
 class Types:
     """The types of one translation unit."""
 
-    def __init__(self, program: Program, key_of: Any) -> None:
+    def __init__(self, program: CProgram, key_of: Any) -> None:
         self._program = program
         self._key_of = key_of
         self._known: dict[str, CType] = {}
@@ -83,7 +83,7 @@ class Types:
         if key in program.records:
             return
         is_union = definition.kind == CursorKind.UNION_DECL
-        program.records[key] = Record((), is_union, holds_pointers=False)  # for records that point to themselves
+        program.records[key] = RecordType((), is_union, holds_pointers=False)  # for records that point to themselves
         fields, holds = [], False
         shared = program.memory.new() if is_union else -1
         for child in definition.get_children():
@@ -100,7 +100,7 @@ class Types:
             fields.append((name, element.record))
             nested = program.records.get(element.record)
             holds = holds or element.kind == "pointer" or (nested is not None and nested.holds_pointers)
-        program.records[key] = Record(tuple(fields), is_union, holds)
+        program.records[key] = RecordType(tuple(fields), is_union, holds)
         if is_union:
             for node in program.stored_fields(key):
                 program.memory.unify(shared, node)

@@ -27,7 +27,7 @@ from luthier.online.unchanged.number_sources import HOW, NumberSource, number_so
 from luthier.online.unchanged.program_record import ProgramRecord, open_record
 from luthier.online.unchanged.program_result import ProgramResult
 from luthier.online.unchanged.program_settings import ProgramSettings, Reload, check_used, reload_command, reload_signal
-from luthier.online.unchanged.program_tuning import ProgramTuning, Stop, TuningPlan
+from luthier.online.unchanged.program_tuning import ProgramTuning, StopRequested, TuningPlan
 from luthier.online.unchanged.running_program import RunningProgram, Window, WindowRules
 from luthier.online.unchanged.server_process import ServerProcess, TunedProgram
 from luthier.online.unchanged.written_file import WrittenFile, written_file
@@ -50,7 +50,7 @@ _AGAIN = "the search ends, and its best is compared with the default; press Ctrl
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class OnlineRequest:
     """What was asked for."""
 
     chosen: OnlineChoices
@@ -70,12 +70,12 @@ def tune_online(chosen: OnlineChoices, asked: TuneRequest) -> int:
     """Tune a running program; the exit code is 130 if it was stopped at once."""
     name = check_name(asked.name, "--name")
     space = space_from(asked.parameters, asked.constraints)
-    request = Request(chosen, space, asked.command, asked.settings, maximize=asked.maximize, shell=asked.shell)
+    request = OnlineRequest(chosen, space, asked.command, asked.settings, maximize=asked.maximize, shell=asked.shell)
     note = "" if asked.quiet else default_note(asked.parameters, space)
     return _tuned(request, name, asked.store, note=note, as_json=asked.as_json)
 
 
-def _tuned(request: Request, name: str, store: str | None, *, note: str, as_json: bool) -> int:
+def _tuned(request: OnlineRequest, name: str, store: str | None, *, note: str, as_json: bool) -> int:
     """Tune as requested. Without a `note`, show no progress."""
     values = Settings(**read_settings(request.settings))
     timeout_s = values.timeout_s or _TIMEOUT_S
@@ -128,7 +128,7 @@ def _working(
         record.finish(session.view(), time.time(), has_ended=has_ended)
 
 
-def window_rules(request: Request) -> WindowRules:
+def window_rules(request: OnlineRequest) -> WindowRules:
     """How long windows are, and what is guarded."""
     chosen = request.chosen
     every_s = _seconds(chosen.every or _EVERY, "--every")
@@ -140,7 +140,7 @@ def window_rules(request: Request) -> WindowRules:
     return WindowRules(every_s, settle_s, chosen.statistic or "mean", guard)
 
 
-def _source(request: Request, timeout_s: float, every_s: float) -> NumberSource:
+def _source(request: OnlineRequest, timeout_s: float, every_s: float) -> NumberSource:
     """The number to improve; a reading takes at most a window, so that the guard is not kept waiting."""
     if request.chosen.read is None:
         raise InvalidInputError(f"--online needs a number to improve; add --read: {HOW}")
@@ -148,7 +148,7 @@ def _source(request: Request, timeout_s: float, every_s: float) -> NumberSource:
     return number_source(request.chosen.read, timeout_s=timeout_s, shell=request.shell, rate=request.chosen.rate)
 
 
-def _check(request: Request, files: Sequence[WrittenFile]) -> None:
+def _check(request: OnlineRequest, files: Sequence[WrittenFile]) -> None:
     chosen = request.chosen
     if (chosen.reload is None) == (chosen.signal is None):
         raise InvalidInputError("--online: give either --reload COMMAND or --signal NAME, so that values take effect")
@@ -165,11 +165,11 @@ def _check(request: Request, files: Sequence[WrittenFile]) -> None:
     _reload(request, _process(request, Path()), _TIMEOUT_S)
 
 
-def _process(request: Request, folder: Path) -> ServerProcess | None:
+def _process(request: OnlineRequest, folder: Path) -> ServerProcess | None:
     return ServerProcess(request.command, folder) if request.command else None
 
 
-def _reload(request: Request, process: ServerProcess | None, timeout_s: float) -> Reload:
+def _reload(request: OnlineRequest, process: ServerProcess | None, timeout_s: float) -> Reload:
     chosen = request.chosen
     if chosen.reload is not None:
         return reload_command(chosen.reload, request.space, timeout_s, shell=request.shell)
@@ -177,7 +177,7 @@ def _reload(request: Request, process: ServerProcess | None, timeout_s: float) -
     return reload_signal(chosen.signal or "", pid_file)
 
 
-def _online_settings(request: Request, values: Settings) -> OnlineSettings:
+def _online_settings(request: OnlineRequest, values: Settings) -> OnlineSettings:
     estimator = "median" if values.estimator == "auto" else values.estimator
     if estimator not in ESTIMATORS:
         raise InvalidInputError(
@@ -192,7 +192,7 @@ def _online_settings(request: Request, values: Settings) -> OnlineSettings:
     )
 
 
-def _usual_name(request: Request, files: Sequence[WrittenFile]) -> str:
+def _usual_name(request: OnlineRequest, files: Sequence[WrittenFile]) -> str:
     words = (request.chosen.reload or "").split()
     first = files[0].target.name if files else Path(words[0]).name if words else "program"
     return visible(first)[: LONGEST_NAME - 5]
@@ -207,23 +207,23 @@ def _seconds(text: str, flag: str) -> float:
 
 def _stop_asked(
     interrupts: Interrupts, record: ProgramRecord, time_limit_s: float | None, *, speaks: bool
-) -> Callable[[float], Stop | None]:
+) -> Callable[[float], StopRequested | None]:
     """Whether the user, the page or the time limit ends the search."""
     end = None if time_limit_s is None else time.time() + time_limit_s
     said: list[str] = []
 
-    def asked(now: float) -> Stop | None:
+    def asked(now: float) -> StopRequested | None:
         is_stopped = record.is_stop_requested(now)
         if interrupts.terminated or interrupts.count > 1:
-            return Stop("interrupted", at_once=True)
+            return StopRequested("interrupted", at_once=True)
         if interrupts.count:
             if speaks and not said:
                 said.append(_AGAIN)
                 say(_AGAIN, sys.stderr)
-            return Stop("interrupted")
+            return StopRequested("interrupted")
         if is_stopped:
-            return Stop("it was stopped")
-        return Stop("the time limit is reached") if end is not None and now > end else None
+            return StopRequested("it was stopped")
+        return StopRequested("the time limit is reached") if end is not None and now > end else None
 
     return asked
 

@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
 from luthier.online.service import protocol
-from luthier.online.service.protocol import Best, Fetch, Hello, Leave, Report, Request
+from luthier.online.service.protocol import Best, Fetch, Hello, Leave, ReportMessage, Request
 from luthier.online.service.sessions import ServedSession
 from luthier.server.client_addresses import source_of
 from luthier.trial import Config, Value
@@ -26,15 +26,15 @@ _log = logging.getLogger(__name__)
 class Host(Protocol):
     """What a connection needs of its service."""
 
-    def admit(self, connection: "Connection") -> str | None:
+    def admit(self, connection: "ServedConnection") -> str | None:
         """Take a new connection; the reason if it is refused."""
         ...
 
-    def joined(self, connection: "Connection") -> None:
+    def joined(self, connection: "ServedConnection") -> None:
         """Note that a connection has joined a session."""
         ...
 
-    def forget(self, connection: "Connection") -> None:
+    def forget(self, connection: "ServedConnection") -> None:
         """Note that a connection has ended."""
         ...
 
@@ -43,7 +43,7 @@ class Host(Protocol):
         ...
 
 
-class Connection(asyncio.Protocol):
+class ServedConnection(asyncio.Protocol):
     """Reads lines, answers each with one line, in order."""
 
     def __init__(self, host: Host, *, needs_token: bool) -> None:
@@ -225,7 +225,7 @@ class Connection(asyncio.Protocol):
         match request:
             case Fetch():
                 return self._fetch(served)
-            case Report():
+            case ReportMessage():
                 return self._report(served, request)
             case Best():
                 best = served.session.best
@@ -261,7 +261,7 @@ class Connection(asyncio.Protocol):
         texts = [served.fetch(client, now) for client in self._clients]
         return protocol.fetch_many_answer(texts, served.session.phase)
 
-    def _report(self, served: ServedSession, request: Report) -> bytes:
+    def _report(self, served: ServedSession, request: ReportMessage) -> bytes:
         if len(request.values) != len(self._clients):
             raise InvalidInputError(
                 f"report: has {len(request.values)} values for {len(self._clients)} clients; give one for each client"

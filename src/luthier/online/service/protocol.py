@@ -47,7 +47,7 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportMessage:
     """What was measured, one value for each client; None for a run that failed.
 
     `configs` are what was run, where that is not what was fetched last.
@@ -67,7 +67,7 @@ class Leave:
     """Leaves the session."""
 
 
-Request = Hello | Fetch | Report | Best | Leave
+Request = Hello | Fetch | ReportMessage | Best | Leave
 
 FETCH: Final = Fetch()
 FETCH_LINE: Final = b'{"op":"fetch"}\n'
@@ -189,23 +189,23 @@ def _hello(given: Mapping[str, Json]) -> Hello:
     )
 
 
-def _report(given: Mapping[str, Json]) -> Report:
+def _report(given: Mapping[str, Json]) -> ReportMessage:
     if "value" in given:
         _check_keys(given, ("op", "value", "config"))
         configs = (_object(given, "config"),) if given.get("config") is not None else None
-        return Report((check_value(given["value"]),), configs)
+        return ReportMessage((check_value(given["value"]),), configs)
     _check_keys(given, ("op", "values", "configs"))
     values, listed = given.get("values"), given.get("configs")
     if not isinstance(values, list):
         raise InvalidInputError("report: has neither a value nor a list of values; give one of them")
     checked = tuple(map(check_value, values))
     if listed is None:
-        return Report(checked)
+        return ReportMessage(checked)
     if not isinstance(listed, list) or not all(one is None or isinstance(one, dict) for one in listed):
         raise InvalidInputError("configs: is not a list of configurations; give one or null for each value")
     if len(listed) != len(checked):
         raise InvalidInputError(f"configs: has {len(listed)} items for {len(checked)} values; give one for each value")
-    return Report(checked, tuple(listed))
+    return ReportMessage(checked, tuple(listed))
 
 
 def _name(given: Mapping[str, Json], key: str, longest: int | None = None) -> str:

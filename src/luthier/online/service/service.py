@@ -17,7 +17,7 @@ from pathlib import Path
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.folders import data_directory
 from luthier.online.service.address import Address, UnixAddress, parse_address
-from luthier.online.service.connection import Connection
+from luthier.online.service.connection import ServedConnection
 from luthier.online.service.journal import Journal, journal_folder
 from luthier.online.service.listening import address_of, listen, stop_listening
 from luthier.online.service.newcomers import Newcomers
@@ -60,7 +60,7 @@ class OnlineService:
         self._allow = allow
         self._journal = Journal(journal_folder(folder or data_directory(), server_store.where))
         self._sessions = Sessions(online_sessions_in(server_store), self._journal, self._decide)
-        self._connections: set[Connection] = set()
+        self._connections: set[ServedConnection] = set()
         self._newcomers = Newcomers()
         self._most = _most_connections()
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="online-store")
@@ -92,19 +92,19 @@ class OnlineService:
                 listening.append((opened, address_of(opened, address)))
             asyncio.run(self._serve(stopped, ready, listening))
 
-    def admit(self, connection: Connection) -> str | None:
+    def admit(self, connection: ServedConnection) -> str | None:
         """Take a new connection; the reason if it is refused."""
         self._connections.add(connection)
         if len(self._connections) > self._most:
             return f"the service has {self._most} connections already; try again later"
         return self._newcomers.admit(connection, _MOST_UNKNOWN) if connection.needs_token else None
 
-    def joined(self, connection: Connection) -> None:
+    def joined(self, connection: ServedConnection) -> None:
         """Note that a connection has joined a session."""
         if connection.needs_token:
             self._newcomers.joined(connection)
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: ServedConnection) -> None:
         """Note that a connection has ended."""
         self._connections.discard(connection)
         self._newcomers.forget(connection)
@@ -142,7 +142,7 @@ class OnlineService:
         loop = asyncio.get_running_loop()
         servers = []
         for opened, address in listening:
-            make = partial(Connection, self, needs_token=not isinstance(address, UnixAddress))
+            make = partial(ServedConnection, self, needs_token=not isinstance(address, UnixAddress))
             start = loop.create_unix_server if isinstance(address, UnixAddress) else loop.create_server
             servers.append(await start(make, sock=opened.dup()))
         ready([address for _, address in listening])

@@ -22,7 +22,7 @@ from luthier.online.strategies.step_choice import (
     learned_by_sample,
     worthwhile,
 )
-from luthier.online.strategies.value_model import Known, ValueModel
+from luthier.online.strategies.value_model import KnownValues, ValueModel
 from luthier.optimizers.simplex import Landscape
 from luthier.optimizers.surrogates import CachedPoints, GaussianSurrogate
 from luthier.space import Space
@@ -195,7 +195,7 @@ class ModelStrategy:
         fresh = self._with_samples([config for config in counts if config not in self._samples])
         return {**counts, **fresh}
 
-    def _choose(self, known: Known, clients: int) -> list[Config]:
+    def _choose(self, known: KnownValues, clients: int) -> list[Config]:
         """The configurations of the next step, the most promising first; none if no step is worth its cost."""
         configs = [list(self._samples)[row] for row in known.numbers]
         best = int(np.argmin(known.mean))

@@ -72,14 +72,14 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepChoice:
     """What a step may cost and is expected to gain: `limit` is in multiples of the best."""
 
     limit: float
     gain: float
 
 
-def worthwhile(prospects: Prospects, noise: SampleNoise, clients: int, horizon: float) -> Step | None:
+def worthwhile(prospects: Prospects, noise: SampleNoise, clients: int, horizon: float) -> StepChoice | None:
     """How many times as long as the best a configuration may be expected to take to be worth a try; None: none is.
 
     For every such limit the expected gain of the best step within it, over `horizon` further steps, is compared with
@@ -88,13 +88,13 @@ def worthwhile(prospects: Prospects, noise: SampleNoise, clients: int, horizon: 
     gains, expected = prospects.gains(), expected_ratios(prospects)
     order = np.argsort(-gains, kind="stable")
     draws = np.random.default_rng(5).standard_normal((_DRAWS, clients))
-    found: Step | None = None
+    found: StepChoice | None = None
     most = 0.0
     for limit, cost in zip(_RATIOS, noise.cost(_RATIOS, clients), strict=True):
         chosen = order[expected[order] <= limit][:clients]
         gain = _joint_gain(prospects, chosen, draws) if len(chosen) else 0.0
         if gain > _LEAST_GAIN and gain * horizon - cost > most:
-            found, most = Step(float(limit), gain), gain * horizon - float(cost)
+            found, most = StepChoice(float(limit), gain), gain * horizon - float(cost)
     return found
 
 

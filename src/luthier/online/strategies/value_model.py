@@ -28,7 +28,7 @@ def scaled(values: Sequence[float]) -> Callable[[FloatArray], FloatArray]:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownValues:
     """Configurations that were measured, by their `numbers` in the data: predictions without the noise of samples."""
 
     numbers: IntArray
@@ -51,7 +51,7 @@ class ValueModel:
         self._points: FixedPoints | None = None
         self.noise = SampleNoise(np.zeros(1), estimator)
 
-    def learn(self, rows: FloatArray, samples: Sequence[Sequence[float]]) -> Known:
+    def learn(self, rows: FloatArray, samples: Sequence[Sequence[float]]) -> KnownValues:
         """Replace all known data: the points in the unit cube and the samples of each."""
         scale = scaled([value for values in samples for value in values])
         self.noise = SampleNoise.of([scale(np.array(values)) for values in samples], self._estimator)
@@ -62,7 +62,7 @@ class ValueModel:
         data = self._trusted(rows[kept], y[kept], counts[kept], deviations[kept])
         mean, deviation = self._process.without_error(data)
         mean = np.where(data.error == 0.0, data.y, mean)
-        return Known(kept, rows[kept], mean, deviation)
+        return KnownValues(kept, rows[kept], mean, deviation)
 
     def _trusted(self, x: FloatArray, y: FloatArray, counts: IntArray, deviations: FloatArray) -> Observations:
         """Fit or condition the process; each estimate that its neighbours contradict gets a larger error."""

@@ -16,14 +16,14 @@ _LONGEST_QUOTE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedCommand:
     """How a command ended: the end of its standard output, and what went wrong, in one line, or None."""
 
     output: str
     problem: str | None
 
 
-def run_bounded(argv: Sequence[str], timeout_s: float) -> Ended:
+def run_bounded(argv: Sequence[str], timeout_s: float) -> EndedCommand:
     """Run a command in a process group of its own; after the time limit the whole group is killed.
 
     Output goes to files, so a server that the command leaves in the background does not keep this function waiting.
@@ -34,11 +34,11 @@ def run_bounded(argv: Sequence[str], timeout_s: float) -> Ended:
                 list(argv), stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True
             )
         except (OSError, ValueError) as error:
-            return Ended("", f"{argv[0]}: {getattr(error, 'strerror', None) or error}")
+            return EndedCommand("", f"{argv[0]}: {getattr(error, 'strerror', None) or error}")
         try:
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            return Ended(_tail(output.fileno()), f"{argv[0]} took longer than {timeout_s:g} s")
+            return EndedCommand(_tail(output.fileno()), f"{argv[0]} took longer than {timeout_s:g} s")
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError, PermissionError):
@@ -46,9 +46,9 @@ def run_bounded(argv: Sequence[str], timeout_s: float) -> Ended:
                 process.wait()
         text = _tail(output.fileno())
         if code == 0:
-            return Ended(text, None)
+            return EndedCommand(text, None)
         said = " ".join((_tail(errors.fileno()).strip() or text.strip()).split())[-_LONGEST_QUOTE:]
-        return Ended(text, f"{argv[0]} ended with exit code {code}" + (f": {visible(said)}" if said else ""))
+        return EndedCommand(text, f"{argv[0]} ended with exit code {code}" + (f": {visible(said)}" if said else ""))
 
 
 def _tail(descriptor: int) -> str:

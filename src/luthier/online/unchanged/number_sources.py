@@ -29,7 +29,7 @@ _PICKED = "after the URL, write regex:PATTERN or json:PATH, separated by a space
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class NumbersRead:
     """The numbers since the last reading, and why there is none if there is none.
 
     `is_failure` tells that nobody answered, which a guard takes for a bad number; no new line in a log is no failure.
@@ -43,7 +43,7 @@ class Reading:
 class NumberSource(Protocol):
     """The number that shows how well a running program does."""
 
-    def read(self, now: float) -> Reading:
+    def read(self, now: float) -> NumbersRead:
         """What is new since the last call; the first call only marks the start of a log. It takes a bounded time."""
         ...
 
@@ -56,14 +56,14 @@ class LogSource:
         self._log = GrowingLog(path)
         self._regex = regex
 
-    def read(self, now: float) -> Reading:  # noqa: ARG002 - other sources need the time
+    def read(self, now: float) -> NumbersRead:  # noqa: ARG002 - other sources need the time
         """The numbers of all matches in the new lines."""
         found = self._regex.every(self._log.new_lines())
         numbers = tuple(outcome.value for outcome in found if isinstance(outcome, Completed))
         problems = [outcome.reason for outcome in found if isinstance(outcome, Failed)]
         if not numbers:
-            return Reading((), problems[0] if problems else f"no new line of {self._path} has a match")
-        return Reading(numbers)
+            return NumbersRead((), problems[0] if problems else f"no new line of {self._path} has a match")
+        return NumbersRead(numbers)
 
 
 class UrlSource:
@@ -74,12 +74,12 @@ class UrlSource:
         self._pick = pick
         self._timeout_s = timeout_s
 
-    def read(self, now: float) -> Reading:  # noqa: ARG002 - other sources need the time
+    def read(self, now: float) -> NumbersRead:  # noqa: ARG002 - other sources need the time
         """The number of the present answer; redirections are not followed."""
         try:
             return _reading(self._pick(self._fetched()))
         except (OSError, http.client.HTTPException, ValueError) as error:
-            return Reading((), f"{self._url.geturl()}: {error or type(error).__name__}", is_failure=True)
+            return NumbersRead((), f"{self._url.geturl()}: {error or type(error).__name__}", is_failure=True)
 
     def _fetched(self) -> str:
         deadline = time.monotonic() + self._timeout_s
@@ -126,11 +126,11 @@ class CommandSource:
         self._argv = argv
         self._timeout_s = timeout_s
 
-    def read(self, now: float) -> Reading:  # noqa: ARG002 - other sources need the time
+    def read(self, now: float) -> NumbersRead:  # noqa: ARG002 - other sources need the time
         """The number that the command prints now."""
         ended = run_bounded(self._argv, self._timeout_s)
         if ended.problem is not None:
-            return Reading((), ended.problem, is_failure=True)
+            return NumbersRead((), ended.problem, is_failure=True)
         return _reading(_only_number(ended.output))
 
 
@@ -141,7 +141,7 @@ class RateSource:
         self._counter = counter
         self._last: tuple[float, float] | None = None
 
-    def read(self, now: float) -> Reading:
+    def read(self, now: float) -> NumbersRead:
         """The growth since the last reading that had a number."""
         reading = self._counter.read(now)
         if not reading.numbers:
@@ -149,10 +149,10 @@ class RateSource:
         count, last = reading.numbers[-1], self._last
         self._last = (now, count)
         if last is None or now <= last[0]:
-            return Reading((), "a rate needs two readings")
+            return NumbersRead((), "a rate needs two readings")
         if count < last[1]:
-            return Reading((), "the counter was reset")
-        return Reading(((count - last[1]) / (now - last[0]),))
+            return NumbersRead((), "the counter was reset")
+        return NumbersRead(((count - last[1]) / (now - last[0]),))
 
 
 def number_source(text: str, *, timeout_s: float, shell: bool = False, rate: bool = False) -> NumberSource:
@@ -232,5 +232,5 @@ def _only_number(text: str) -> Outcome:
     return Completed(number) if number is not None else Failed(f"it is not one number ({quote_last_line(text)})")
 
 
-def _reading(outcome: Outcome) -> Reading:
-    return Reading((outcome.value,)) if isinstance(outcome, Completed) else Reading((), outcome.reason)
+def _reading(outcome: Outcome) -> NumbersRead:
+    return NumbersRead((outcome.value,)) if isinstance(outcome, Completed) else NumbersRead((), outcome.reason)

@@ -37,7 +37,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopRequested:
     """A request to end: the search only, so that the best is verified, or everything `at_once`."""
 
     reason: str
@@ -53,7 +53,7 @@ class TuningPlan:
     keep_watching: bool = False
 
 
-class Evidence(Protocol):
+class KeptEvidence(Protocol):
     """Where everything that was measured is kept, so that a killed tuning can go on."""
 
     def keep(self, sample: Sample) -> None:
@@ -70,7 +70,7 @@ class Evidence(Protocol):
 
 
 class _Stopped(Exception):  # noqa: N818 - not an error
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: StopRequested) -> None:
         self.stop = stop
 
 
@@ -85,10 +85,10 @@ class ProgramTuning:
         self,
         session: OnlineSession,
         program: RunningProgram,
-        evidence: Evidence,
+        evidence: KeptEvidence,
         plan: TuningPlan,
         clock: Clock,
-        stop_asked: Callable[[float], Stop | None],
+        stop_asked: Callable[[float], StopRequested | None],
     ) -> None:
         self._session, self._program, self._evidence, self._plan = session, program, evidence, plan
         self._clock, self._stop_asked = clock, stop_asked

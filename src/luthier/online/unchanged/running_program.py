@@ -40,7 +40,7 @@ class Clock(Protocol):
         ...
 
 
-class Program(Protocol):
+class RunningTarget(Protocol):
     """A program that runs, as far as tuning is concerned."""
 
     def apply(self, config: Config | None) -> None:
@@ -97,7 +97,7 @@ class RunningProgram:
 
     def __init__(
         self,
-        program: Program,
+        program: RunningTarget,
         source: NumberSource,
         rules: WindowRules,
         clock: Clock,

@@ -159,7 +159,7 @@ def _options() -> Options:
 
 def _has_field(setting: Setting) -> bool:
     """Whether the form has a single field for the setting; the optimizer and its options have their own section."""
-    return setting.name != "optimizer" and not isinstance(setting.kind, setting_kinds.Options | Configs)
+    return setting.name != "optimizer" and not isinstance(setting.kind, setting_kinds.ValuesByName | Configs)
 
 
 def _setting(setting: Setting, suggestions: list[str]) -> SettingResponse:

@@ -1,6 +1,6 @@
 """Record linkage: which of the jobs that were tuned is this one most like (Robert 2021, chapter 7)."""
 
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.matching.batch_script import job_of_script
 from luthier.submission.matching.fields import Fields, fields_of
 from luthier.submission.matching.index import Index, Match
@@ -11,8 +11,8 @@ __all__ = [
     "Corpus",
     "Fields",
     "Index",
-    "Job",
     "Match",
+    "NewJob",
     "Score",
     "Weights",
     "fields_of",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import PurePosixPath
 
-from luthier.submission.job import LONGEST_HEAD, LONGEST_SCRIPT, MOST_NODES, Job
+from luthier.submission.job import LONGEST_HEAD, LONGEST_SCRIPT, MOST_NODES, NewJob
 from luthier.submission.matching.command_line import LONGEST_COMMAND, Invocation, invocation_of, simple_commands
 
 _KEYWORDS = {"!", "{", "do", "elif", "else", "if", "then", "until", "while"}
@@ -36,7 +36,7 @@ def job_of_script(
     options: Sequence[str] = (),
     *,
     script: str = "sbatch",
-) -> Job:
+) -> NewJob:
     """The job that a batch script describes; the script is only read, nothing in it is run or expanded.
 
     `options` are those of sbatch's command line, which override the #SBATCH lines; `name` and `nodes` override both.
@@ -53,7 +53,7 @@ def job_of_script(
         name = asked(head, options, {}).job_name or PurePosixPath(script).name
     if nodes is None:
         nodes = _node_count(options) or _node_count(words_of(head)) or 1
-    return Job(user, name, called.program, shlex.join(words)[:LONGEST_COMMAND], submitted_at, nodes)
+    return NewJob(user, name, called.program, shlex.join(words)[:LONGEST_COMMAND], submitted_at, nodes)
 
 
 def main_command(text: str) -> tuple[list[str], Invocation]:

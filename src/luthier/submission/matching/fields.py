@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.matching.command_line import invocation
 
 LONGEST_TEXT = 200
@@ -43,7 +43,7 @@ def is_night(hour: int) -> bool:
     return hour >= _NIGHT_BEGINS or hour < _NIGHT_ENDS
 
 
-def fields_of(job: Job) -> Fields:
+def fields_of(job: NewJob) -> Fields:
     """The fields of a job, cleaned and extracted."""
     called, at = invocation(job.command), job.submitted_at
     return Fields(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from luthier.arrays import FloatArray, IntArray
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.matching.columns import Columns
 from luthier.submission.matching.fields import Fields, fields_of
 from luthier.submission.matching.score import Weights, similarities, total
@@ -37,7 +37,7 @@ class Index:
 
     def __init__(
         self,
-        records: Iterable[tuple[int, Job]] = (),
+        records: Iterable[tuple[int, NewJob]] = (),
         weights: Weights | None = None,
         threshold: float = THRESHOLD,
         *,
@@ -53,7 +53,7 @@ class Index:
     def __len__(self) -> int:
         return len(self._columns)
 
-    def add(self, record: int, job: Job) -> None:
+    def add(self, record: int, job: NewJob) -> None:
         """Add a record, or replace the one with this number."""
         self._columns.remove(record)
         self._columns.append(record, fields_of(job))
@@ -62,7 +62,7 @@ class Index:
         """Remove a record; an unknown number is ignored."""
         self._columns.remove(record)
 
-    def match(self, job: Job, count: int = 1) -> list[Match]:
+    def match(self, job: NewJob, count: int = 1) -> list[Match]:
         """The records most like the job, best first; only those with a score of at least the threshold.
 
         Of equal scores, the newest record (the highest number) comes first.

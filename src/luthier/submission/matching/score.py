@@ -8,7 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from luthier.errors import InvalidInputError
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.matching.fields import Fields, fields_of
 from luthier.submission.matching.similarities import (
     absolute,
@@ -83,7 +83,7 @@ class Corpus:
     most_nodes: int = 1
 
     @classmethod
-    def of(cls, jobs: Iterable[Job]) -> "Corpus":
+    def of(cls, jobs: Iterable[NewJob]) -> "Corpus":
         """The corpus of some jobs."""
         count, frequencies, most = 0, Counter[str](), 1
         for job in jobs:
@@ -105,14 +105,14 @@ class Score:
 
 
 def similarity(
-    one: Job | Fields, other: Job | Fields, weights: Weights | None = None, corpus: Corpus | None = None
+    one: NewJob | Fields, other: NewJob | Fields, weights: Weights | None = None, corpus: Corpus | None = None
 ) -> Score:
     """How alike two jobs are; `one` is the new job, `other` the record.
 
     Without a corpus, all words of paths weigh the same.
     """
-    first = fields_of(one) if isinstance(one, Job) else one
-    second = fields_of(other) if isinstance(other, Job) else other
+    first = fields_of(one) if isinstance(one, NewJob) else one
+    second = fields_of(other) if isinstance(other, NewJob) else other
     by_field = similarities(first, second, Corpus() if corpus is None else corpus)
     return Score(total(by_field, Weights() if weights is None else weights), by_field)
 

@@ -18,10 +18,10 @@ from luthier.submission.answer_signature import NONCE_BYTES, NONCE_HEADER, SIGNA
 from luthier.submission.job import LONGEST_SCRIPT as READ_OF_SCRIPT
 from luthier.submission.matching import job_of_script
 from luthier.submission.server.cpu_budget import client_of
-from luthier.submission.server.queue import Answer, Asked
+from luthier.submission.server.queue import AskedJob, RecordedDecision
 from luthier.submission.server.state import submission_of
 from luthier.submission.store.submitted import Decision, NewSubmission, Submission
-from luthier.submission.submitted_job import Script, is_refused
+from luthier.submission.submitted_job import JobText, is_refused
 
 router = APIRouter(tags=["submitted jobs"], responses=ERRORS)
 
@@ -233,10 +233,10 @@ def review_submission(server: Server, who: Viewer, number: Id, given: Review) ->
     return _summary(submission_of(server).submissions.get(number), who)
 
 
-def _asked(given: SubmittedJob, who: Principal) -> Asked | None:
+def _asked(given: SubmittedJob, who: Principal) -> AskedJob | None:
     """What is to be decided; None if the job wants to be left alone."""
     text = given.script[:READ_OF_SCRIPT]
-    script = Script(text, given.options, frozenset(given.variables), given.via == "environment")
+    script = JobText(text, given.options, frozenset(given.variables), given.via == "environment")
     if is_refused(script):
         return None
     if who.role not in ("submitter", "admin") and given.user != who.name:
@@ -244,10 +244,10 @@ def _asked(given: SubmittedJob, who: Principal) -> Asked | None:
     now = datetime.now(UTC)
     zone = None if given.utc_offset_s is None else timezone(timedelta(seconds=given.utc_offset_s))
     job = job_of_script(text, given.user, now.astimezone(zone), given.name, options=given.options, script=given.file)
-    return Asked(given.user, job, script)
+    return AskedJob(given.user, job, script)
 
 
-def _decided(answer: Answer) -> DecidedJob:
+def _decided(answer: RecordedDecision) -> DecidedJob:
     return DecidedJob.model_validate({"id": answer.id, **_decision(answer.decided)})
 
 

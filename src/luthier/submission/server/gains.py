@@ -10,7 +10,7 @@ from luthier.statistics.estimate import median_of
 from luthier.store.server_store import ServerStore
 from luthier.submission.benefit import effect_of
 from luthier.submission.store import job_records_in, submissions_in
-from luthier.submission.store.submitted import Program
+from luthier.submission.store.submitted import ProgramUse
 from luthier.submission.store.tuned_jobs import JobRecord
 
 _MOST_RECORDS = 200
@@ -39,7 +39,7 @@ class Gain:
 class Candidate:
     """A program that often runs and matches nothing; `saving_s` is an estimate, None without tuned jobs to go by."""
 
-    program: Program
+    program: ProgramUse
     saving_s: float | None
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from luthier.errors import LuthierError
 from luthier.spec.experiment import Experiment
 from luthier.store.server_store import Approval, ServerStore, is_no_account
-from luthier.submission.matching import Index, Job, Match, learn_weights
+from luthier.submission.matching import Index, Match, NewJob, learn_weights
 from luthier.submission.store import job_records_in, submissions_in
 from luthier.submission.store.tuned_jobs import JobRecord
 from luthier.submission.submitted_job import Offer, offer_of, refusal
@@ -47,7 +47,7 @@ class JobIndex:
                 self._approvals.setdefault(approval.component, []).append(approval)
             self._looked_at = self._stopwatch()
 
-    def match(self, job: Job) -> Match | None:
+    def match(self, job: NewJob) -> Match | None:
         """The record most like the job, if it is similar enough."""
         found = self._matcher.match(job)
         return found[0] if found else None

@@ -17,12 +17,12 @@ from itertools import pairwise
 from luthier.errors import UnavailableError
 from luthier.store.ownership import own_user
 from luthier.store.server_store import ServerStore
-from luthier.submission.matching import Job, Match, job_of_script
+from luthier.submission.matching import Match, NewJob, job_of_script
 from luthier.submission.server.job_index import LOOK_EVERY_S, JobIndex
 from luthier.submission.store import submissions_in
 from luthier.submission.store.submitted import Decision, NewSubmission
 from luthier.submission.store.tuned_jobs import JobRecord
-from luthier.submission.submitted_job import Script, objection
+from luthier.submission.submitted_job import JobText, objection
 from luthier.texts import visible
 
 logger = logging.getLogger(__name__)
@@ -38,16 +38,16 @@ _LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedJob:
     """A job that is being submitted, and who may see it."""
 
     author: str
-    job: Job
-    script: Script
+    job: NewJob
+    script: JobText
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RecordedDecision:
     """The decision about a job, its number in the store, and the CPU time that the decision took."""
 
     id: int
@@ -57,9 +57,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    asked: Asked
+    asked: AskedJob
     loop: asyncio.AbstractEventLoop
-    answer: "asyncio.Future[Answer]"
+    answer: "asyncio.Future[RecordedDecision]"
     since: float
 
 
@@ -97,7 +97,7 @@ class SubmissionQueue:
                 self._thread = threading.Thread(target=self._work, name="submissions", daemon=True)
                 self._thread.start()
 
-    async def decide(self, asked: Asked) -> Answer:
+    async def decide(self, asked: AskedJob) -> RecordedDecision:
         """The decision about a job, when it is recorded."""
         loop = asyncio.get_running_loop()
         waiting = _Waiting(asked, loop, loop.create_future(), time.monotonic())
@@ -139,7 +139,7 @@ class SubmissionQueue:
             else:
                 self._complaint = ""
                 for one, number, new, (began, ended) in zip(batch, numbers, decided, pairwise(times), strict=True):
-                    _tell(one, Answer(number, new, ended - began))
+                    _tell(one, RecordedDecision(number, new, ended - began))
 
     def _without_late(self, batch: list[_Waiting]) -> list[_Waiting]:
         """Those whose clients may still wait; the others get an error."""
@@ -156,7 +156,7 @@ class SubmissionQueue:
         for one in batch:
             _tell(one, error)
 
-    def _decide(self, asked: Asked) -> NewSubmission:
+    def _decide(self, asked: AskedJob) -> NewSubmission:
         match = self._index.match(asked.job)
         if match is None:
             return NewSubmission(asked.author, asked.job, "none", "no tuned job is similar enough")
@@ -172,7 +172,7 @@ class SubmissionQueue:
 
 
 def _matched(
-    asked: Asked,
+    asked: AskedJob,
     match: Match,
     record: JobRecord,
     decision: Decision,
@@ -199,12 +199,12 @@ def _matched(
     )
 
 
-def _tell(one: _Waiting, answer: Answer | Exception) -> None:
+def _tell(one: _Waiting, answer: RecordedDecision | Exception) -> None:
     with suppress(RuntimeError):  # the loop is closed: the server stops
         one.loop.call_soon_threadsafe(_settle, one.answer, answer)
 
 
-def _settle(waiting: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:
+def _settle(waiting: "asyncio.Future[RecordedDecision]", answer: RecordedDecision | Exception) -> None:
     if waiting.done():  # the client has gone
         return
     if isinstance(answer, Exception):

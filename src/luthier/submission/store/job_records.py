@@ -13,9 +13,9 @@ from luthier.store.database import Database
 from luthier.store.json_columns import DAMAGE
 from luthier.store.queries import RUN_COUNT
 from luthier.store.tables import experiments
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.submission.store.tables import examined_experiments, job_record_changes, job_records
-from luthier.submission.store.tuned_jobs import JobChanges, JobRecord, Tuned
+from luthier.submission.store.tuned_jobs import JobChanges, JobRecord, TunedConfiguration
 
 _IS_RECORD = job_records.c.id == bindparam("record")
 _OF_EXPERIMENT = job_records.c.experiment_id == bindparam("experiment")
@@ -53,7 +53,7 @@ class SqlJobRecords:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, experiment_id: int, job: Job, tuned: Tuned, now: float) -> int:
+    def put(self, experiment_id: int, job: NewJob, tuned: TunedConfiguration, now: float) -> int:
         """Add the record of an experiment, or replace it."""
         key, columns = queries.key(experiment_id), {**_job_columns(job), **_tuned_columns(tuned)}
         columns["created_at"] = rows.finite(now, "created_at")
@@ -172,7 +172,7 @@ def _row(connection: Connection, record_id: int) -> RowMapping:
     raise NotFoundError(f"job record {record_id} is not in this store")
 
 
-def _job_columns(job: Job) -> dict[str, object]:
+def _job_columns(job: NewJob) -> dict[str, object]:
     """The columns of a job, in which the time is seconds since the epoch and an offset."""
     offset = job.submitted_at.utcoffset() or timedelta()
     return {
@@ -186,12 +186,14 @@ def _job_columns(job: Job) -> dict[str, object]:
     }
 
 
-def _job(user: str, name: str, program: str, command: str, submitted_at: float, utc_offset_s: int, nodes: int) -> Job:
+def _job(
+    user: str, name: str, program: str, command: str, submitted_at: float, utc_offset_s: int, nodes: int
+) -> NewJob:
     zone = timezone(timedelta(seconds=utc_offset_s))
-    return Job(user, name, program, command, datetime.fromtimestamp(submitted_at, zone), nodes)
+    return NewJob(user, name, program, command, datetime.fromtimestamp(submitted_at, zone), nodes)
 
 
-def _tuned_columns(tuned: Tuned) -> dict[str, object]:
+def _tuned_columns(tuned: TunedConfiguration) -> dict[str, object]:
     values = {name: getattr(tuned, name) for name in ("default_value", "best_value", "speedup")}
     return {
         "component": tuned.component,
@@ -205,7 +207,7 @@ def _tuned_columns(tuned: Tuned) -> dict[str, object]:
 
 def _record(row: RowMapping) -> JobRecord:
     try:
-        tuned = Tuned(
+        tuned = TunedConfiguration(
             component=row["component"],
             config=json.loads(row["config"]),
             environment=json.loads(row["environment"]),

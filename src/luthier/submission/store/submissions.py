@@ -22,8 +22,8 @@ from sqlalchemy import (
 from luthier.errors import NotFoundError
 from luthier.store import rows
 from luthier.store.database import Database
-from luthier.submission.job import Job
-from luthier.submission.store.submitted import Decision, EndedJob, NewSubmission, Program, Submission, Usage
+from luthier.submission.job import NewJob
+from luthier.submission.store.submitted import Decision, EndedJob, NewSubmission, ProgramUse, Submission, Usage
 from luthier.submission.store.tables import submissions
 
 _MOST_RUNS = 2_000
@@ -151,7 +151,7 @@ class SqlSubmissions:
         found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
         return [Usage(**row) for row in found]
 
-    def unmatched(self, *, author: str | None = None, since: float = 0.0, limit: int = 50) -> Sequence[Program]:
+    def unmatched(self, *, author: str | None = None, since: float = 0.0, limit: int = 50) -> Sequence[ProgramUse]:
         """The programs whose jobs matched no record, those that took most time first."""
         same = (submissions.c.author, submissions.c.user_name, submissions.c.program)
         elapsed = func.coalesce(func.sum(submissions.c.elapsed_s), 0.0)
@@ -173,7 +173,7 @@ class SqlSubmissions:
             .limit(rows.positive(limit))
         )
         found = self._database.read(lambda connection: connection.execute(wanted).mappings().all())
-        return [Program(**row) for row in found]
+        return [ProgramUse(**row) for row in found]
 
     def _update(self, statement: Update, submission_id: int, values: Mapping[str, object]) -> bool:
         key = _key(submission_id)
@@ -232,10 +232,10 @@ def _submission(row: RowMapping) -> Submission:
     )
 
 
-def _job(row: RowMapping) -> Job:
+def _job(row: RowMapping) -> NewJob:
     zone = timezone(timedelta(seconds=row["utc_offset_s"]))
     at = datetime.fromtimestamp(row["at"], zone)
-    return Job(row["user_name"], row["name"], row["program"], row["command"], at, row["nodes"])
+    return NewJob(row["user_name"], row["name"], row["program"], row["command"], at, row["nodes"])
 
 
 def _ended_job(row: RowMapping) -> EndedJob:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 
 Decision: TypeAlias = Literal["set", "default", "none", "unused"]
 """`set`: the job got a configuration; `default`: it kept the default although it matched, for comparison;
@@ -20,7 +20,7 @@ class NewSubmission:
     """
 
     author: str
-    job: Job
+    job: NewJob
     decision: Decision
     reason: str
     record_id: int | None = None
@@ -52,7 +52,7 @@ class EndedJob:
     """
 
     id: int
-    job: Job
+    job: NewJob
     decision: Decision
     state: str
     elapsed_s: float | None
@@ -70,7 +70,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramUse:
     """A program whose jobs match no record: how many, and the time of those whose end is known."""
 
     author: str
@@ -132,6 +132,6 @@ class Submissions(Protocol):
         """For each author and record: the jobs that got its configuration, and the time they took."""
         ...
 
-    def unmatched(self, *, author: str | None = None, since: float = 0.0, limit: int = 50) -> Sequence[Program]:
+    def unmatched(self, *, author: str | None = None, since: float = 0.0, limit: int = 50) -> Sequence[ProgramUse]:
         """The programs with at least two jobs that matched no record, those that took most time first."""
         ...

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from luthier.store.base import Record
-from luthier.submission.job import Job
+from luthier.submission.job import NewJob
 from luthier.trial import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuned:
+class TunedConfiguration:
     """What tuning found for a job: a configuration of a component that is proven to be better than its default.
 
     `environment` and `options` are how the configuration is passed to a job: variables, and options of sbatch. All
@@ -34,9 +34,9 @@ class Tuned:
         return not self.config
 
 
-def keeping_default(component: str, measure: str, value: float) -> Tuned:
+def keeping_default(component: str, measure: str, value: float) -> TunedConfiguration:
     """What is known where tuning found nothing better than the default."""
-    return Tuned(
+    return TunedConfiguration(
         component=component,
         config={},
         environment={},
@@ -59,8 +59,8 @@ class JobRecord:
     id: int
     experiment_id: int | None
     created_at: float
-    job: Job
-    tuned: Tuned
+    job: NewJob
+    tuned: TunedConfiguration
     withdrawn: str | None = None
 
 
@@ -69,14 +69,14 @@ class JobChanges:
     """What changed of the job records up to a mark: those to use, and those not to use any more."""
 
     mark: int
-    used: Sequence[tuple[int, Job]]
+    used: Sequence[tuple[int, NewJob]]
     unused: Sequence[int]
 
 
 class JobRecords(Protocol):
     """The jobs that were tuned. Every method is one transaction; an unknown record raises `NotFoundError`."""
 
-    def put(self, experiment_id: int, job: Job, tuned: Tuned, now: float) -> int:
+    def put(self, experiment_id: int, job: NewJob, tuned: TunedConfiguration, now: float) -> int:
         """Add the record of an experiment, or replace it; returns its number. `NotFoundError` without the experiment.
 
         A record that was withdrawn stays so.
