@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 from luthier.cli import components, explain, native, reporting
 from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
 from luthier.cli.running import read_result, show_result, work_on
-from luthier.cli.settings import Given, read_settings, with_settings
+from luthier.cli.setting_options import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
 from luthier.cli.tune_modes import Modes, TuneRequest, resumed_by_wing, run_in_mode, with_modes
 from luthier.errors import InvalidInputError, LuthierError

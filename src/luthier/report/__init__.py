@@ -11,7 +11,7 @@ from luthier.figures import DARK, FIGURES, LIGHT, SCRIPT, Figure, plotly_js, to_
 from luthier.report import facts
 from luthier.result.explanation import Explanation
 from luthier.result.result import Result
-from luthier.result.settings import settings_texts
+from luthier.result.setting_rows import settings_texts
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.texts import visible_json, visible_lines

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from luthier.cli.options import AsJson, Quiet, StoreUrl
-from luthier.cli.settings import Given, read_settings, with_settings
+from luthier.cli.setting_options import Given, read_settings, with_settings
 from luthier.cli.terminal import say
 from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from luthier.cli.arguments import default_note, space_from
-from luthier.cli.settings import read_settings
+from luthier.cli.setting_options import read_settings
 from luthier.cli.terminal import cell, print_json, print_view, say
 from luthier.cli.tune_modes import TuneRequest
 from luthier.engine.interrupts import Interrupts

@@ -14,7 +14,7 @@ from luthier.result.result import Result
 from luthier.result.search_speedup import beside_random
 from luthier.result.sentences import noise_text, search_lines, trouble_lines
 from luthier.result.serial import ending_of, record_json, result_json
-from luthier.result.settings import settings_texts
+from luthier.result.setting_rows import settings_texts
 from luthier.result.story import story_lines
 from luthier.result.tuned_parameters import tuned_parameters
 from luthier.result.tuning_return import return_lines
