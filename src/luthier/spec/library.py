@@ -51,10 +51,10 @@ class Library:
         except NotFoundError as error:
             raise NotFoundError(f"{error}; {self._hint(name)}") from None
 
-    def review(self, name: str) -> "Review":
+    def review(self, name: str) -> "ReviewedComponent":
         """What an administrator looks at before approving variables of a component."""
         component = self._read(name)[1]
-        return Review(version_of(component), variables_of(component, self.texts.approvals(name)))
+        return ReviewedComponent(version_of(component), variables_of(component, self.texts.approvals(name)))
 
     def approve(self, name: str, wanted: Mapping[str, str], version: str, by: str, now: float) -> None:
         """Approve variables with the values in `wanted`, all of them or none; `version` is that of the review."""
@@ -86,7 +86,7 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class ReviewedComponent:
     """The variables of a component, and the version of the component that has them."""
 
     version: str
