@@ -15,7 +15,7 @@ MOST_BYTES = 2_000_000
 _MOST_DISCARDED_BYTES = 20_000_000
 _HEALTH = "/api/v1/health"
 _MOST_DIGITS = 15
-_MOST_SIGNS = 100_000
+_MOST_SIGNS = 150_000
 _TOO_MANY = f"the request has more than {_MOST_SIGNS} commas and brackets"
 _TOO_LONG = f"the request is longer than {MOST_BYTES} bytes"
 

@@ -142,10 +142,11 @@ class SqlStore:
             wanted, parameters = _RUNS_SINCE, {**parameters, "since": rows.bounded(since)}
 
         def work(connection: Connection) -> list[Run]:
+            # The result first: with PostgreSQL, a process may end the experiment between two statements.
+            result = queries.state(connection, experiment_id)["result"] if since <= 0 else None
             found = connection.execute(wanted, parameters).mappings().all()
-            if since <= 0:
-                json_columns.check_runs(queries.state(connection, experiment_id)["result"], found)
-            elif not found:
+            json_columns.check_runs(result, found)
+            if since > 0 and not found:
                 queries.state(connection, experiment_id)
             return [rows.run_from(cast("RunRow", row)) for row in found]
 
