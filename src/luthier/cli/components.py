@@ -13,6 +13,7 @@ import typer
 from luthier.cli.options import AsJson, Quiet, RunnerName, StoreUrl
 from luthier.cli.terminal import print_data, print_json, say, warn
 from luthier.errors import InvalidInputError
+from luthier.spec.signatures import COMMON, WithHeadings
 
 if TYPE_CHECKING:
     from luthier.result.result import Result
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 component = typer.Typer(help="Manage the components that can be tuned.", no_args_is_help=True, rich_markup_mode=None)
 shaman = typer.Typer(help="The commands of SHAMan, with their options.", no_args_is_help=True, rich_markup_mode=None)
+
+_RESULT = "Files of the result"
+"""A heading of the help."""
 
 File = Annotated[Path, typer.Argument(help="A YAML file.", metavar="FILE")]
 Name = Annotated[str, typer.Argument(help="The component's name; see luthier component list.", metavar="NAME")]
@@ -282,16 +286,22 @@ def install(file: File, store: StoreUrl = None) -> None:
     add_component(file, replace=True, store=store)
 
 
-@shaman.command("optimize")
+@shaman.command("optimize", cls=WithHeadings)
 def optimize(
-    component_name: Annotated[str, typer.Option(help="The component to tune.")],
-    nbr_iteration: Annotated[int, typer.Option(help="Largest number of runs.")],
-    sbatch_file: Annotated[Path, typer.Option(help="The script of the application.")],
-    experiment_name: Annotated[str, typer.Option(help="A name for the experiment.")],
-    configuration_file: Annotated[Path, typer.Option(help="The experiment file.")],
-    sbatch_dir: Annotated[Path | None, typer.Option(help="Folder for the script of the best configuration.")] = None,
-    slurm_dir: Annotated[Path | None, typer.Option(help="Ignored: the output is stored with each run.")] = None,
-    result_file: Annotated[Path | None, typer.Option(help="File for the result, as JSON.")] = None,
+    component_name: Annotated[str, typer.Option(help="The component to tune.", rich_help_panel=COMMON)],
+    nbr_iteration: Annotated[int, typer.Option(help="Largest number of runs.", rich_help_panel=COMMON)],
+    sbatch_file: Annotated[Path, typer.Option(help="The script of the application.", rich_help_panel=COMMON)],
+    experiment_name: Annotated[str, typer.Option(help="A name for the experiment.", rich_help_panel=COMMON)],
+    configuration_file: Annotated[Path, typer.Option(help="The experiment file.", rich_help_panel=COMMON)],
+    sbatch_dir: Annotated[
+        Path | None, typer.Option(help="Folder for the script of the best configuration.", rich_help_panel=_RESULT)
+    ] = None,
+    slurm_dir: Annotated[
+        Path | None, typer.Option(help="Ignored: the output is stored with each run.", rich_help_panel=_RESULT)
+    ] = None,
+    result_file: Annotated[
+        Path | None, typer.Option(help="File for the result, as JSON.", rich_help_panel=_RESULT)
+    ] = None,
     runner: RunnerName = None,
     store: StoreUrl = None,
     quiet: Quiet = False,

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from typer.core import TyperCommand
+from luthier.spec.signatures import WithHeadings
 
 WORDS = "luthier.words"
 """The key of the words in `context.meta`; missing without --."""
 
 
-class WithWords(TyperCommand):
-    """A command that keeps the words after -- for itself."""
+class WithWords(WithHeadings):
+    """A command that keeps the words after -- for itself, and whose options are listed below headings."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the words after -- aside, and parse the others."""

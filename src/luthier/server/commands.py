@@ -15,7 +15,7 @@ import typer
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.plugins import joined, loaded
 from luthier.server.server_record import LOOPBACK, public_url, record_start, running_url
-from luthier.spec.signatures import options_of, with_options
+from luthier.spec.signatures import COMMON, OUTPUT, WithHeadings, options_of, with_options
 
 if TYPE_CHECKING:
     from luthier.launch.worker import Worker
@@ -27,18 +27,33 @@ user = typer.Typer(help="Manage the accounts of a server.", no_args_is_help=True
 DEFAULT_PORT = 8642
 _LARGEST_PORT = 65535
 _PACKAGES = "argon2", "cryptography", "fastapi", "fastapi_offline", "jinja2", "plotly", "prometheus_client", "uvicorn"
+_EXPERIMENTS, _NAMES = "Experiments that run", "Host names and proxies"
+"""Headings of the help."""
 
 StoreUrl = Annotated[
     str | None,
-    typer.Option("--store", envvar="LUTHIER_STORE", help="The store to use.", metavar="URL"),
+    typer.Option(
+        "--store",
+        envvar="LUTHIER_STORE",
+        help="The store to use.",
+        metavar="URL",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Local = Annotated[
     int,
     typer.Option(
-        help="Experiments at a time that run on this machine; more than one disturb each other's measurements."
+        help="Experiments at a time that run on this machine; more than one disturb each other's measurements.",
+        rich_help_panel=_EXPERIMENTS,
     ),
 ]
-Batch = Annotated[int, typer.Option(help="Experiments at a time that submit their runs to a batch system.")]
+Batch = Annotated[
+    int,
+    typer.Option(
+        help="Experiments at a time that submit their runs to a batch system.",
+        rich_help_panel=_EXPERIMENTS,
+    ),
+]
 Name = Annotated[str, typer.Argument(help="The user's name.", metavar="NAME")]
 Chosen: TypeAlias = Mapping[str, Any] | None
 """The options of each wing, by its name."""
@@ -50,27 +65,50 @@ Url = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the command line."""
-    app.command()(_with_options_of_wings(serve))
+    app.command(cls=WithHeadings)(_with_options_of_wings(serve))
     app.command()(worker)
     app.add_typer(user, name="user")
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port to listen on; 0 for any free port.")] = DEFAULT_PORT,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="The address to listen on.",
+            rich_help_panel=COMMON,
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            help="The port to listen on; 0 for any free port.",
+            rich_help_panel=COMMON,
+        ),
+    ] = DEFAULT_PORT,
     names: Annotated[
         list[str] | None,
         typer.Option(
-            "--name", help="A host name that browsers use to reach the server; can be repeated.", metavar="HOST"
+            "--name",
+            help="A host name that browsers use to reach the server; can be repeated.",
+            metavar="HOST",
+            rich_help_panel=_NAMES,
         ),
     ] = None,
-    https: Annotated[bool, typer.Option("--https", help="Browsers reach the server through an HTTPS proxy.")] = False,
+    https: Annotated[
+        bool,
+        typer.Option(
+            "--https",
+            help="Browsers reach the server through an HTTPS proxy.",
+            rich_help_panel=_NAMES,
+        ),
+    ] = False,
     proxies: Annotated[
         list[str] | None,
         typer.Option(
             "--proxy",
             help="The address of a proxy whose X-Forwarded-For header is trusted; none by default. Can be repeated.",
             metavar="ADDRESS",
+            rich_help_panel=_NAMES,
         ),
     ] = None,
     run_timeout: Annotated[
@@ -79,12 +117,18 @@ def serve(
             "--run-timeout",
             help="Kill a run after this time if its experiment sets no timeout; 0 for no limit.",
             metavar="TIME",
+            rich_help_panel=_EXPERIMENTS,
         ),
     ] = "24h",
     local: Local = 1,
     batch: Batch = 50,
     no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Do not run experiments; leave them to: luthier worker.")
+        bool,
+        typer.Option(
+            "--no-worker",
+            help="Do not run experiments; leave them to: luthier worker.",
+            rich_help_panel=_EXPERIMENTS,
+        ),
     ] = False,
     chosen: Chosen = None,
     store: StoreUrl = None,

@@ -21,9 +21,9 @@ def option(name: str, annotation: object, default: object = None) -> inspect.Par
 
 
 def options_of(kind: type[Any], heading: str | None = None) -> list[inspect.Parameter]:
-    """An option for each field of a dataclass, whose annotation describes it; below this `heading` of the help."""
+    """An option for each field of a dataclass, whose annotation describes it; all below this `heading` of the help."""
     hints = get_type_hints(kind, include_extras=True)
-    for hint in hints.values():
+    for hint in hints.values() if heading else ():
         hint.__metadata__[0].rich_help_panel = heading
     return [option(each.name, hints[each.name], each.default) for each in fields(kind)]
 

@@ -10,12 +10,16 @@ from luthier.cli.options import AsJson
 from luthier.cli.terminal import print_json, say, warn
 from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
-from luthier.io.commands.io import io
+from luthier.io.commands.io import KERNEL, io
+from luthier.spec.signatures import COMMON
 
 if TYPE_CHECKING:
     from luthier.io.kernel import Discovery
     from luthier.io.kernel_reduction import Reduced
     from luthier.io.kernel_verification import Verification
+
+_CALLS, _COMPILER, _RUNS = "Functions that do I/O", "Compiler", "Verifying runs"
+"""Headings of the help."""
 
 
 @io.command("discover", cls=WithWords)
@@ -25,22 +29,49 @@ def discover_command(
         list[Path] | None, typer.Argument(help="All C sources of the program.", metavar="SRC...")
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="The folder to write the kernel and its report to.", metavar="DIR")
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The folder to write the kernel and its report to.",
+            metavar="DIR",
+            rich_help_panel=COMMON,
+        ),
     ] = Path("io-kernel"),
     buffers: Annotated[
         str,
-        typer.Option("--buffers", help="cut: what is written to files is not computed; or keep.", metavar="keep|cut"),
+        typer.Option(
+            "--buffers",
+            help="cut: what is written to files is not computed; or keep.",
+            metavar="keep|cut",
+            rich_help_panel=KERNEL,
+        ),
     ] = "keep",
     database: Annotated[
         Path | None,
-        typer.Option("--compile-commands", help="Take flags from a compile_commands.json.", metavar="FILE"),
+        typer.Option(
+            "--compile-commands",
+            help="Take flags from a compile_commands.json.",
+            metavar="FILE",
+            rich_help_panel=_COMPILER,
+        ),
     ] = None,
     families: Annotated[
-        list[str] | None, typer.Option("--family", help="Calls to start from: hdf5, mpi-io, posix; can be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--family",
+            help="Calls to start from: hdf5, mpi-io, posix; can be repeated.",
+            rich_help_panel=_CALLS,
+        ),
     ] = None,
     io_calls: Annotated[
         list[str] | None,
-        typer.Option("--io", help="Functions that do I/O too, such as 'nc_*'; can be repeated.", metavar="PATTERN"),
+        typer.Option(
+            "--io",
+            help="Functions that do I/O too, such as 'nc_*'; can be repeated.",
+            metavar="PATTERN",
+            rich_help_panel=_CALLS,
+        ),
     ] = None,
     compute_calls: Annotated[
         list[str] | None,
@@ -48,17 +79,26 @@ def discover_command(
             "--compute",
             help="Functions outside the sources that do no I/O, such as 'fftw_*'; can be repeated.",
             metavar="PATTERN",
+            rich_help_panel=_CALLS,
         ),
     ] = None,
     failures: Annotated[
         str,
         typer.Option(
-            "--failures", help="drop: abort and exit after an error need not happen; or keep.", metavar="keep|drop"
+            "--failures",
+            help="drop: leave out calls of abort and exit that follow an error; or keep.",
+            metavar="keep|drop",
+            rich_help_panel=KERNEL,
         ),
     ] = "keep",
     reduce: Annotated[
         str,
-        typer.Option("--reduce", help="Loops do this share of their executions of I/O; needs --run.", metavar="SHARE"),
+        typer.Option(
+            "--reduce",
+            help="Loops do this share of their executions of I/O; needs --run.",
+            metavar="SHARE",
+            rich_help_panel=KERNEL,
+        ),
     ] = "100%",
     runs: Annotated[
         list[str] | None,
@@ -66,10 +106,17 @@ def discover_command(
             "--run",
             help="Verify the kernel by such a run; {program} is its path. Can be repeated with other inputs.",
             metavar="COMMAND",
+            rich_help_panel=COMMON,
         ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("--folder", help="The inputs: each run has a copy of this folder.", metavar="DIR")
+        Path | None,
+        typer.Option(
+            "--folder",
+            help="The inputs: each run has a copy of this folder.",
+            metavar="DIR",
+            rich_help_panel=COMMON,
+        ),
     ] = None,
     in_memory: Annotated[
         list[str] | None,
@@ -77,13 +124,26 @@ def discover_command(
             "--in-memory",
             help="Keep such files in memory in each run, e.g. '*.h5'; can be repeated.",
             metavar="PATTERN",
+            rich_help_panel=_RUNS,
         ),
     ] = None,
     timeout_s: Annotated[
-        float, typer.Option("--timeout", help="The longest time for one run, in seconds.", metavar="S")
+        float,
+        typer.Option(
+            "--timeout",
+            help="The longest time for one run, in seconds.",
+            metavar="S",
+            rich_help_panel=_RUNS,
+        ),
     ] = 3600.0,
     link: Annotated[
-        str, typer.Option("--link", help="With --compile-commands: compiler and flags to link with.", metavar="WORDS")
+        str,
+        typer.Option(
+            "--link",
+            help="With --compile-commands: compiler and flags to link with.",
+            metavar="WORDS",
+            rich_help_panel=_COMPILER,
+        ),
     ] = "",
     as_json: AsJson = False,
 ) -> int:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 BAR_WIDTH = 24
 _WIDEST = 8192  # columns: a path that is longer than the terminal is wide is not cut
 
+KERNEL = "I/O kernel"
+"""A heading of the help: options that shape an I/O kernel."""
+
 io = typer.Typer(help="Look at the I/O of programs.", no_args_is_help=True, rich_markup_mode=None)
 
 

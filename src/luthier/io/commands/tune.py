@@ -13,7 +13,8 @@ from luthier.cli.setting_options import Given, read_settings, with_settings
 from luthier.cli.terminal import say
 from luthier.cli.words import WORDS, WithWords
 from luthier.errors import InvalidInputError
-from luthier.io.commands.io import io
+from luthier.io.commands.io import KERNEL, io
+from luthier.spec.signatures import COMMON
 
 if TYPE_CHECKING:
     from luthier.io.kernel_verification import BuiltProgram
@@ -31,14 +32,30 @@ def tune_command(
     ] = None,
     component: Annotated[
         str,
-        typer.Option("--component", help="What to tune: a registered component, or a file.", metavar="NAME|FILE"),
+        typer.Option(
+            "--component",
+            help="What to tune: a registered component, or a file.",
+            metavar="NAME|FILE",
+            rich_help_panel=COMMON,
+        ),
     ] = "",
     build: Annotated[
-        str, typer.Option("--build", help="The compiler with its flags, e.g. 'h5cc -shlib -O2 -lm'.", metavar="WORDS")
+        str,
+        typer.Option(
+            "--build",
+            help="The compiler with its flags, e.g. 'h5cc -shlib -O2 -lm'.",
+            metavar="WORDS",
+            rich_help_panel=COMMON,
+        ),
     ] = "cc",
     buffers: Annotated[
         str,
-        typer.Option("--buffers", help="keep: the kernel computes what it writes; or cut.", metavar="keep|cut"),
+        typer.Option(
+            "--buffers",
+            help="keep: the kernel computes what it writes; or cut.",
+            metavar="keep|cut",
+            rich_help_panel=KERNEL,
+        ),
     ] = "cut",
     without: Annotated[
         list[str] | None,
@@ -47,11 +64,17 @@ def tune_command(
             help="Leave a step out: kernel (search on the program itself), impact-first (tune all parameters all the "
             "time), stop (use the whole budget), verify (no comparison on the program); can be repeated.",
             metavar="STEP",
+            rich_help_panel=KERNEL,
         ),
     ] = None,
     reduce: Annotated[
         str,
-        typer.Option("--reduce", help="Loops of the kernel do this share of their executions of I/O.", metavar="SHARE"),
+        typer.Option(
+            "--reduce",
+            help="Loops of the kernel do this share of their executions of I/O.",
+            metavar="SHARE",
+            rich_help_panel=KERNEL,
+        ),
     ] = "100%",
     memory: Annotated[
         list[str] | None,
@@ -59,12 +82,16 @@ def tune_command(
             "--in-memory",
             help="Keep such files in memory, except in the comparison at the end, e.g. '*.h5'; can be repeated.",
             metavar="PATTERN",
+            rich_help_panel=KERNEL,
         ),
     ] = None,
     output: Annotated[
         Path,
         typer.Option(
-            "--output", help="A new folder for programs and runs; its file system is the tuned one.", metavar="DIR"
+            "--output",
+            help="A new folder for programs and runs; its file system is the tuned one.",
+            metavar="DIR",
+            rich_help_panel=COMMON,
         ),
     ] = Path("io-tuning"),
     settings: Given = None,

@@ -17,6 +17,7 @@ class OnlineServeOptions:
             help="Where running programs reach the server: unix:PATH, tcp:PORT or tcp:HOST:PORT; can be repeated. "
             "By default LUTHIER_ONLINE or a socket in the data directory; none to switch it off.",
             metavar="ADDRESS",
+            rich_help_panel="Programs that run",
         ),
     ] = None
 

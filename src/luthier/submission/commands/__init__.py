@@ -10,6 +10,8 @@ from luthier.errors import InvalidInputError
 from luthier.submission.commands import slurm, submit
 
 _MOST_KEPT = 0.5
+_HEADING = "Jobs at submission"
+"""A heading of the help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class SubmissionServeOptions:
             "--keep-default",
             help="The share of submitted jobs that keep the default although they match, to compare the two; 0 to 0.5.",
             metavar="SHARE",
+            rich_help_panel=_HEADING,
         ),
     ] = 0.0
     signing_key: Annotated[
@@ -30,12 +33,15 @@ class SubmissionServeOptions:
             "--signing-key",
             help="The file with the key that signs answers to submitted jobs; by default in the data directory.",
             metavar="FILE",
+            rich_help_panel=_HEADING,
         ),
     ] = None
     accounts_are_logins: Annotated[
         bool,
         typer.Option(
-            "--accounts-are-logins", help="Accounts are logins of the cluster: jobs get what their user found."
+            "--accounts-are-logins",
+            help="Accounts are logins of the cluster: jobs get what their user found.",
+            rich_help_panel=_HEADING,
         ),
     ] = False
 
