@@ -3,9 +3,9 @@
     pip install deap
     python examples/deap_tuner.py --production-runs 1000
 
-It tunes the settings of a compression with zlib. DEAP keeps its own loop. `luthier.subset_picker` is told what was
+It tunes the settings of a compression with zlib. DEAP keeps its own loop. `tunio.subset_picker` is told what was
 measured in each generation, and answers with the parameters that the next one changes; the others keep the best values.
-`luthier.stop` is told the best time, and answers with a reason to stop once further generations are expected to cost
+`tunio.stop` is told the best time, and answers with a reason to stop once further generations are expected to cost
 more time than they save in so many production runs. Tournaments and elitism are as in H5Tuner.
 """
 
@@ -17,6 +17,7 @@ import zlib
 from deap import base, creator, tools
 
 import luthier as lt
+from luthier import tunio
 
 LEVELS, MEMORY, STRATEGIES, CHUNKS_KIB = range(1, 10), range(1, 10), range(5), [2**power for power in range(11)]
 GENES = (LEVELS, MEMORY, STRATEGIES, CHUNKS_KIB)
@@ -80,8 +81,8 @@ def main() -> None:
     given = parser.parse_args()
     random.seed(given.seed)
     toolbox = make_toolbox()
-    stop = lt.stop(given.production_runs, iterations=given.generations + 1)
-    pick, tuned = lt.subset_picker(SPACE), SPACE.names
+    stop = tunio.stop(given.production_runs, iterations=given.generations + 1)
+    pick, tuned = tunio.subset_picker(SPACE), SPACE.names
 
     default = creator.Individual(DEFAULT)
     default.fitness.values = toolbox.evaluate(default)

@@ -15,6 +15,7 @@ from fastapi import APIRouter
 from starlette.routing import Route
 
 import luthier as lt
+from luthier import tunio
 from luthier.__main__ import app_with_wings
 from luthier.measures.registry import MEASURES
 from luthier.online.registry import STRATEGIES
@@ -35,15 +36,16 @@ def surface(home: Path) -> list[str]:
 
 
 def _python() -> Iterator[str]:
-    for name in lt.__all__:
-        thing = getattr(lt, name)
+    for module, name in [*((lt, name) for name in lt.__all__), *((tunio, name) for name in tunio.__all__)]:
+        thing = getattr(module, name)
         signature = _signature(thing) if callable(thing) else ""
-        yield f"python luthier.{name}{signature}"
+        yield f"python {module.__name__}.{name}{signature}"
         if inspect.isclass(thing):
             for member in sorted(set(dir(thing)) - set(dir(object)) - set(dir(Exception))):
                 if not member.startswith("_"):
                     found = inspect.getattr_static(thing, member)
-                    yield f"python luthier.{name}.{member}{_signature(found) if inspect.isfunction(found) else ''}"
+                    known = _signature(found) if inspect.isfunction(found) else ""
+                    yield f"python {module.__name__}.{name}.{member}{known}"
 
 
 def _signature(thing: object) -> str:

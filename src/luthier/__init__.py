@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from luthier.client import Client
     from luthier.errors import LuthierError
-    from luthier.io.kernel import discover_io
     from luthier.launch.function import resume, tune
     from luthier.online.service.remote import RemoteTuner
     from luthier.online.tuner import OnlineTuner
     from luthier.optimizers.friendly import AskTell, optimizer
-    from luthier.policies.attached import stop
-    from luthier.policies.foreign import subset_picker
     from luthier.result.result import Result
     from luthier.space import Choice, Integer, Real, Space
     from luthier.trial import Config, Estimate, Run, Trial
@@ -44,11 +41,8 @@ _MODULES = {
     "Run": "luthier.trial",
     "Space": "luthier.space",
     "Trial": "luthier.trial",
-    "discover_io": "luthier.io.kernel",
     "optimizer": "luthier.optimizers.friendly",
     "resume": "luthier.launch.function",
-    "stop": "luthier.policies.attached",
-    "subset_picker": "luthier.policies.foreign",
     "tune": "luthier.launch.function",
 }
 
@@ -67,16 +61,22 @@ __all__ = [
     "Run",
     "Space",
     "Trial",
-    "discover_io",
     "optimizer",
     "resume",
-    "stop",
-    "subset_picker",
     "tune",
 ]
 
 
+_MOVED = ("discover_io", "stop", "subset_picker")
+"""Names of `luthier.tunio` that were here; they go with the next release."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _MOVED:
+        import warnings
+
+        warnings.warn(f"luthier.{name} moved: use luthier.tunio.{name}", DeprecationWarning, stacklevel=2)
+        return getattr(import_module("luthier.tunio"), name)
     if name not in _MODULES:
         raise AttributeError(f"module 'luthier' has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import luthier as lt
+from luthier import tunio
 from luthier.errors import InvalidInputError
 from luthier.policies import Progress
 from luthier.policies.forecast import FEWEST_STEPS, HORIZONS, Forecast, features, outlook, shipped
@@ -174,10 +175,10 @@ def test_a_senseless_number_of_production_runs(runs: int) -> None:
 
 
 class TestAttached:
-    """`lt.stop`, for tuners other than luthier's."""
+    """`tunio.stop`, for tuners other than luthier's."""
 
     def test_it_is_the_same_rule(self) -> None:
-        stop = lt.stop(production_runs=100, iterations=100)
+        stop = tunio.stop(production_runs=100, iterations=100)
         reasons = [stop(at, min(FLAT[: at + 1]), cost_s=value) for at, value in enumerate(FLAT)]
         rule = [Learned(100)(search(FLAT[: at + 1])) for at in range(len(FLAT))]
         assert [reason is None for reason in reasons] == [reason is None for reason in rule]
@@ -186,7 +187,7 @@ class TestAttached:
 
     def test_iterations_may_be_skipped_and_the_clock_is_used(self) -> None:
         now = [0.0]
-        stop = lt.stop(1, timer=lambda: now[0])
+        stop = tunio.stop(1, timer=lambda: now[0])
         reason = None
         for iteration in (0, 5, 10, 20):
             now[0] += 10.0
@@ -197,24 +198,30 @@ class TestAttached:
         assert float(words[-2]) == pytest.approx(steps * 40.0 / 21.0, rel=0.01)
 
     def test_a_rate(self) -> None:
-        stop = lt.stop(10, goal="maximize", run_s=100.0)
+        stop = tunio.stop(10, goal="maximize", run_s=100.0)
         assert [stop(at, 50.0 + at, cost_s=1000.0) for at in range(6)][-1] is not None
-        stop = lt.stop(10**7, goal="maximize", run_s=100.0)
+        stop = tunio.stop(10**7, goal="maximize", run_s=100.0)
         assert [stop(at, 50.0 + at, cost_s=1000.0) for at in range(6)][-1] is None
 
     @pytest.mark.parametrize(("iteration", "best"), [(0, 1.0), (-1, 1.0), (1, math.nan), (1, math.inf), (1, 0.0)])
     def test_senseless_calls_are_told(self, iteration: int, best: float) -> None:
-        stop = lt.stop()
+        stop = tunio.stop()
         stop(0, 2.0, cost_s=1.0)
         with pytest.raises(InvalidInputError):
             stop(iteration, best, cost_s=1.0)
 
     def test_senseless_settings_are_told(self) -> None:
         with pytest.raises(InvalidInputError):
-            lt.stop(0)
+            tunio.stop(0)
         with pytest.raises(InvalidInputError):
-            lt.stop(goal="more")  # type: ignore[arg-type]
+            tunio.stop(goal="more")  # type: ignore[arg-type]
         with pytest.raises(InvalidInputError):
-            lt.stop(run_s=0.0)
+            tunio.stop(run_s=0.0)
         with pytest.raises(InvalidInputError):
-            lt.stop()(0, 1.0, cost_s=-1.0)
+            tunio.stop()(0, 1.0, cost_s=-1.0)
+
+
+def test_the_former_names_still_work_with_a_warning() -> None:
+    for name in tunio.__all__:
+        with pytest.warns(DeprecationWarning, match=f"luthier.tunio.{name}"):
+            assert getattr(lt, name) is getattr(tunio, name)

@@ -15,6 +15,7 @@ from benchmarks.picker_systems import generated, principal_impact
 from benchmarks.train_subset_picker import search, train
 
 import luthier as lt
+from luthier import tunio
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.optimizers.contract import measured
 from luthier.optimizers.impact_first import ImpactFirst, TunedParts
@@ -229,14 +230,14 @@ def climb(pick: "lt.policies.foreign.SubsetPicking", *, tells: bool) -> list[Seq
 
 @pytest.mark.parametrize("tells", [True, False])
 def test_it_can_be_attached_to_a_tuner_of_another_program(tells: bool) -> None:
-    asked = climb(lt.subset_picker(six(), "learned", seed=1), tells=tells)
+    asked = climb(tunio.subset_picker(six(), "learned", seed=1), tells=tells)
     assert all(0 < len(names) <= 6 and set(names) <= set("abcdef") for names in asked)
-    assert asked == climb(lt.subset_picker(six(), "learned", seed=1), tells=tells)
+    assert asked == climb(tunio.subset_picker(six(), "learned", seed=1), tells=tells)
     assert min(map(len, asked)) < 6
 
 
 def test_a_foreign_tuner_that_says_nonsense_is_told_so() -> None:
-    pick = lt.subset_picker(six(), "statistical")
+    pick = tunio.subset_picker(six(), "statistical")
     with pytest.raises(InvalidInputError, match="perf"):
         pick(float("nan"), ["a"])
     with pytest.raises(InvalidInputError, match="current"):

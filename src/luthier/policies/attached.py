@@ -79,8 +79,8 @@ def stop(
     taken to last in inverse proportion, and `run_s` is how long one with the first performance takes (by default as
     long as an iteration). The time from one call to the next is the cost of an iteration.
 
-    >>> import luthier as lt
-    >>> stop = lt.stop(production_runs=1000)
+    >>> from luthier import tunio
+    >>> stop = tunio.stop(production_runs=1000)
     >>> best_s = [10.0, 8.0, 7.5, 7.4] + 36 * [7.3]
     >>> reasons = [stop(iteration, best, cost_s=60.0) for iteration, best in enumerate(best_s)]
     >>> next(iteration for iteration, reason in enumerate(reasons) if reason)
