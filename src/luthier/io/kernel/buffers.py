@@ -15,14 +15,17 @@ from luthier.io.kernel.layout import closing_parenthesis, split_arguments
 from luthier.io.kernel.options import KernelOptions
 from luthier.io.kernel.slicing import Slice
 
-_TWICE = 2
+# In a declaration with a first value, declaring counts as one write and the value as another.
+_MOST_WRITES = 2
 FILL = 63  # the byte; as a double or float it is a small positive number
 _SIZES = {"malloc": (0,), "calloc": (0, 1), "aligned_alloc": (1,), "valloc": (0,), "memalign": (1,)}
 _UNFILLED = frozenset(["realloc", "posix_memalign", "strdup", "strndup", "MPI_Alloc_mem", "reallocarray"])
+# `p->field[i] = (double *)malloc(`; the arguments are read from this parenthesis on.
 _ALLOCATION = re.compile(
     r"(?P<target>[A-Za-z_][\w.]*(?:(?:->|\.)\w+|\[[\w+\-*. ]+\])*)\s*=\s*"
     r"(?:\([\w\s*]+\)\s*)?(?P<name>malloc|calloc|aligned_alloc|valloc|memalign)\s*(?P<open>\()"
 )
+# What must not be evaluated a second time in a fill: ++, --, an assignment, a call.
 _EFFECT = re.compile(r"\+\+|--|(?<![=!<>])=(?!=)|\b(?!sizeof\b)[A-Za-z_]\w*\s*\(")
 
 
@@ -31,6 +34,7 @@ def keep_uncuttable(program: CProgram, linked: Linked, reachable: list[Statement
     for statement in reachable:
         for part in statement.parts.values():
             for place in list(part.unneeded):
+                # A filter, such as compression in HDF5: with other content the size of the written data would differ.
                 if linked.reads_content:
                     _give_up(linked, statement, part, place, linked.reads_content)
                 elif program.memory.holds_pointers[program.memory.find(place.node)]:
@@ -129,6 +133,7 @@ class Buffers:
                         if not text:
                             return f"its allocation in line {statement.line} is not a simple assignment"
                         found[index] = text
+                    # A function of the program allocates it: the fill is inserted in that function, after malloc.
                     elif is_it and call.key in self._linked.allocators:
                         inner = self._inside(call.key)
                         if not inner:
@@ -139,6 +144,7 @@ class Buffers:
         for variable in program.variables.values():
             if program.memory.find(variable.node) != location or variable.is_simple:
                 continue
+            # No statement allocates a static array, so there is no place for a fill that runs once.
             if not variable.function:
                 return f"{variable.name} is a static array"
             for index in variable.declared_by:
@@ -172,6 +178,7 @@ class Buffers:
         end = statement.children[0].start if statement.children else statement.end
         matches = list(_ALLOCATION.finditer(text, statement.start, end))
         fills = []
+        # Where the allocation may be skipped, the pointer may be an old one.
         if matches and self._is_conditional(statement, text[statement.start : matches[-1].start()]):
             return ""
         for match in matches:
@@ -194,8 +201,10 @@ class Buffers:
         if any(self._stored(part) for part in inner):
             return False
         written = Counter(place.var for part in own for place in self._stored(part))
-        if statement.kind == "declaration":  # a variable with a first value is written twice
-            return all(count <= _TWICE and self._is_declared_by(statement, name) for name, count in written.items())
+        if statement.kind == "declaration":
+            return all(
+                count <= _MOST_WRITES and self._is_declared_by(statement, name) for name, count in written.items()
+            )
         return written.total() <= sum(call.name in _SIZES for call in calls)
 
     def _is_declared_by(self, statement: Statement, name: str) -> bool:

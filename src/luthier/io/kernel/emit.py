@@ -76,6 +76,7 @@ class Edits:
             at = text.find("\n", at, end) + 1
         if not has_moved or (at == 0 and start > 0) or at >= end:
             return text[start:end], has_moved
+        # Sources are read as Latin-1, a character for each byte, so the path must have the same form.
         name = self.path.encode().decode("latin-1").replace("\\", "\\\\").replace('"', '\\"')
         line = f'#line {text.count(chr(10), 0, at) + 1} "{name}"\n'
         return f"{text[start:at]}{line}{text[at:end]}", False
@@ -95,8 +96,10 @@ def emitted(
         else:
             _cut_lines(edits, function.start, function.end)
     _cut_declarations(program, kept, path, edits)
+    # A program that uses __LINE__ or __FILE__ must get the same values as before.
     numbered = any(_POSITION.search(one) for one in (*program.files.values(), *program.header_texts))
     text = edits.result(numbered=True) if numbered else _tidy(edits.result())
+    # The fills call memset.
     return f"#include <string.h>\n{text}" if fills else text
 
 
@@ -124,6 +127,7 @@ def _cut_declarations(program: CProgram, kept: Slice, path: str, edits: Edits) -
             needed = key not in program.functions or key in kept.functions
         else:
             needed = key in kept.names
+        # Only a comma between two variables: they are one declaration.
         if not _SAME_DECLARATION.fullmatch(without_comments(text[end : declaration.start])):
             start = declaration.start
         end = declaration.end
@@ -132,6 +136,7 @@ def _cut_declarations(program: CProgram, kept: Slice, path: str, edits: Edits) -
         end = max(end for end, _ in members)
         if not any(needed for _, needed in members) and text[end - 1] == ";":
             declared = text[start:end]
+            # Other code may need the type that is declared together with the variable.
             if not re.search(r"\b(?:struct|union|enum)\b[^;{(]*\{", declared) and "typedef" not in declared:
                 _cut_lines(edits, start, end)
 
@@ -162,12 +167,14 @@ def _with_comment(text: str, begin: int) -> int:
     while begin > 0:
         above = _line_above(text, begin)
         line = text[above : begin - 1]
+        # The last line of a longer comment: go up to the line on which it begins.
         if line.rstrip().endswith("*/") and "/*" not in line:
             opening = text.rfind("/*", 0, begin)
             start = text.rfind("\n", 0, opening) + 1
             if text[start:opening].strip():
                 return begin
             begin = start
+        # `omp barrier` and the like are statements, not attributes of the next one.
         elif _STANDALONE.match(line):
             return begin
         elif (_COMMENT_LINE.match(line) and line.strip()) or _PRAGMA_LINE.match(line):
@@ -200,6 +207,7 @@ class _Writer:
         after = block.children[number + 1] if number + 1 < len(block.children) else None
         if child.kind == "empty" and child.start == child.end:
             return
+        # A comment above several lines is about all of them; it stays while the next one is kept.
         if after is not None and self._is_kept(after) and self._same_paragraph(child, after):
             self._cut_without_comment(child)
         else:
@@ -228,6 +236,8 @@ class _Writer:
             return
         body = statement.children[0]
         is_block = body.kind == "block"
+        # `reduction` replaces the marks: "<n" and ">" enclose loop n, "[n" begins a body with braces, "{n" and "}"
+        # enclose one without.
         self._mark(statement.start, f"<{loop.number}")
         self._mark(body.start + is_block, f"{'[' if is_block else '{'}{loop.number}")
         self._within(statement)
@@ -241,6 +251,7 @@ class _Writer:
     def _within(self, statement: Statement) -> None:
         fill = self.fills.get(statement.index)
         if fill:
+            # `if (a) p = malloc(n);` needs braces, so that the fill is under the condition as well.
             is_alone = self._is_block(statement.parent)
             self.edits.cuts.append((statement.end, statement.end, fill if is_alone else f"{fill} }}"))
             self.edits.cuts += [] if is_alone else [(statement.start, statement.start, "{ ")]
@@ -252,6 +263,7 @@ class _Writer:
         for number, child in enumerate(statement.children):
             if child.kind == "block" or self._is_kept(child):
                 self._inside(child)
+            # In C a label must be followed by a statement.
             elif statement.kind in ("case", "label"):
                 self.edits.cut(child.start, child.end, ";")
             elif child.kind != "empty":
@@ -279,6 +291,7 @@ class _Writer:
         then, other = statement.children
         if any(inner.index in self.kept.why for inner in other.walk() if inner.kind != "block"):
             return
+        # One cut of the whole branch replaces those inside it.
         self.edits.cuts = [cut for cut in self.edits.cuts if not other.start <= cut[0] < other.end]
         start = then.end
         while self.edits.text[start : start + 1] in (" ", "\t", "\n"):

@@ -11,6 +11,7 @@ from luthier.io.kernel.call_expressions import read_call
 from luthier.io.kernel.ir import NOTHING, CProgram, Effects, StorageSpot, Value, Variable
 from luthier.io.kernel.types import CType, Types
 
+# Levels of nested expressions. They are read by recursion, and Python's stack is limited.
 _DEEPEST = 300
 _ASSIGN, _COMMA, _ADD, _SUBTRACT = 22, 33, 5, 6  # libclang's CXBinaryOperatorKind
 _INCREMENTS, _ADDRESS, _DEREFERENCE, _MINUS = {1, 2, 3, 4}, 5, 6, 8  # CXUnaryOperatorKind
@@ -31,6 +32,7 @@ _REFUSED = {
 
 
 def _operator(name: str) -> Callable[[Any], int]:
+    # The Python package does not declare these two functions of libclang.
     function = getattr(conf.lib, name)
     function.argtypes, function.restype = [Cursor], ctypes.c_int
     return function  # type: ignore[no-any-return]  # a function of ctypes
@@ -103,6 +105,7 @@ class Expressions:
         if not result:
             return None
         try:
+            # 1 is CXEval_Int.
             is_integer = conf.lib.clang_EvalResult_getKind(ctypes.c_void_p(result)) == 1
             return int(conf.lib.clang_EvalResult_getAsLongLong(ctypes.c_void_p(result))) if is_integer else None
         finally:
@@ -129,6 +132,7 @@ class Expressions:
             pointed = self.value(child)
             return self._pointed_place(pointed, self.types.of(cursor.type), indexed=False)
         if kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR):
+            # Implicit conversions are unexposed expressions with a single child.
             children = list(cursor.get_children())
             if len(children) == 1:
                 return self.place(children[0])
@@ -139,6 +143,7 @@ class Expressions:
             if len(children) == 1 and self._unary(cursor) not in _INCREMENTS | {_ADDRESS}:
                 return self.place(children[0])
         value = self.value(cursor)
+        # Not an lvalue, such as a record that a function returns: it is stored in a temporary object.
         node = value.node if value else self.memory.new()
         kind_of = self.types.of(cursor.type)
         self.types.describe(node, kind_of)
@@ -188,17 +193,20 @@ class Expressions:
         children = list(cursor.get_children())
         base = next((child for child in children if child.kind.is_expression()), None)
         if base is not None:
+            # `p->x` reads the pointer p; `r.x` reads nothing to find out where x is.
             if self.types.of(base.type).kind == "pointer":
                 pointed = self.value(base)
                 if pointed:
                     self.types.describe(pointed.node, self.types.pointed(self.types.of(base.type)))
             else:
                 self.place(base)
+        # This makes the nodes of all fields of the record type, unless they exist.
         self.types.of(declared.semantic_parent.type)
         kind = self.types.of(declared.type)
         key = self.key_of(declared)
         if not declared.get_usr():  # a struct or union without a name in another one
             key = self.key_of(declared.type.get_declaration()) + "#"
+        # One node for this field of all records of the type: records are not told apart.
         node = self.program.fields.get(key)
         if node is None:
             raise self.refuse(cursor, "a field of an unusual record")
@@ -206,6 +214,7 @@ class Expressions:
 
     def _element_place(self, cursor: Any) -> StorageSpot | None:
         first, second = cursor.get_children()
+        # C allows `2[a]` for `a[2]`.
         if self.types.of(first.type).kind not in ("pointer", "array"):
             first, second = second, first
         self.value(second)
@@ -219,6 +228,7 @@ class Expressions:
         if pointed.neighbour:
             self.memory.neighbours[self.memory.find(node)].add(pointed.neighbour)
         self.types.describe(node, kind)
+        # Through a pointer to bytes, pointers may be copied as well; `calls.join_moved` takes care of that.
         if kind.small:
             self.program.byte_wise.append(node)
         return StorageSpot(node, whole=kind.element().kind == "record", indexed=indexed)
@@ -235,6 +245,7 @@ class Expressions:
     def _loaded(self, place: StorageSpot, kind: CType, cursor: Any) -> Value:
         """The value of a place; an array gives its address instead."""
         is_pointer = bool(place.var) and self.program.variables[place.var].is_parameter
+        # The name of an array is the address of its first element: nothing is read.
         if kind.kind == "array" and not is_pointer:
             if place.var:
                 self.program.variables[place.var].address_taken = True
@@ -279,6 +290,7 @@ class Expressions:
     def join(self, one: Value, other: Value) -> Value:
         """A value that may be either."""
         if one and other:
+            # Steensgaard 1996: what one value may point to is one class of storage from now on.
             self.memory.unify(one.node, other.node)
         known = one if one else other
         functions = one.functions | other.functions
@@ -326,7 +338,8 @@ class Expressions:
         while inner.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR):
             inner = next(inner.get_children())
         if inner.kind == CursorKind.MEMBER_REF_EXPR and self.types.of(inner.type).kind in ("scalar", "pointer"):
-            neighbour = self.key_of(inner.referenced.semantic_parent)  # fields are often passed as x, y, z in a row
+            # `&p.x` is often passed for three fields x, y, z in a row, so the fields beside it may be meant as well.
+            neighbour = self.key_of(inner.referenced.semantic_parent)
         return Value(place.node, neighbour, is_address_of=True)
 
     def _binary_operator(self, cursor: Any) -> Value:
@@ -342,6 +355,7 @@ class Expressions:
         if operator == _COMMA:
             self.value(left)
             return self.value(right)
+        # Pointer arithmetic stays within the same storage, but may leave its first element.
         if operator in (_ADD, _SUBTRACT) and self.types.of(cursor.type).kind == "pointer":
             return self._moved(self.join(self.value(left), self.value(right)))
         self.value(left)
@@ -354,6 +368,7 @@ class Expressions:
         if value:
             if value.neighbour:
                 self.memory.neighbours[self.memory.find(value.node)].add(value.neighbour)
+            # Steensgaard 1996, rule for x = y: both point to the same class of storage.
             self.memory.unify(self.memory.pointee(place.node), value.node)
 
     def _compound_assignment(self, cursor: Any) -> Value:
@@ -372,9 +387,11 @@ class Expressions:
             self.value(size)
         value = self.value(inner[-1])
         kind = self.types.of(cursor.type)
+        # A pointer that is kept in an integer still points to its storage.
         if kind.kind != "pointer":
             return value if kind.kind == "scalar" else NOTHING
         source = self.types.of(inner[-1].type)
+        # An integer variable may hold any address; the analysis cannot follow it.
         if source.kind == "scalar" and not value and value.constant is None and not self._is_constant(inner[-1]):
             raise self.refuse(cursor, "an integer that is converted to a pointer")
         if value and kind.to is not None and kind.to.kind not in ("void", "function"):
@@ -424,7 +441,8 @@ class Expressions:
         holders = [node for node in nodes if self.memory.holds_pointers[self.memory.find(node)]]
         for value in self._listed(cursor):
             if value:
-                for node in holders:  # any field that can hold a pointer: designators are not looked at
+                # Designators (`.x =`) are ignored: any field that can hold a pointer may get this one.
+                for node in holders:
                     self.memory.unify(self.memory.pointee(node), value.node)
 
     def _listed(self, cursor: Any) -> list[Value]:

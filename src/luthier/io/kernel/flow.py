@@ -15,6 +15,7 @@ def followed(program: CProgram, key: str) -> bool:
     if variable is None or not variable.function or variable.is_static or variable.address_taken:
         return False
     function = program.functions.get(variable.function)
+    # With threads, the order of the text is not the order of what happens.
     return variable.is_simple and function is not None and not function.has_threads
 
 
@@ -29,10 +30,11 @@ class _Target:
 
 
 class Reaching:
-    """Reaching definitions of one function."""
+    """Reaching definitions of one function (Aho et al. 2006, section 9.2.4)."""
 
     def __init__(self, program: CProgram, function: Function) -> None:
         self._program = program
+        # The graph of control flow: a node for each part of a statement, and which nodes may run after it.
         self._nodes: list[tuple[Statement | None, Effects]] = []
         self._next: list[set[int]] = []
         self._targets: list[_Target] = []
@@ -43,6 +45,7 @@ class Reaching:
             self._build(function.body, {self._add(None, Effects())})
         for node, label in self._gotos:
             self._next[node].add(self._labels[label])
+        # Sets of definitions are integers: bit n is the definition that `_owners[n]` makes.
         self._owners: list[Statement] = []
         self._defined: dict[str, int] = {}
         self._returned: dict[str, int] = {}
@@ -104,6 +107,7 @@ class Reaching:
             return special(statement, before)  # type: ignore[no-any-return]  # one of the methods below
         node = self._part(statement, "all", before)
         self._gotos += [(node, label) for label in statement.targets]
+        # A macro may hide a break or a continue, of any of the loops around it.
         if statement.jumps and self._targets:
             self._targets[-1].breaks.add(node)
             for target in self._targets:
@@ -123,6 +127,7 @@ class Reaching:
         return outs | {condition}
 
     def _for(self, statement: Statement, before: set[int]) -> set[int]:
+        # Parts of the header that could not be told apart run before the loop and after each iteration.
         if "any" in statement.parts:
             statement.parts["any"].kills = ""
             before = {self._part(statement, "any", before)}
@@ -150,6 +155,7 @@ class Reaching:
         return {condition} | target.breaks
 
     def _do(self, statement: Statement, before: set[int]) -> set[int]:
+        # An empty node to come back to, because the condition stands at the end.
         start = self._add(None, Effects(), before)
         target = _Target()
         self._targets.append(target)
@@ -163,6 +169,7 @@ class Reaching:
         condition = self._part(statement, "cond", before)
         target = _Target(is_loop=False, cases_from=condition)
         self._targets.append(target)
+        # The body is entered only at its cases; if none fits, control goes on behind it.
         outs = self._build(statement.children[0], set())
         self._targets.pop()
         return outs | {condition} | target.breaks
@@ -205,8 +212,11 @@ class Reaching:
                     self._owners.append(statement)
                     made[number] |= bit
                     self._defined[place.var] = self._defined.get(place.var, 0) | bit
+        # Aho et al. 2006, algorithm 9.11: what reaches the end of a node is what it makes, and what reaches
+        # its beginning unless the node overwrites it for certain. All bits of -1 are set: nothing is overwritten.
         kept = [~self._defined.get(effects.kills, 0) if effects.kills else -1 for _, effects in self._nodes]
         before = [0] * len(self._nodes)
+        # Nodes are taken from the end of the list: in the order of the text few of them change twice.
         waiting, queued = list(range(len(self._nodes) - 1, -1, -1)), set(range(len(self._nodes)))
         while waiting:
             node = waiting.pop()

@@ -88,8 +88,9 @@ class _Finder:
         """Whether a function outside the sources is called that does I/O."""
         return any(
             call.key
+            # A call through a pointer has no key.
             and call.key not in self._program.functions
-            and self._why(call)  # a call through a pointer has no key
+            and self._why(call)
             for call in part.calls
         )
 
@@ -115,6 +116,7 @@ class _Finder:
         """Why a loop cannot be left early; "" if nothing in the text speaks against it."""
         if function.is_fixed:
             return "it is in a header"
+        # A goto would enter the loop behind the place where its iterations are counted.
         if any(inner.kind == "label" for inner in loop.walk()):
             return "a jump leads into it"
         text = self._program.files[function.file]
@@ -123,6 +125,7 @@ class _Finder:
             return "a directive is above it"
         if function.has_threads and any(_has_directive(text, outer) for outer in _around(loop)):
             return "it is in a region of OpenMP or OpenACC"
+        # With a directive between header and body, the marks would be in one of its branches only.
         if not is_balanced(text[loop.start : body.start]) or text[body.start] == "#":
             return "directives divide it"
         if any(self._part_does_io(part) for part in loop.parts.values()):
@@ -132,6 +135,7 @@ class _Finder:
     def _used_after(self, function: Function, loop: Statement) -> str:
         """Whether a variable that decides when the loop ends is used after it."""
         inside = {inner.index for inner in loop.walk()}
+        # After an early end these have other values than after all iterations.
         parts = [loop.parts[name] for name in ("cond", "any") if name in loop.parts]
         names = {place.var for part in parts for place in part.reads}
         for name in sorted(names & self._users_in(function).keys()):
@@ -160,6 +164,7 @@ class _Finder:
         if followed(self._program, name):
             comes_from_loop = self._flow(function).comes_from(name, inside)
             return next((user for user, part in users if comes_from_loop(part)), None)
+        # No flow to follow, because the address is taken: every later statement that names the variable counts.
         changes = any(
             name in {place.var for place in inner.writes}
             for statement in loop.walk()

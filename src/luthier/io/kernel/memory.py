@@ -34,6 +34,7 @@ class StorageGraph:
         root = node
         while self.parent[root] != root:
             root = self.parent[root]
+        # Path compression (Tarjan 1975): the next search from these nodes takes one step.
         while self.parent[node] != root:
             self.parent[node], node = root, self.parent[node]
         return root
@@ -47,11 +48,13 @@ class StorageGraph:
 
     def unify(self, one: int, other: int) -> None:
         """Make both nodes one class, and what they point to as well."""
+        # Steensgaard 1996, `join`, with a list instead of recursion: chains of pointees may be long.
         waiting = [(one, other)]
         while waiting:
             left, right = (self.find(node) for node in waiting.pop())
             if left == right:
                 continue
+            # The class with more record types absorbs the other, so that little is copied.
             if len(self.records[left]) < len(self.records[right]):
                 left, right = right, left
             self.parent[right] = left

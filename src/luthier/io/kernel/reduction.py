@@ -22,6 +22,7 @@ _GOOD = 0.002  # a deviation that is not worth more iterations
 _MOST_EXECUTIONS = 1_000_000
 _MARKS = re.compile(f"{MARK}([^{MARK}]*){MARK}")
 _NANO = 1e9
+# The kernel reports to the library that counts I/O by calls of access() with a mode that no program uses, 0x6c70.
 _LOOPS = """\
 /* Loops that are left early. What happens in them is counted so often that the counters are those of whole loops, if
    luthier's library that counts I/O is preloaded: it sees these calls, which do nothing without it. */
@@ -110,6 +111,7 @@ def _edited(text: str, chosen: Mapping[int, tuple[int, float]]) -> str:
         if kind == "<":
             ends.append(" }" if is_chosen else "")
             iterations, factor = chosen.get(number, (0, 0.0))
+            # A loop that began a line still begins one.
             before = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()]
             line = f"\n{before}" if not before.strip() else " "
             return f"{{ LUTHIER_LOOP({number}, {iterations}, {factor * _NANO:.0f}){line}" if is_chosen else ""
@@ -133,6 +135,7 @@ def chosen_loops(
     seen = {number: [one for process in processes for one in process if one.number == number] for number in known}
     chosen: list[tuple[int, ReducedLoop]] = []
     whole = [(loop, loop.why_whole) for loop in loops if loop.why_whole]
+    # From outside to inside: an inner loop is looked at only if the one around it stays whole.
     waiting = [number for number in known if any(one.outer == 0 for one in seen[number])]
     looked_at: set[int] = set()
     while waiting:
@@ -158,6 +161,7 @@ def _reduced(loop: KernelLoop, traces: Sequence[LoopTrace], share: float) -> Red
     with_io = [trace for trace in traces if trace.executions]
     if max((trace.executions for trace in with_io), default=0) < 2:
         return ""
+    # A layer has three columns: operations, bytes read, bytes written.
     column = 3 * max(run.highest for trace in with_io for run in trace.runs)
     if not _total(with_io, column + 1) + _total(with_io, column + 2):
         return "it only opens, closes or flushes files"
@@ -166,14 +170,17 @@ def _reduced(loop: KernelLoop, traces: Sequence[LoopTrace], share: float) -> Red
     if sum(trace.executions for trace in with_io) > _MOST_EXECUTIONS:
         return f"it has more than {_MOST_EXECUTIONS} executions of I/O"
     places = [_places(trace) for trace in with_io]
+    # Rajesh et al. 2024, III-B, reduce the iterations of a loop; here only those with I/O count.
     wanted = [int(np.ceil(share * len(place) - 1e-9)) for place in places]
     first = max(int(place[count - 1]) + 1 for place, count in zip(places, wanted, strict=True))
     last = max(int(place[min(2 * count, len(place)) - 1]) + 1 for place, count in zip(places, wanted, strict=True))
+    # Possible ends: after an iteration with I/O, from the wanted share up to twice of it.
     ends = np.unique(np.concatenate(places)) + 1
     ends = ends[(ends >= first) & (ends <= max(first, last))]
     low, high = _bounds(with_io, places, ends, all_layers=True)
     if ((high - low) / (high + low)).min() > TOLERANCE:  # HDF5 may write later what a loop has written
         low, high = _bounds(with_io, places, ends, all_layers=False)
+    # The factor 2 / (low + high) makes the errors of the smallest and the largest share equal: this is their size.
     deviations = (high - low) / (high + low)
     good = np.flatnonzero(deviations <= _GOOD)
     best = int(good[0]) if len(good) else int(np.argmin(deviations))
@@ -238,6 +245,7 @@ def _done_before(trace: LoopTrace, column: int, ends: IntArray) -> FloatArray:
     done = np.zeros(len(ends))
     for run in trace.runs:
         if run.done[column]:
+            # How many of first, first + stride, ... are below each end: the quotient is rounded up.
             counts = np.clip(-((run.first - ends) // run.stride), 0, run.count)
             done += counts * run.done[column]
     return done

@@ -46,11 +46,14 @@ class Slicer:
         self._program, self._linked, self._options = program, linked, options
         self.slice = Slice()
         self._waiting: list[Statement] = []
+        # By class of storage: the statements that write it (True: it is local to their function), free or complete it.
         self._writers: dict[int, list[tuple[Statement, bool]]] = {}
         self._frees: dict[int, list[Statement]] = {}
         self._completions: dict[int, list[Statement]] = {}
+        # By loop or switch: the jumps and labels that belong to it.
         self._jumps: dict[int, list[Statement]] = {}
         self._reaching: dict[str, Reaching] = {}
+        # Functions all of whose calls are kept.
         self._called: set[str] = set()
         self._taken_by: dict[str, list[Statement]] = {}
         self._declared = {key: declaration for declaration in program.declarations for key in declaration.keys}
@@ -61,6 +64,7 @@ class Slicer:
 
     def run(self) -> Slice:
         """Start from the I/O calls and the marked regions; return all that is kept."""
+        # Rajesh et al. 2024, III-B: mark the I/O calls, then all that they depend on and all that contains them.
         self._keep_function("c:@F@main")
         for key in sorted(self._linked.reachable):
             for statement in self._program.functions[key].statements:
@@ -76,6 +80,7 @@ class Slicer:
         program = self._program
         for part in statement.parts.values():
             for place in part.writes:
+                # `Reaching` knows the definitions of followed variables exactly.
                 if place.var and followed(program, place.var):
                     continue
                 for location in program.locations(place):
@@ -85,6 +90,7 @@ class Slicer:
                 self._index_call(statement, call)
             for name in part.names & program.address_taken:
                 self._taken_by.setdefault(name, []).append(statement)
+        # A loop or switch that is kept without its jumps and labels would do something else.
         if statement.kind in ("break", "continue", "atomic", "case") and statement.jumps | (statement.kind == "case"):
             for target in self._targets(statement):
                 self._jumps.setdefault(target.index, []).append(statement)
@@ -123,6 +129,7 @@ class Slicer:
                 why = externals.why_io(call, self._options, redirects=self._linked.redirects)
                 if why:
                     self.slice.starts.append((file, call.line, why))
+                # Without these the kernel would not start, end, or keep the order of the ranks.
                 why = why or externals.why_always(call, self._options)
                 if why:
                     self._keep_called(statement, why)
@@ -138,6 +145,7 @@ class Slicer:
     def _keep_marked(self, path: str, line: int, offset: int) -> None:
         functions = [function for function in self._program.functions.values() if function.file == path]
         around = next((function for function in functions if function.start <= offset < function.end), None)
+        # Above a function, the pragma keeps all of the function; inside, only the next statement.
         if around is None:
             after = [function for function in functions if function.start >= offset]
             marked = min(after, key=lambda function: function.start).body if after else None
@@ -154,6 +162,7 @@ class Slicer:
     # Marks
 
     def _keep(self, statement: Statement, why: str) -> None:
+        # A return that was kept without its value is visited again for the value.
         if statement.index not in self.slice.why or statement.index in self.slice.bare:
             self.slice.bare.discard(statement.index)
             self.slice.why[statement.index] = why
@@ -195,6 +204,7 @@ class Slicer:
         self.slice.functions.add(key)
         function = self._program.functions[key]
         self._check_variadic(function)
+        # The value of main is the exit status; a caller through a pointer may use any value.
         needs_value = function.returns_record or function.name == "main" or key in self._program.address_taken
         for statement in function.statements:
             if function.is_fixed:
@@ -234,6 +244,7 @@ class Slicer:
             self._keep(statement.parent, f"contains line {statement.line}, which is kept")
         for jump in self._jumps.get(statement.index, []):
             self._keep(jump, f"a label or jump of the {statement.kind} in line {statement.line}")
+        # Clauses such as `private(x)` name variables that must stay declared.
         if self._program.functions[statement.function].has_threads:
             self._keep_clauses(statement)
         if statement.index in self.slice.bare:
@@ -261,11 +272,13 @@ class Slicer:
         for call in part.calls:
             if call.key in program.functions and not self._is_unused(call):
                 self._need_result(call.key)
+            # A call through a pointer may reach every function whose address is taken.
             if not call.key:
                 for key in sorted(program.address_taken & program.functions.keys()):
                     self._keep_function(key)
             if call.name in tables.ALLOCATORS or call.key in self._linked.allocators:
                 self._keep_frees(statement, call)
+        # A request, a communicator or a type that is made must be completed or released; see COMPLETIONS.
         made = part.writes if statement.kind != "declaration" or part.calls else []
         for place in made:
             for location in program.locations(place):
@@ -310,6 +323,7 @@ class Slicer:
                 self._keep(definition, f"sets {name}, used in line {statement.line}")
                 self._need_assigned(definition, place.var)
             return
+        # Other storage has no flow: all that writes it anywhere is needed, once for the whole program.
         for location in program.locations(place):
             if location in self.slice.needed:
                 continue

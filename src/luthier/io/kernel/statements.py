@@ -12,6 +12,7 @@ from luthier.io.kernel.layout import end_of_statement, header_semicolons, withou
 from luthier.io.kernel.macros import Macros
 from luthier.io.kernel.types import Types
 
+# Levels of nested statements. They are read by recursion, and Python's stack is limited.
 _DEEPEST = 150
 _KINDS = {
     CursorKind.COMPOUND_STMT: "block",
@@ -102,15 +103,17 @@ class UnitReader:
                 self._declare((key,), cursor, Effects(), is_prototype=True)
             return
         if key in self.program.functions:
+            # A function of a header is defined in every unit that includes it; it was read with the first of them.
             if self.program.functions[key].file != file or file == self.path:
                 raise self.expressions.refuse(cursor, f"a second definition of {cursor.spelling}")
-            return  # of a header, read with another unit
+            return
         parameters = [child for child in cursor.get_children() if child.kind == CursorKind.PARM_DECL]
         body = next((child for child in cursor.get_children() if child.kind == CursorKind.COMPOUND_STMT), None)
         if body is None:
             raise self.expressions.refuse(cursor, "an unusual function definition")
         if file == self.path and parameters:
             between = self.text[parameters[-1].extent.end.offset : body.extent.start.offset]
+            # K&R style, `int f(a) int a; { }`: declarations of the parameters stand before the body.
             if ";" in without_comments(between):
                 raise self.expressions.refuse(cursor, "a definition in the style of K&R")
         self._define(cursor, key, file, parameters, body)
@@ -136,6 +139,7 @@ class UnitReader:
         self.program.functions[key] = function
         self._function, self.expressions.function = function, key
         function.parameters = [self.expressions.variable(parameter).key for parameter in parameters]
+        # Pragmas of OpenMP and OpenACC; those of luthier only mark what to keep.
         function.has_threads = file == self.path and any(
             pragma.group(1) != "luthier" for pragma in _PRAGMA.finditer(self.text, function.start, function.end)
         )
@@ -147,6 +151,7 @@ class UnitReader:
         self.expressions.function = ""
         variable = self.expressions.variable(cursor)
         self._initialize(cursor)
+        # A declaration does not need itself.
         effects.names.discard(variable.key)
         self._declare((variable.key,), cursor, effects, is_prototype=False, file=file)
 
@@ -169,6 +174,7 @@ class UnitReader:
         if cursor.kind in _REFUSED:
             raise self.expressions.refuse(cursor, _REFUSED[cursor.kind])
         kind = _KINDS.get(cursor.kind, "expression")
+        # What a macro expands to cannot be cut in parts, so it is one statement.
         if parent is not None and kind != "block" and self._is_within_macro(cursor):
             kind = "atomic"
         statement = self._new(kind, cursor, parent)
@@ -194,6 +200,7 @@ class UnitReader:
         start, end = extent.start.offset, extent.end.offset
         if self._function.file == self.path:
             macro = self._macros.at(start)
+            # A statement that begins inside the call of a macro is cut from the beginning of that call.
             if macro is not None:
                 start = macro[0]
             end = self._end(end) if kind != "block" else self._macros.end(end)
@@ -230,9 +237,11 @@ class UnitReader:
 
     def _certain_write(self, cursor: Any, effects: Effects, before: int) -> str:
         """The variable that an assignment `x = ...`, not nested in anything, overwrites."""
+        # Inside a macro, the assignment may be under a condition.
         if cursor.kind != CursorKind.BINARY_OPERATOR or self._is_within_macro(cursor) or not effects.writes[before:]:
             return ""
         left = next(cursor.get_children())
+        # An assignment is recorded after the writes inside its right side.
         target = effects.writes[-1].var
         return target if left.kind == CursorKind.DECL_REF_EXPR and target else ""
 
@@ -248,8 +257,10 @@ class UnitReader:
             inner = values[0]
         elif effects.kills:
             inner = list(cursor.get_children())[1]
+        # Casts and parentheses do not change whose value it is.
         while inner.kind in _TRANSPARENT:
             inner = list(inner.get_children())[-1]
+        # Of nested calls the outer one is recorded last. The target is "" if nothing gets its value.
         if inner.kind == CursorKind.CALL_EXPR and effects.calls:
             effects.calls[-1].target = effects.kills
 
@@ -257,6 +268,7 @@ class UnitReader:
         for child in cursor.get_children():
             made = self._statement(child, statement)
             before = statement.children[-1] if statement.children else None
+            # Both come out of the same macro: their texts overlap, and neither can be cut alone.
             if before is not None and made.start < before.end and self._function and not self._function.is_fixed:
                 self._merge(before, made)
             else:
@@ -274,6 +286,7 @@ class UnitReader:
             first.targets += [inner.label] if inner.kind == "goto" else []
             if inner.kind == "label":
                 raise self._refuse_line(inner.line, "a label inside a macro")
+        # The inner statements disappear; variables that they declared are now declared by the first one.
         gone = {inner.index for inner in [*first.walk()[1:], *second.walk()]}
         for name in effects.names & self.program.variables.keys():
             variable = self.program.variables[name]
@@ -310,9 +323,11 @@ class UnitReader:
     def _header_names(self, statement: Statement, header: list[Any]) -> list[str]:
         """Which of init, condition and increment the parts of a for header are."""
         all_names = ["init", "cond", "inc"]
+        # libclang leaves out empty parts, as in `for (;; i++)`; then the semicolons tell which ones are there.
         if len(header) == len(all_names):
             return all_names
         if self._macros.at(statement.start) is not None or (self._function and self._function.is_fixed):
+            # No text to look at: the loop is written by a macro or is in a header.
             return ["any"] * len(header)
         first, second = header_semicolons(self.text, statement.start)
         return [
@@ -321,6 +336,7 @@ class UnitReader:
 
     def _control(self, statement: Statement, cursor: Any, parts: list[tuple[str, Any]], bodies: list[Any]) -> None:
         macro = self._macros.at(cursor.extent.start.offset)
+        # The macro holds the beginning of the body too, so header and body cannot be cut apart.
         in_header = macro is not None and any(body.extent.start.offset < macro[1] for body in bodies)
         if in_header and self._function is not None and not self._function.is_fixed:
             statement.kind = "atomic"
@@ -369,12 +385,14 @@ class UnitReader:
                 variable = self.expressions.variable(child)
                 variable.declared_by.append(statement.index)
                 effects.names.add(variable.key)
+                # A static variable gets its first value before the program starts; its declaration overwrites nothing.
                 if not variable.is_static:
                     effects.writes.append(StorageSpot(variable.node, whole=not variable.is_simple, var=variable.key))
                     effects.kills = variable.key
                 self._initialize(child)
             elif child.kind in _TYPES_ONLY or child.kind == CursorKind.FUNCTION_DECL:
                 statement.label = "type"
+                # The size in `typedef double row[n]` is computed where the typedef stands.
                 if child.kind == CursorKind.TYPEDEF_DECL:
                     for size in child.get_children():
                         if size.kind.is_expression():
@@ -389,6 +407,7 @@ class UnitReader:
             if not child.kind.is_expression():
                 continue
             at = child.extent.start.offset
+            # `int a[n] = {0}` has two expressions: n is a size, and what follows the equals sign is a value.
             is_value = kind.kind != "array" or at <= name_at or "=" in self.text[name_at:at]
             if is_value:
                 place = StorageSpot(variable.node, whole=not variable.is_simple, var=variable.key)
@@ -412,6 +431,7 @@ class UnitReader:
         kind = _KINDS.get(cursor.kind, "expression")
         owner = self._atomic
         if kind in JUMPS or kind == "label":
+            # A jump out of `({ ... })` would leave the middle of an expression; the flow knows only whole statements.
             if owner is None:
                 raise self.expressions.refuse(cursor, f"{kind} inside an expression")
             if kind == "label":
@@ -434,6 +454,7 @@ class UnitReader:
             for child in cursor.get_children():
                 if child.kind.is_statement() or child.kind.is_expression():
                     self._walk_inside(child)
+        # Nothing inside a macro or an expression is certain to happen, so it overwrites nothing for certain.
         self.expressions.effects.kills = ""
 
     def _is_within_macro(self, cursor: Any) -> bool:
