@@ -150,6 +150,7 @@ class Plan:
         try:
             yield draft
         finally:
+            # The orders may be carried out or not; only `submitted` counts.
             del self._known.trials[trials:], self._steps[steps:], self._costs_s[steps:]
 
     def orders(self, free: int, elapsed_s: float) -> list[Order]:
@@ -168,6 +169,7 @@ class Plan:
         self._continue_search(run.submit_order)
         if run.purpose == "verify":
             self._end_search(_budget_spent(self.experiment, self.progress(0.0)) or ENDED_BEFORE)
+            # In a replay, the run itself says who was compared with the default, unless it is of the default (trial 0).
             self._challenger = run.trial or self._choose_challenger()
         if run.trial == len(self._known.trials):
             self._known.add(run.config)
@@ -185,6 +187,7 @@ class Plan:
             raise ValueError(f"run {run.number} has not ended")
         del self._running[run.number]
         self._runs[run.number] = run
+        # Entries of runs that were lost before are gone, so the place is searched for.
         at = bisect_left(self._counted, run.number)
         self._costs_s[at] = run.duration_s
         if isinstance(run.outcome, Lost):
@@ -241,6 +244,7 @@ class Plan:
                         suggested = self._suggestions(free - len(orders), orders, len(progress.trials) - 1)
                     if suggested:
                         order = Order("search", suggested.pop(0), len(progress.trials))
+                    # Every configuration has been tried: what is left of the budget goes to the best ones.
                     elif (number := self._contender(progress, orders)) is not None:
                         order = _repeat(progress.trials, number)
                     else:
@@ -261,6 +265,7 @@ class Plan:
             or _budget_spent(self.experiment, progress)
             or _too_many_lost(self.experiment, self.lost)
             or _hopeless(progress, self._begun, len(self._running))
+            # Whoever raised the budget after the end wants more runs than the stop rule.
             or (None if self._round else self._stop(progress))
         )
 
@@ -272,6 +277,7 @@ class Plan:
         if self.is_stopped and 0 in self._again and self._known.trials[0].estimate is None:
             return [_repeat(self._known.trials, 0)]  # without a default there is nothing to compare with
         left = self.experiment.budget - self.counted
+        # A best configuration with a single run may be an accident: docs/research/2026-11-16-accidental-runs.md.
         may_look = self._resample.uses_spare_runs and not self.experiment.has_front and not self.is_stopped
         if may_look and self._looks * _RUNS_FOR_A_LOOK < self.experiment.budget and left > 2 * FEWEST_PAIRS:
             number = second_look(self.experiment.space, self._known.trials, self._known.best)
@@ -336,6 +342,7 @@ class Plan:
         progress = self.progress(0.0)
         if len(self._known.trials) < progress.initial:
             return
+        # Robert 2022, chapter 5: initial draws run once; they are repeated only if they lead.
         asked = [last] if last >= progress.initial else []
         for number in dict.fromkeys([*asked, *([] if self._known.best is None else [self._known.best])]):
             trial = self._known.trials[number]
@@ -367,6 +374,7 @@ def _too_many_lost(experiment: Experiment, lost: int) -> str | None:
 
 def _budget_spent(experiment: Experiment, progress: Progress) -> str | None:
     """Runs are kept for the verification; while the default leads, for the fewest pairs; if it failed, none."""
+    # Two runs for each pair; docs/decisions/0002-verification.md says how many pairs are reserved.
     budget, pairs = experiment.budget, experiment.reserved_pairs
     default = progress.default
     if progress.best is None or (default is not None and default.outcomes and default.estimate is None):

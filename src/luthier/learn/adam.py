@@ -22,6 +22,7 @@ class Adam:
     def step(self, gradients: Sequence[FloatArray]) -> None:
         """Move against the gradients, one for each array of weights."""
         self._steps += 1
+        # Both bias corrections in one rate (Kingma & Ba 2015, end of section 2).
         rate = self._rate * np.sqrt(1.0 - _DECAY_2**self._steps) / (1.0 - _DECAY_1**self._steps)
         for at, gradient in enumerate(gradients):
             self._first[at] += (1.0 - _DECAY_1) * (gradient - self._first[at])

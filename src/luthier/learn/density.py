@@ -4,7 +4,7 @@ import numpy as np
 
 from luthier.arrays import BoolArray, FloatArray
 
-_LEAST_WIDTH = 0.02
+_LEAST_WIDTH = 0.02  # of the unit interval: equal rows do not make a density a point
 _OTHER_CATEGORY = 0.1  # the chance that a draw has any category instead of that of its row
 
 
@@ -21,6 +21,7 @@ class KernelDensity:
         counts = np.maximum(self._known.sum(axis=0), 1)
         mean = np.where(self._known, rows, 0.0).sum(axis=0) / counts
         spread = np.sqrt(np.where(self._known, (rows - mean) ** 2, 0.0).sum(axis=0) / counts)
+        # Scott 1992: deviation times n^(-1 / (d + 4)).
         self._width = np.maximum(spread * len(rows) ** (-1.0 / (4.0 + len(ordered))), _LEAST_WIDTH)
 
     def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
@@ -42,6 +43,7 @@ class KernelDensity:
                 z = away / self._width[column]
                 part = -0.5 * z * z - np.log(self._width[column] * np.sqrt(2.0 * np.pi))
             else:
+                # Relative to the uniform chance 1 / k: the row's category has 0.9 + 0.1 / k, any other 0.1 / k.
                 same = np.log((1.0 - _OTHER_CATEGORY) * self._categories[column] + _OTHER_CATEGORY)
                 part = np.where(np.abs(away) < 1e-9, same, np.log(_OTHER_CATEGORY))
             total += np.where(self._known[None, :, column], part, 0.0)

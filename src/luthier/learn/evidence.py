@@ -9,12 +9,13 @@ from luthier.arrays import FloatArray
 from luthier.learn.kernels import Hyperparameters, Kernel
 from luthier.learn.linear import cholesky, inverse_from_cholesky, solve_cholesky
 
+# Log-normal priors: their medians, and the deviations of the logarithms. Targets have deviation 1, inputs the range 1.
 _SIGNAL_MEDIAN, _SIGNAL_SPREAD = 1.0, 1.0
 _NOISE_MEDIAN, _NOISE_SPREAD = 3e-3, 2.0
 _LENGTH_MEDIAN, _LENGTH_SPREAD = 0.5, 1.0
 _DECAY_MEDIAN, _DECAY_SPREAD = 1.0, 1.0
-_NOISE_FLOOR = 1e-7
-_MEAN_PRECISION = 1.0
+_NOISE_FLOOR = 1e-7  # with less noise, rounding makes covariances of close points indefinite
+_MEAN_PRECISION = 1.0  # of the normal prior of the constant mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ def weak_prior(kernel: Kernel) -> Prior:
     is_smooth = kernel.is_smooth
     columns = max(len(is_smooth), 1)
     length = math.log(_LENGTH_MEDIAN) + 0.5 * math.log(columns)
+    # A rate is 1 / length², so its logarithm is -2 log length.
     rate_centres = np.where(is_smooth, -2.0 * length, math.log(_DECAY_MEDIAN / columns))
     rate_spreads = np.where(is_smooth, 2.0 * _LENGTH_SPREAD, _DECAY_SPREAD)
     return Prior(
@@ -84,6 +86,7 @@ class LogEvidence:
         inverse = inverse_from_cholesky(lower)
         solved = solve_cholesky(lower, np.column_stack((np.ones(n), self._y)))
         mean = float(solved[:, 0] @ self._y) / (float(solved[:, 0].sum()) + _MEAN_PRECISION)
+        # K⁻¹ (y - m) from K⁻¹ y and K⁻¹ 1.
         alpha = solved[:, 1] - mean * solved[:, 0]
         # Rasmussen & Williams 2006, eq. 5.8, with the most probable mean put in.
         log_density = -0.5 * float((self._y - mean) @ alpha) - float(np.log(np.diagonal(lower)).sum())
@@ -97,9 +100,11 @@ class LogEvidence:
         gradient[0] = float(weighted.sum()) + hyper.signal * float(diagonal.sum())
         gradient[1] = hyper.noise * float(diagonal @ self._share)
         rates = gradient[2:]
+        # By the logarithm of a rate: the derivative by the rate, times the rate.
         rates[is_smooth] = hyper.rates[is_smooth] * (self._squares @ (weights * factor * slope))
         rates[~is_smooth] = -hyper.rates[~is_smooth] * (self._distances @ weighted)
 
+        # The log density of the priors, up to a constant.
         deviation = (vector - self._prior.centre) / self._prior.spread
         return log_density - 0.5 * float(deviation @ deviation), gradient - deviation / self._prior.spread
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.learn.points import PointSet
 
-_DEEPEST = 64
+_DEEPEST = 64  # levels; reached only if cuts separate nearly nothing
 _AT_ONCE = 8_192  # points looked up together, over all trees: few enough for the processor's cache
 _WORD = 64  # bits
 
@@ -60,6 +60,7 @@ class Forest:
         self._times = np.zeros((self.trees, n))
         np.add.at(self._times, (tree, drawn.ravel()), 1.0)
         self._drawn = {row.tobytes(): self._times[:, at] for at, row in enumerate(x)}
+        # n samples make at most n leaves, so a tree gets fewer than 2n nodes.
         self._clear(self.trees * 2 * n)
         sample, node = drawn.ravel(), tree
         while len(sample) and self._depth < _DEEPEST:
@@ -114,14 +115,17 @@ class Forest:
 
     def _split(self, sample: IntArray, node: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Split the nodes of one level (`node` is sorted); return the samples in those that split, by their child."""
+        # The samples of a node are neighbours, so each node is a stretch from one of `starts` on.
         starts = np.flatnonzero(np.concatenate(([True], node[1:] != node[:-1])))
         counts = np.diff(np.append(starts, len(node)))
         own = np.repeat(np.arange(len(starts)), counts)
         values, targets = self._x[sample], self._y[sample]
         cuts = _random_cuts(self._ordered, values, starts, counts, rng)
         is_left = np.where(self._ordered, values <= cuts[own], values == cuts[own])
+        # Geurts et al. 2006, table 1, with one random cut in every column (their K is the number of columns).
         gain = _explained(is_left, targets, starts, counts)
         best = np.argmax(gain, axis=1)
+        # A node with equal targets, or without a cut that separates anything, becomes a leaf.
         varied = np.maximum.reduceat(targets, starts) > np.minimum.reduceat(targets, starts)
         splits = varied & np.isfinite(gain[np.arange(len(starts)), best])
 
@@ -135,6 +139,7 @@ class Forest:
         first[splits] = children
         stays = splits[own]
         mine = own[stays]
+        # The right child has the number after the left one.
         child = first[mine] + ~is_left[stays, best[mine]]
         order = np.argsort(child, kind="stable")
         return sample[stays][order], child[order]
@@ -156,6 +161,7 @@ class Forest:
         count = np.maximum(self._count[nodes], 1.0)
         mean = self._sum[nodes] / count
         self._mean[nodes] = mean
+        # E[y²] - E[y]²; rounding may make it negative.
         self._variance[nodes] = np.maximum(self._square[nodes] / count - mean * mean, 0.0)
 
     def leaves(self, x: FloatArray) -> IntArray:
@@ -166,6 +172,7 @@ class Forest:
         for tree in range(0, self.trees, together):
             roots = np.arange(tree, min(tree + together, self.trees))
             node = np.repeat(roots[:, None], len(x), axis=1)
+            # Points that have arrived stay: a leaf is its own left child, and nothing is above its infinite cut.
             for _ in range(self._depth):
                 value = values.take(self._column.take(node) * len(x) + rows)
                 node = self._left.take(node) + ((value > self._cut.take(node)) | (value < self._below.take(node)))
@@ -190,6 +197,7 @@ class Forest:
         (The bits are those of Lucchese et al. 2015, who keep more of them and take the first.)
         """
         column = np.repeat(np.arange(len(values)), [len(own) for own in values])
+        # Which nodes a single value leaves possible; then the leaves, numbered within each tree, become bits.
         open_to, tree = self._open(np.concatenate(values), column)
         leaf = np.flatnonzero(self._left == np.arange(self._nodes))
         leaf = leaf[np.argsort(tree[leaf], kind="stable")]
@@ -198,6 +206,7 @@ class Forest:
         words = -(-int(counts.max()) // _WORD)
         bits = np.zeros((self.trees, _WORD * words, len(column)), dtype=np.bool_)
         bits[tree[leaf], np.arange(len(leaf)) - first[tree[leaf]]] = open_to[leaf]
+        # Words of 64 bits: the bits of all columns are combined by one instruction for 64 leaves.
         packed = np.packbits(bits, axis=1, bitorder="little").transpose(0, 2, 1)
         tables = np.split(np.ascontiguousarray(packed).view("<u8"), np.flatnonzero(np.diff(column)) + 1, axis=1)
         leaves = np.empty((self.trees, len(which[0])), dtype=np.intp)
@@ -232,6 +241,7 @@ class Forest:
     def out_of_bag(self) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation at each observation the trees were just grown from, by the trees that did not draw it."""
         n = len(self._grown)
+        # Breiman 2001, section 3.1: predictions by the trees without the observation are free of its influence.
         unseen = self._times[:, :n] == 0.0
         count = np.maximum(unseen.sum(axis=0), 1)
         means, variances = self._mean[self._where[:, :n]], self._variance[self._where[:, :n]]
@@ -252,6 +262,7 @@ def _only_bit(words: Sequence[npt.NDArray[np.uint64]], which: Sequence[IntArray]
     left_over = words[0].take(which[0])
     for word, place in zip(words[1:], which[1:], strict=True):
         left_over &= word.take(place)
+    # frexp gives the exponent k + 1 for the number 2^k, and 0 for 0.
     return np.asarray(np.frexp(left_over.astype(np.float64))[1], dtype=np.intp)
 
 
@@ -260,6 +271,7 @@ def _random_cuts(
 ) -> FloatArray:
     """One random cut per node and column; the samples of a node stand together from `starts` on."""
     low, high = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
+    # Below the highest value, so that both sides have a sample.
     between = np.minimum(low + rng.random(low.shape) * (high - low), np.nextafter(high, low))
     picked = values[starts + (rng.random(len(starts)) * counts).astype(np.intp)]
     return np.where(ordered, between, picked)
@@ -272,5 +284,6 @@ def _explained(is_left: BoolArray, targets: FloatArray, starts: IntArray, counts
     sums = np.add.reduceat(is_left * targets[:, None], starts)
     rest = np.add.reduceat(targets, starts)[:, None] - sums
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The sum of squares between the two sides, up to a constant; the rest is within them.
         gain = sums * sums / lefts + rest * rest / rights
     return np.where((lefts > 0.0) & (rights > 0.0), gain, -np.inf)

@@ -19,6 +19,7 @@ from luthier.learn.linear import (
 )
 from luthier.learn.points import PointSet
 
+# A fit takes time with the cube of the number of points, hence these limits.
 _FIT_POINTS = 500
 _ROUGH_FIT_POINTS = 150  # a fit to more points starts with a fit to this many of them
 _COLD_ITERATIONS, _WARM_ITERATIONS = 50, 20
@@ -59,6 +60,7 @@ class _Scale:
     def of(y: FloatArray) -> "_Scale":
         largest = float(np.max(np.abs(y))) or 1.0
         small = y / largest
+        # Divided by the largest first, so that no square overflows.
         spread = float(np.std(small))
         # Targets that differ by rounding alone are equal.
         return _Scale(largest, float(np.mean(small)), spread if spread > 1e-13 else 1.0)
@@ -131,8 +133,10 @@ class GaussianProcess:
             self._scale = _Scale.of(data.y)
         y = self._scale.inward(data.y)
         own = self._scale.deviations_inward(data.error)
+        # Rasmussen & Williams 2006, eq. 2.20, with a noise of its own for each target.
         diagonal = self.hyper.signal + self.hyper.noise * data.share + own * own
         known = min(len(self._diagonal), len(y))
+        # Rows up to the first one that changed keep their part of the Cholesky factor.
         same = np.all(self.x[:known] == data.x[:known], axis=1) & (self._diagonal[:known] == diagonal[:known])
         kept = known if same.all() else int(np.argmin(same))
         if not kept == len(y) == len(self._diagonal):
@@ -141,9 +145,11 @@ class GaussianProcess:
             ends = [*range(kept + _BLOCK, len(y), _BLOCK), len(y)]
             self._append(data.x[kept:], diagonal[kept:], ends)
         self._y = y
+        # Generalised least squares: the constant mean comes from the same triangular solution as the residuals.
         whitened = solve_lower(self.lower, np.column_stack((np.ones(len(y)), y)))
         self.mean = constant_mean(whitened[:, 0], whitened[:, 1])
         self.whitened = whitened[:, 1] - self.mean * whitened[:, 0]
+        # Rasmussen & Williams 2006, algorithm 2.1, line 3: alpha.
         self._weights = solve_cholesky(self.lower, y - self.mean)
 
     def _truncate(self, rows: int) -> None:
@@ -191,6 +197,7 @@ class GaussianProcess:
         away = self.kernel.correlation(self.hyper, self.x[: len(self._y)], x).T @ self._weights
         self._best_assumed = min(self._best_assumed, self.mean + self.hyper.signal * float(away.min()))
         self._append(x, np.full(len(x), self.hyper.signal + self.hyper.noise), [len(self.x) + len(x)])
+        # As predicted means that the residual is 0.
         self.whitened = np.concatenate((self.whitened, np.zeros(len(x))))
 
     def forget_assumed(self) -> None:
@@ -216,6 +223,7 @@ class GaussianProcess:
 
     def incumbent_standard(self) -> float:
         """The lowest predicted mean at the points observed or assumed, on the inner scale; no lucky run counts."""
+        # At an observed point, the prediction is the target minus its noise variance times alpha.
         noise = self._diagonal[: len(self._y)] - self.hyper.signal
         return min(float(np.min(self._y - noise * self._weights)), self._best_assumed)
 
@@ -241,6 +249,7 @@ class GaussianProcess:
     def log_likelihood(self) -> float:
         """The log density of the targets by the hyper-parameters as they are, in the unit of the targets."""
         n = len(self._y)
+        # Rasmussen & Williams 2006, algorithm 2.1, line 7 (eq. 2.30).
         whitened, diagonal = self.whitened[:n], np.diagonal(self.lower)[:n]
         log_density = -0.5 * float(whitened @ whitened) - float(np.log(diagonal).sum())
         return log_density - n * (0.5 * math.log(2.0 * math.pi) + self._log_unit())
@@ -253,6 +262,7 @@ class GaussianProcess:
     def leave_one_out_log_density(self) -> float:
         """The sum of the log densities of each target predicted from all others, in the unit of the targets."""
         residual, precision = self._left_out()
+        # Rasmussen & Williams 2006, eq. 5.10 and 5.11.
         log_densities = 0.5 * np.log(precision) - 0.5 * residual * residual * precision - 0.5 * math.log(2.0 * math.pi)
         return float(log_densities.sum()) - len(self._y) * self._log_unit()
 
@@ -280,6 +290,7 @@ def _most_probable(kernel: Kernel, data: Observations, scale: _Scale, start: Hyp
         found, stages = prior.centre, [(_ROUGH_FIT_POINTS, _COLD_ITERATIONS), (_FIT_POINTS, _WARM_ITERATIONS)]
     y = scale.inward(data.y)
     for most, iterations in stages:
+        # Evenly over the history: a search begins far from the optimum and ends near it.
         chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), most)).round().astype(np.intp))
         extra = scale.deviations_inward(data.error[chosen]) ** 2
         evidence = LogEvidence(kernel, data.x[chosen], y[chosen], data.share[chosen], extra)
@@ -300,6 +311,7 @@ class FixedPoints:
 
     def predict_standard(self, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation at every point, on the inner scale of `process`."""
+        # Rasmussen & Williams 2006, algorithm 2.1, lines 4 to 6 (eq. 2.25 and 2.26).
         return process.mean + process.whitened @ self.rows(process), self.deviation_standard(process)
 
     def deviation_standard(self, process: GaussianProcess) -> FloatArray:
@@ -323,6 +335,7 @@ class FixedPoints:
         if new == old:
             return
         if new > len(self._rows):
+            # With room for a quarter more, so that most observations need no copy.
             rows = np.empty((new + new // 4 + 4, len(self._points)))
             rows[:old] = self._rows[:old]
             self._rows = rows
@@ -338,6 +351,7 @@ class FixedPoints:
             fresh[row : row + together] = process.kernel.correlation(process.hyper, x, self._points)
         fresh *= process.hyper.signal
         if start:
+            # Forward substitution goes on with these rows; the ones before them stay as they are.
             fresh -= process.lower[start:end, :start] @ self._rows[:start]
         solve_lower_in_place(process.lower[start:end, start:end], fresh)
 

@@ -62,6 +62,7 @@ def effects(process: GaussianProcess, swaps: Swaps) -> FloatArray:
     base, other, *rest = np.split(mean, np.cumsum([len(part) for part in parts])[:-1])
     shares = np.zeros((2, columns + 1))
     variance = float(np.var(np.concatenate((base, other))))
+    # A constant function: its variance is rounding.
     if not variance > _SAME * float(np.mean(mean**2)):
         return shares
     for column, moved in enumerate(rest):
@@ -70,6 +71,7 @@ def effects(process: GaussianProcess, swaps: Swaps) -> FloatArray:
             shares[0, column] = np.mean((base[allowed] - moved) ** 2) / (2.0 * variance)
             shares[1, column] = 1.0 - np.mean((other[allowed] - moved) ** 2) / (2.0 * variance)
     shares[:, -1] = 1.0
+    # Shares of the variance of a single measurement, to which noise belongs.
     shares = np.clip(shares, 0.0, 1.0) * (variance / (variance + process.noise_deviation() ** 2))
     return np.stack((shares[0], np.minimum(shares[1], shares[0])))
 
@@ -96,6 +98,7 @@ def with_uncertainty(
     value = statistic(process)
     drawn = []
     for _ in range(replicates):
+        # Efron 1979: rows drawn with replacement.
         rows, times = np.unique(rng.integers(count, size=min(count, _MOST_RESAMPLED)), return_counts=True)
         sample = _rows(data, rows)
         process.fit(replace(sample, share=sample.share / times, error=sample.error / np.sqrt(times)))

@@ -83,6 +83,7 @@ class Kernel:
         smooth, rough = np.flatnonzero(self.is_smooth), np.flatnonzero(~self.is_smooth)
         if len(smooth):
             part, roots = points.part(*smooth.tolist()), np.sqrt(hyper.rates[smooth])
+            # A length scale for each column: columns are multiplied by the root of their rate, 1 / length.
             squares = _squared_distances(x[:, smooth] * roots, part.rows * roots)
             values = part.spread(self.smooth(squares))
         else:
@@ -96,6 +97,7 @@ class Kernel:
         exponent = np.zeros((len(x), len(part.rows)))
         for column, z in zip(part.columns, part.rows.T, strict=True):
             own = x[:, [column]]
+            # A product of exponentials is the exponential of the sum.
             exponent -= hyper.rates[column] * (np.abs(own - z) if self.ordered[column] else own != z)
         return np.exp(exponent, out=exponent)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from luthier.arrays import FloatArray
 
-_JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+_JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)  # shares of the mean diagonal
 
 
 @cache

@@ -9,8 +9,8 @@ from scipy.special import ndtr
 from luthier.arrays import BoolArray, FloatArray, IntArray
 
 _REACH = 0.5  # of the unit interval, over which an effect changes
-_ROUNDS = 12
-_SMALLEST = 1e-6
+_ROUNDS = 12  # of the estimation of variances
+_SMALLEST = 1e-6  # a variance, as a share of the total: 0 would stay 0 in all rounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,19 @@ class MainEffects:
         """
         fitted = self._fitted(columns).sum(axis=0)
         everything = self._fitted(range(len(self.ordered))).sum(axis=0)
-        left_out = self.weights / np.diag(self.inverse)  # of each observation, its error by a model of the others
+        # Rasmussen & Williams 2006, eq. 5.12: the error of each observation as predicted from all others.
+        left_out = self.weights / np.diag(self.inverse)
         if not self.total > 0.0 or not np.var(everything) > 0.0:
             return 0.0
         all_share = max(0.0, 1.0 - float(np.mean(left_out**2)) / self.total)
+        # Their covariance with the sum of all effects, as a share of its variance: such shares add up to 1.
         part = float(np.cov(fitted, everything)[0, 1] / np.var(everything, ddof=1))
         return all_share * min(max(part, 0.0), 1.0)
 
     def _changes(self, column: int, values: FloatArray, here: float) -> tuple[FloatArray, FloatArray]:
         """The expected improvement by changing one input from `here` to each value, and its deviation."""
         own, ordered = self.variances[column], bool(self.ordered[column])
+        # Posterior of f(here) - f(value), of the effect of this input alone: mean and deviation of a difference.
         both = np.append(values, here)
         cross = own * _kernel(both, self.x[:, column], ordered)
         difference = cross[:-1] - cross[-1]
@@ -71,6 +74,7 @@ class MainEffects:
         gain, deviation = self._changes(column, values, here)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.where(deviation > 0.0, gain / deviation, np.where(gain > 0.0, np.inf, -np.inf))
+        # Expected improvement (Jones et al. 1998, eq. 15).
         expected = gain * ndtr(z) + deviation * np.exp(-0.5 * np.minimum(z * z, 1e3)) / np.sqrt(2.0 * np.pi)
         return float(np.max(np.maximum(expected, 0.0), initial=0.0))
 
@@ -88,6 +92,7 @@ def fit_effects(x: FloatArray, y: FloatArray, ordered: BoolArray) -> MainEffects
     for _ in range(_ROUNDS):
         inverse = _inverse(_covariance(variances, kernels))
         weights = inverse @ centred
+        # Zhou et al. 2019, eq. 4: the new variance is the old one times the root of this ratio.
         ratio = [(weights @ k @ weights) / max(float(np.sum(inverse * k)), _SMALLEST) for k in kernels]
         variances = np.maximum(variances * np.sqrt(np.maximum(ratio, 0.0)), _SMALLEST * max(total, _SMALLEST))
     inverse = _inverse(_covariance(variances, kernels))

@@ -6,8 +6,8 @@ import numpy as np
 
 from luthier.arrays import FloatArray
 
-_MOST_MODES = 3
-_LEAST_DEVIATION = 0.02
+_MOST_MODES = 3  # tens of rows show no more
+_LEAST_DEVIATION = 0.02  # of the unit interval: a mode of equal values is no point
 _ITERATIONS = 30
 
 
@@ -42,6 +42,7 @@ def fit_mixture(x: FloatArray) -> Mixture:
 
 
 def _criterion(found: Mixture, x: FloatArray) -> float:
+    # A mode has a mean, a deviation and a weight; the weights add up to 1.
     return (3.0 * len(found.means) - 1.0) * float(np.log(len(x))) - 2.0 * found.log_likelihood(x)
 
 
@@ -50,6 +51,7 @@ def _fitted(x: FloatArray, modes: int) -> Mixture:
     means = np.quantile(x, (np.arange(modes) + 0.5) / modes)
     found = Mixture(np.full(modes, 1.0 / modes), means, np.full(modes, max(float(np.std(x)) / modes, _LEAST_DEVIATION)))
     for _ in range(_ITERATIONS):
+        # E step, then M step.
         parts = found.responsibilities(x)
         total = parts.sum(axis=0) + 1e-9
         means = parts.T @ x / total

@@ -29,6 +29,7 @@ class Network:
     def squared_error(self, x: FloatArray, wanted: FloatArray) -> tuple[float, list[FloatArray]]:
         """Half the squared error, by row on average, with its derivatives; a NaN in `wanted` does not count."""
         activations = self._activations(x)
+        # With NaN for what is unknown, an error of 0 changes no weight.
         error = np.where(np.isfinite(wanted), activations[-1] - wanted, 0.0)
         return 0.5 * float(np.sum(error * error)) / len(x), self._back(activations, error / len(x))
 
@@ -46,6 +47,7 @@ class Network:
             inputs = activations[at // 2]
             found = [inputs.T @ by_raw, by_raw.sum(axis=0), *found]
             if at > 0:
+                # The derivative of tanh is 1 - tanh².
                 by_raw = (by_raw @ self.weights[at].T) * (1.0 - inputs * inputs)
         return found
 
@@ -54,5 +56,6 @@ def new_network(sizes: Sequence[int], rng: np.random.Generator) -> Network:
     """A network with random weights; `sizes` are the numbers of inputs, of each hidden layer's units, of outputs."""
     weights: list[FloatArray] = []
     for inputs, outputs in pairwise(sizes):
+        # LeCun et al. 1998, section 4.6: sums of inputs of deviation 1 then have deviation 1.
         weights += [rng.standard_normal((inputs, outputs)) / np.sqrt(inputs), np.zeros(outputs)]
     return Network(weights)

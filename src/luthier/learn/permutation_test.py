@@ -10,7 +10,7 @@ from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.linear import solve_lower
 
-PERMUTATIONS = 399
+PERMUTATIONS = 399  # with the values at hand 400, so that p-values are multiples of 1 / 400
 _LENGTHS = (0.15, 0.6)  # of a short and of a long dependence on an ordered input
 _JOINT_LENGTH = 0.5  # times the root of the number of inputs
 
@@ -44,6 +44,7 @@ def chance_without_input(process: GaussianProcess, data: Observations, column: i
     process.fit(Observations(x, data.y, data.share, data.error))
     inverse = solve_lower(process.lower, np.eye(len(x)))
     own = _kernels(data.x[:, column], process.kernel.ordered[column])
+    # Products with the kernel of the other inputs are for interactions with them.
     others = process.kernel.correlation(process.hyper, x, x)
     return _p_value(_Residuals(process.whitened, inverse), [*own, *(kernel * others for kernel in own)], rng)
 
@@ -69,6 +70,7 @@ def _p_value(residuals: _Residuals, kernels: Sequence[FloatArray], rng: np.rando
     the permutations; the largest of them counts (Westfall & Young 1993).
     """
     w = _normal_scores(residuals.whitened)
+    # The mean was estimated, so residuals have no part along the constant; permuted ones must have none either.
     constant = residuals.inverse.sum(axis=1)
     constant /= np.linalg.norm(constant)
     order = np.argsort(rng.random((PERMUTATIONS, len(w))), axis=1)
@@ -79,6 +81,7 @@ def _p_value(residuals: _Residuals, kernels: Sequence[FloatArray], rng: np.rando
     spread = scores.std(axis=1, keepdims=True)
     standard = (scores - scores.mean(axis=1, keepdims=True)) / np.where(spread > 0.0, spread, 1.0)
     largest = standard.max(axis=0)
+    # The values at hand are one of the permutations (the first), so the p-value is never 0.
     return float(np.mean(largest >= largest[0] - 1e-9))
 
 

@@ -61,6 +61,7 @@ class PointSet:
         if joined is None:
             return self.part(column)
         larger = self.part(*joined.columns.tolist(), column)
+        # Joined columns save a pass over the points as long as their table of combinations stays small.
         if _SMALL * len(larger.rows) <= len(self):
             return larger
         found.append(joined)
@@ -73,6 +74,7 @@ class PointSet:
         which, first = np.zeros(len(self), dtype=np.intp), np.zeros(1, dtype=np.intp)
         for column in chosen.T:
             _, place = np.unique(column, return_inverse=True)
+            # A combination as one number: those found so far, in the base of the number of points, plus the new column.
             _, first, which = np.unique(which * len(self) + place, return_index=True, return_inverse=True)
             if _REPEATS * len(first) > len(self):
                 return ColumnsOfPoints(own, chosen, None)

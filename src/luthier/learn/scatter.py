@@ -25,4 +25,5 @@ def scatter_of(groups: Sequence[FloatArray]) -> Scatter:
     """The scatter of runs, a group of them for each configuration; a group of one has none."""
     counts = np.array([len(values) for values in groups], dtype=np.float64)
     squares = np.array([np.sum((values - values.mean()) ** 2) for values in groups])
+    # Each group has one degree of freedom fewer than runs, as its mean is estimated.
     return Scatter(counts, squares, float(squares.sum()) / (float(counts.sum()) - len(counts) + 2.0))

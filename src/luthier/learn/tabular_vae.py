@@ -9,11 +9,12 @@ from luthier.arrays import BoolArray, FloatArray
 from luthier.learn.adam import Adam
 from luthier.learn.mixture import Mixture, fit_mixture
 
+# Smaller than the published network: an earlier search has tens of good configurations, not thousands of rows.
 _HIDDEN, _LATENT = 48, 6
 _STEPS, _BATCH = 900, 64
 _RATE = 3e-3
-_WIDTH = 2.0  # a number is given in deviations of its mode, divided by this
-_LEAST_LOG_NOISE = -3.0
+_WIDTH = 2.0  # a number is given in deviations of its mode, divided by this (by 4 in Xu et al. 2019, section 4.2)
+_LEAST_LOG_NOISE = -3.0  # smaller noise would learn the rows by heart
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class TabularVae:
 
     def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw points of the unit cube."""
+        # Dorier et al. 2022, algorithm 1, line 6: parameters that the earlier space lacked are uniform.
         points = rng.random((count, self._columns))
         if not self._blocks:
             return points
@@ -77,6 +79,7 @@ class TabularVae:
         noise = np.exp(self._weights[-1])
         for block in self._blocks:
             logits = raw[:, block.classes]
+            # The largest of logits plus Gumbel noise is a draw from their softmax (Gumbel 1954).
             chosen = np.argmax(logits + rng.gumbel(size=logits.shape), axis=1)
             if block.mixture is None:
                 points[:, block.column] = (chosen + 0.5) / block.size
@@ -121,12 +124,15 @@ def loss_and_gradients(
     """
     hidden = np.tanh(x @ weights[0] + weights[1])
     both = hidden @ weights[2] + weights[3]
+    # The encoder gives mean and log variance of each latent number.
     m, log_variance = both[:, :_LATENT], both[:, _LATENT:]
     s = np.exp(0.5 * log_variance)
     z = m + s * noise
     inner, raw = _decoded(weights, z)
     reconstruction, by_raw, by_noise = _reconstruction(blocks, x, raw, weights[-1])
+    # Kingma & Welling 2014, appendix B: the divergence of N(m, s²) from N(0, 1).
     divergence = 0.5 * np.sum(m * m + s * s - 1.0 - log_variance)
+    # Backwards through decoder and encoder; the derivative of tanh is 1 - tanh².
     by_inner = (by_raw @ weights[6].T) * (1.0 - inner * inner)
     by_z = by_inner @ weights[4].T
     by_both = np.concatenate((by_z + m, 0.5 * by_z * s * noise + 0.5 * (s * s - 1.0)), axis=1)
@@ -150,12 +156,14 @@ def _reconstruction(
     total, by_raw, by_noise = 0.0, np.zeros_like(raw), np.zeros_like(log_noise)
     for block in blocks:
         logits, wanted = raw[:, block.classes], x[:, block.classes]
+        # Cross entropy of a softmax; its derivative by the logits is softmax minus wanted.
         shifted = logits - logits.max(axis=1, keepdims=True)
         log_chance = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
         total -= float(np.sum(wanted * log_chance))
         by_raw[:, block.classes] = np.exp(log_chance) - wanted
     offsets = [block.offset for block in blocks if block.mixture is not None]
     if offsets:
+        # Normal log density of the offsets, with a deviation that is learned for each column.
         precision = np.exp(-2.0 * log_noise[offsets])
         away = raw[:, offsets] - x[:, offsets]
         total += float(np.sum(0.5 * away * away * precision + log_noise[offsets]))

@@ -10,8 +10,10 @@ from luthier.arrays import BoolArray, FloatArray, IntArray
 from luthier.learn.gaussian_process import GaussianProcess, Observations
 from luthier.learn.scatter import scatter_of
 
+# The constants were chosen by experiment: docs/research/2026-11-16-two-speeds.md.
 _MOST = 300  # configurations: with more of them repeats are enough, and this would be slow
-_ROUNDS, _KEPT = 15, 4
+_ROUNDS = 15  # of fitting the process and the speeds in turn
+_KEPT = 4  # first rounds, in which the offsets and scatters of the speeds stay as they were taken from the repeats
 _FITS = 1_500  # configurations, all rounds together; in the others the process keeps its hyper-parameters
 _SETTLED = 0.02  # a round that adds less to the log evidence is the last
 _PARAMETERS = 3  # of a second speed: how frequent it is, its offset, its scatter
@@ -36,6 +38,7 @@ def expected_at_two_speeds(x: FloatArray, groups: Sequence[FloatArray], ordered:
     runs = _Runs(x, np.concatenate(groups), np.repeat(np.arange(len(groups)), [len(group) for group in groups]))
     one = _explained(GaussianProcess(ordered), runs, _one_speed(groups), np.ones((1, len(runs.y))))
     two = _two_speeds(runs, groups, ordered)
+    # Schwarz 1978: half the logarithm of the number of runs for each parameter more.
     margin = 0.5 * _PARAMETERS * math.log(len(runs.y)) + _BEYOND_DOUBT
     better = two.evidence > one.evidence + margin
     return two.expected if better and _are_seen(runs, two.chances[1] > 0.5) else None
@@ -82,6 +85,7 @@ class _Speeds:
 
     def chances(self, misses: _Misses) -> FloatArray:
         """The chance of each speed, a row for it, of every run."""
+        # E step (Bishop 2006, section 10.2.1): what is expected is uncertain, which adds its variance to each square.
         squares = (misses.by - self.offset[:, None]) ** 2 + misses.doubt
         logs = np.log(self.share / np.sqrt(self.variance))[:, None] - 0.5 * squares / self.variance[:, None]
         chances = np.exp(logs - logs.max(axis=0))
@@ -90,6 +94,7 @@ class _Speeds:
     @staticmethod
     def of(chances: FloatArray, misses: _Misses) -> "_Speeds":
         """The most probable ones; the offsets are 0 on average, as a shift of all is that of the configurations."""
+        # M step: means weighted by the chances; each variance is drawn towards the one of all runs.
         counts = np.maximum(chances.sum(axis=1), _LEAST_SHARE)
         share, offset = counts / counts.sum(), chances @ misses.by / counts
         squares = np.sum(chances * ((misses.by - offset[:, None]) ** 2 + misses.doubt), axis=1)
@@ -138,12 +143,14 @@ def _two_speeds(runs: _Runs, groups: Sequence[FloatArray], ordered: BoolArray) -
     process.fit(Observations(runs.x, middles, 1.0 / counts, np.zeros(len(counts))))
     expected, deviation = process.predict(runs.x)
     misses = _Misses.of(runs, expected, deviation**2)
+    # To begin with: equal shares, each speed half of the distance from the middle, a quarter of it as deviation.
     speeds = _Speeds(np.full(2, 0.5), np.array([-0.5, 0.5]) * apart, np.full(2, max(apart**2 / 16.0, _LEAST_VARIANCE)))
     chances, evidence, process = speeds.chances(misses), -math.inf, GaussianProcess(ordered)
     for turn in range(_ROUNDS):
         likely = _Speeds.of(chances, misses)
         speeds = likely if turn >= _KEPT else replace(speeds, share=likely.share)
         known = _explained(process, runs, speeds, chances, fit=turn * len(runs.x) < _FITS)
+        # In the first rounds the evidence may stand still because the speeds are held.
         if turn > _KEPT and abs(known.evidence - evidence) < _SETTLED:
             break
         evidence = known.evidence
@@ -170,6 +177,7 @@ def _explained(
     """
     precision = chances / speeds.variance[:, None]
     moved = runs.y - speeds.offset[:, None]
+    # A product of normal densities is one normal density: precisions add up, means are weighted by them.
     weight = runs.totals(precision.sum(axis=0))
     mean = runs.totals(np.sum(precision * moved, axis=0)) / weight
     data = Observations(runs.x, mean, np.ones(len(mean)), 1.0 / np.sqrt(weight))

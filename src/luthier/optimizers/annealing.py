@@ -17,9 +17,10 @@ from luthier.trial import Config, Lost, Trial
 Schedule: TypeAlias = Literal["exponential", "linear", "logarithmic"]
 Restart: TypeAlias = Literal["none", "random", "threshold"]
 
-_INITIAL = 10
-_TRIES = 32
-_SHARE = 0.1  # of the spread of the first values: a step changes the value less than a jump across the space does
+_INITIAL = 10  # points of the initial design
+_TRIES = 32  # neighbours drawn at random, before the nearest free configuration is taken
+# The first temperature, as a share of the spread of the first values. These lie far apart, and neighbours differ less.
+_SHARE = 0.1
 
 # Robert 2022, section 3.3.3: the temperature after k steps, as a share of the first; the linear numerator is T0.
 SCHEDULES: Mapping[str, Callable[[float, int], float]] = {
@@ -116,6 +117,7 @@ class Annealing:
         if self._current is None:
             return next(iter(space.sample(1, rng, exclude=taken)), None)
         codes = space.codes([self._current])[0]
+        # After a rejection, another neighbour; in the thesis (algorithm 4, line 12) the current point runs again.
         found = first_free(space, walk(space, codes, _TRIES, rng), taken)
         return nearest_free(space, codes, taken, rng) if found is None else found
 
@@ -130,13 +132,16 @@ class Annealing:
 
     def _accept_or_reject(self, config: Config, value: float, current: Config) -> None:
         """Accept or reject a step, cool down, and restart if it is time to."""
+        # Seeded by the number of the step, so that a resumed walk decides in the same way.
         rng = np.random.default_rng([self._seed, self._all_steps, 2])
         self._all_steps += 1
+        # Robert 2022, algorithm 4, lines 7 to 9.
         if rng.random() < acceptance(value, self._values[current], self.temperature):
             self._current = config
         self._steps += 1
         if self._restarts_left and self._is_time(rng):
             self._restarts_left -= 1
+            # Without steps since the start, the temperature is the first one again.
             self._steps, self._left, self._current = 0, self._current, None
             self._begin_again()
 
@@ -152,6 +157,7 @@ class Annealing:
 
     def _is_late(self, config: Config, current: Config) -> bool:
         """Whether a result belongs to the walk before: nearer to where that one ended than to where this one is."""
+        # With several slots, results of the old walk still arrive after a restart.
         if self._left is None:
             return False
         space = self._history.space
@@ -182,6 +188,7 @@ def _check_numbers(
 
 def acceptance(new: float, old: float, temperature: float) -> float:
     """The chance that a step from `old` to `new` is taken: exp(-(new - old) / T) for a worse value, else 1."""
+    # Robert 2022, section 3.3.3, with the minus sign that is missing there (Kirkpatrick et al. 1983).
     if new <= old and new < math.inf:
         return 1.0
     if temperature == 0.0 or new == math.inf:

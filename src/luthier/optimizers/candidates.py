@@ -10,16 +10,19 @@ from luthier.optimizers.history import History
 from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Space
 
+# In a small space every configuration is looked at; chosen in docs/research/2026-11-15-search-models.md.
 WHOLE_LIMIT = 12_000  # with 1,000 observations a model then keeps 100 MB
 POOL = 2_000
 """How many random configurations are looked at in a larger space."""
 
-_INFORMED = 500
-_CENTRES = 5
-_MOVES = 40
-_ROUNDS = 5
+_INFORMED = 500  # configurations drawn from earlier experiments
+_CENTRES = 5  # points to look around: the best of the pool, and as many of the history
+_MOVES = 40  # neighbours drawn for each of them
+_ROUNDS = 5  # steps of a climb
 _RENEWAL = 10  # trials after which another pool is drawn
-_CLIMBS = 16  # of the suggestions of one ask that are searched for; of the others, every so many
+# Of the suggestions of one ask, the first 16 and then every 16th are searched for by climbing, as a climb is slow.
+# Measured in docs/research/2026-11-18-many-workers.md.
+_CLIMBS = 16
 _LARGEST_SHARE = 0.9  # of the turns, for informed configurations
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
 _TIE = 1e-9  # promises that differ by less differ by rounding; one of them is drawn
@@ -66,6 +69,7 @@ class Candidates(Protocol):
 
 
 def _key(codes: FloatArray) -> bytes:
+    # Adding 0 turns -0.0 into 0.0: they are equal, but their bytes are not.
     return (codes + 0.0).tobytes()
 
 
@@ -150,6 +154,7 @@ class Pool:
         if self._picked < _CLIMBS or self._picked % _CLIMBS == 0 or self._near is None:
             found = self._climb(model, promise, found, rng)
         else:
+            # Without a climb: the best of the pool and of the neighbours that the last climb has predicted already.
             codes, points = self._near
             found = _better(found, self._free_best(codes, model.log_promise(points), rng))
         self._picked += 1
@@ -226,6 +231,7 @@ class GuardedCandidates:
 
     def best(self, model: Model, rng: np.random.Generator) -> FloatArray | None:
         """The codes of the most promising free configuration, which is taken from then on; None if nothing is left."""
+        # Informed turns are spread evenly, in the same way as the turns of models in `ensemble`.
         chosen = self._informed(model) if (len(self._taken) * _GOLDEN) % 1.0 < self._share else None
         if chosen is None:
             chosen = self._others.best(model, rng)
@@ -266,12 +272,14 @@ def neighbourhood(space: Space, centres: FloatArray, rng: np.random.Generator) -
     units = np.repeat(centres, _MOVES, axis=0)
     moved = np.zeros(units.shape, dtype=np.bool_)
     columns = np.flatnonzero(space.movable) if space.movable.any() else np.arange(units.shape[1])
+    # Both draws may hit the same column: one or two parameters move.
     for _ in range(2):
         moved[np.arange(len(units)), columns[rng.integers(len(columns), size=len(units))]] = True
     sizes = np.array([np.inf if parameter.size is None else parameter.size for parameter in space.parameters])
     # Steps of many sizes, but of one grid cell at least; categories have no near and far.
     steps = np.maximum(1.0 / sizes, 0.5 * rng.random(units.shape) ** 4)
     near = units + np.where(rng.random(units.shape) < 0.5, -steps, steps)
+    # The fourth power above makes most steps small.
     target = np.where(np.asarray(space.ordered), np.clip(near, 0.0, 1.0), rng.random(units.shape))
     codes = space.from_unit(np.where(moved, target, units))
     return codes[space.feasible(codes)]

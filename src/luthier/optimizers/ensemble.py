@@ -20,7 +20,11 @@ from luthier.trial import Trial
 _EFFECTIVE = 15.0  # more observations than that do not sharpen the weights: a search is not a fair sample
 _EQUAL_SHARE = 0.3  # of the weight, divided equally, so that every model is used
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
-_PATIENCE, _RISE, _LARGEST_DOUBT = 5, 10.0, 3.0  # see `_doubt`
+# Deviations are enlarged by a factor, the doubt, while nothing better is found.
+_PATIENCE = 5  # runs before it begins to grow
+_RISE = 10.0  # further runs in which it grows by 1
+_LARGEST_DOUBT = 3.0
+# Chosen in docs/research/2026-11-16-random-suggestions.md.
 _RANDOM_AFTER = 15  # runs without improvement before some suggestions are drawn at random
 _RANDOM_EVERY = 4  # then every fourth
 _IMPROVEMENT = 0.01  # of the best value: the least that counts as an improvement
@@ -54,6 +58,7 @@ class Blend:
             mean, deviation = surrogate.left_out()
             score[at] = self._score(surrogate, data.y, mean, deviation)
             self.explains_nothing = self.explains_nothing and explains_nothing(data.y, mean)
+        # Bayes' rule with pseudo-likelihoods, each from observations that were left out (Geisser & Eddy 1979).
         weights = self._belief * np.exp((score - score.max()) * min(len(data.y), _EFFECTIVE))
         equal = able / able.sum()
         self._fit_weights = np.asarray((1.0 - _EQUAL_SHARE) * weights / weights.sum() + _EQUAL_SHARE * equal)
@@ -89,12 +94,14 @@ class Blend:
             log_chance = surrogate.log_chance(mean, deviation)
             chance = np.minimum(np.exp(log_chance), _LARGEST_CHANCE)
             return float(np.mean(np.where(y > 0.5, log_chance, np.log1p(-chance))))
+        # Otherwise the log density of a normal prediction, without its constant.
         unit = float(np.max(np.abs(y)))
         if not _SMALL < unit < 1.0 / _SMALL:  # squares of values of any size
             y, mean, deviation = (
                 np.clip(each / (unit or 1.0), -1.0 / _SMALL, 1.0 / _SMALL) for each in (y, mean, deviation)
             )
         miss = y - mean
+        # A model that misses often may not claim to be precise.
         deviation = np.maximum(np.hypot(deviation, _LEAST_ERROR * np.sqrt(np.mean(miss * miss))), 1e-9)
         return float(np.mean(-0.5 * np.minimum(np.abs(miss) / deviation, _FARTHEST) ** 2 - np.log(deviation)))
 
@@ -104,13 +111,16 @@ class Blend:
 
     def of_turn(self, turn: int, doubt: float) -> Surrogate:
         """The model whose turn it is: turns are divided by weight, and the more evenly, the larger the `doubt`."""
+        # 0 without doubt (1.0): turns by weight. The larger the doubt, the closer to equal turns.
         even = (min(doubt * _EQUAL_SHARE, 1.0) - _EQUAL_SHARE) / (1.0 - _EQUAL_SHARE)
         shares = np.cumsum((1.0 - even) * self.weights + even * self._equal)
+        # After any number of turns, each model has had about its share of them; a random draw would scatter more.
         at = int(np.searchsorted(shares, (turn * _GOLDEN) % 1.0, side="right"))
         return self._surrogate(min(at, int(np.flatnonzero(self._equal)[-1])))
 
     def log_chance(self, points: CachedPoints) -> FloatArray:
         """The log of the chance that a target is 1."""
+        # The chance by a mixture is the sum of weights times chances; here in logarithms.
         total = np.full(len(points.units), -np.inf)
         for weight, surrogate in self.active():
             mean, deviation, _ = surrogate.predict(points)
@@ -181,6 +191,7 @@ class Ensemble:
     def learn(self, history: History, slots: int = 1) -> None:
         """Replace all that is known by `history`; a model that is too slow for so many `slots` is not used."""
         units, crowd = history.units(), max(1, slots // FEW_SLOTS)
+        # Hyper-parameters follow snapshots of the history, so a resumed search fits the same models.
         if history.snapshot is not self._snapshot or crowd != self._crowd:
             self._snapshot, self._crowd = history.snapshot, crowd
             self._fit(KnownTargets.of(units, history.snapshot))
@@ -204,6 +215,7 @@ class Ensemble:
         if known.measured.any():
             data = known.estimates()
             self._scale = self._choose_scale(data)
+            # A pruned run gives only a lower bound; this process says what to expect above it, see `_targets`.
             if known.bounded.any() and self._crowd * len(data.y) <= GaussianSurrogate.most:
                 self._bounded.fit(scaled(data, self._scale(data.y)), from_prior=True)
             self._values.fit(self._targets(known), self._crowd)
@@ -238,6 +250,7 @@ class Ensemble:
 
         Before anything was measured, and while no model explains what was, it explores.
         """
+        # Stuck: what no model expects can be found by chance only.
         if self._measured and self._is_stuck and self._turn % _RANDOM_EVERY == 0:
             promise = self._exploration.at_random(points, self._turn)
         elif not self._values.explains_nothing:
@@ -247,6 +260,7 @@ class Ensemble:
             promise = self._exploration.log_promise(points)
         else:  # distances to all that run would take long
             promise = self._exploration.at_random(points, self._turn)
+        # Expected improvement times the probability of success (Schonlau et al. 1998), as a sum of logarithms.
         return promise + self._successes.log_chance(points) if self._predicts_failures else promise
 
     def assume(self, x: FloatArray) -> None:

@@ -17,7 +17,7 @@ from luthier.trial import Config, Trial
 Selection: TypeAlias = Literal["tournament", "roulette"]
 Crossover: TypeAlias = Literal["one-point", "two-point"]
 
-_TRIES = 10
+_TRIES = 10  # offspring, before the nearest free configuration is taken
 
 
 class GeneticSearch:
@@ -78,6 +78,7 @@ class GeneticSearch:
         trials = enumerate(self._history.trials)
         measured = [(trial.estimate.value, row) for row, trial in trials if trial.estimate is not None]
         ranked = sorted(measured)
+        # The elite are the best of all time; the others are the latest, so that the population moves on.
         latest = sorted(ranked[self._elite :], key=lambda pair: -pair[1])
         chosen = sorted([*ranked[: self._elite], *latest[: self._population - self._elite]])
         rows = [row for _, row in chosen]
@@ -97,11 +98,13 @@ class GeneticSearch:
 
     def _child(self, codes: FloatArray, values: FloatArray, rng: np.random.Generator) -> FloatArray:
         if self._tournament is None:
+            # Robert 2022, algorithm 2: selection, crossover, mutation.
             first, second = roulette(values, rng)
         else:
             first, second = tournament(len(values), self._tournament, rng)
         child = self._history.space.within(self._cross(codes[first], codes[second], rng)[None, :])
         if rng.random() < self._mutation:
+            # Robert 2022, definition 12 and below: a step to a neighbouring point of the grid.
             moved = np.zeros(child.shape, dtype=np.bool_)
             moved[0, _movable_column(self._history.space, rng)] = True
             child = step(self._history.space, child, moved, rng)
@@ -127,6 +130,7 @@ def roulette(values: FloatArray, rng: np.random.Generator) -> tuple[int, int]:
 
     By ranks, as values may be negative and of any size. Equal values have equal chances.
     """
+    # Robert 2022 draws in proportion to the fitness itself, which needs positive values that are to be maximised.
     beaten = np.sum(values[:, None] <= values[None, :], axis=1).astype(np.float64)
     drawn = rng.choice(len(values), min(2, len(values)), replace=False, p=beaten / beaten.sum())
     return int(drawn[0]), int(drawn[-1])
@@ -147,6 +151,7 @@ def two_point(first: FloatArray, second: FloatArray, rng: np.random.Generator) -
         return first.copy()
     start, end = sorted(int(cut) for cut in rng.choice(count + 1, 2, replace=False))
     if (start, end) == (0, count):
+        # The whole of the second parent would be a copy; the first gene stays.
         start = 1
     return np.concatenate((first[:start], second[start:end], first[end:]))
 

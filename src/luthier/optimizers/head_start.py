@@ -18,9 +18,9 @@ from luthier.space import Space
 from luthier.trial import Config, Trial
 
 # The constants were chosen by experiment: docs/research/2026-11-18-transfer.md.
-_FEWEST = 5  # trials that a density is learnt from
+_FEWEST = 5  # trials that a density is learned from
 _BELIEF = 3.0  # so many comparisons are needed to halve the trust that a search begins with
-_ROUNDS = 8
+_ROUNDS = 8  # of drawing, until enough of what was drawn is valid
 _DRAWS = 4  # for each configuration that is wanted
 
 
@@ -37,6 +37,7 @@ class InformedSampler:
 
     def __init__(self, space: Space, earlier: Earlier, *, seed: int) -> None:
         self._space = space
+        # Dorier et al. 2022, algorithm 1: the best q % of the earlier history; a VAE is one way to learn their density.
         rows = units_of(space, best_share(earlier))
         sizes = np.array([float(parameter.size or 0) for parameter in space.parameters])
         ordered = np.asarray(space.ordered, dtype=np.bool_)
@@ -50,6 +51,7 @@ class InformedSampler:
         found = np.empty((0, len(self._space.parameters)))
         for _ in range(_ROUNDS):
             codes = self._space.from_unit(self._density.sample(count, rng))
+            # What breaks a constraint is dropped, not repaired: repairs would move the density to the borders.
             found = np.concatenate((found, codes[self._space.feasible(codes)]))
             if len(found) >= count:
                 return found[:count]
@@ -69,7 +71,9 @@ class InformedSampler:
         compared, pairs = min(len(ours), len(others)), len(ours) * len(others)
         not_above, below = (np.searchsorted(others, ours, side) for side in ("right", "left"))
         won, drawn = pairs - int(not_above.sum()), int((not_above - below).sum())
+        # Mann & Whitney's U over the number of pairs; a tie counts as half.
         better = won / pairs + 0.5 * drawn / pairs if compared else 0.5
+        # The belief counts as `_BELIEF` comparisons that were all won. A chance of 1/2 gives no trust.
         chance = (_BELIEF + compared * better) / (_BELIEF + compared)
         return float(np.clip(2.0 * chance - 1.0, 0.0, 1.0))
 
@@ -130,5 +134,6 @@ def best_share(earlier: Earlier) -> list[EarlierTrial]:
     chosen: list[EarlierTrial] = []
     for source in range(earlier.sources):
         measured = sum(trial.score is not None for trial in earlier.of_source(source))
+        # By source, because values of different systems cannot be compared.
         chosen += earlier.best(source, max(_FEWEST, round(earlier.share * measured)))
     return chosen

@@ -16,7 +16,7 @@ STEP = 5
 START = 10
 """How many are tried before the first decision; fewer if the budget is small."""
 
-_OF_BUDGET = 4
+_OF_BUDGET = 4  # of a small budget, one part in four comes before the first decision
 _FIRST_PART = 0.5  # of the budget; the rest is for all parameters, so that what was left out costs little in the end
 
 
@@ -47,10 +47,12 @@ class TunedParts:
         trials = list(self.trials.values())
         best = _best(trials)
         value = None if best is None or best.estimate is None else best.estimate.value
+        # Not in the paper (Rajesh et al. 2024, III-C): a parameter that was left out by mistake gets its chance.
         if self._last is not None and len(trials) >= self._last:
             self.subset = Subset(self._space.names, "the second half of the budget is for all of them")
             self._next = sys.maxsize
         else:
+            # Rajesh et al. 2024, III-C: the performance and the present subset lead to the next subset.
             so_far = SearchSoFar(self._space, trials, self.steps, len(trials), value, self._seed)
             self.subset = _checked(self._picker(so_far), self._space)
         self.steps.append(TunedStep(self.subset.names, len(trials), value, self.subset.reason))
@@ -87,6 +89,7 @@ class ImpactFirst:
         """Suggest up to `count` configurations; an empty answer while nothing runs means that none is left."""
         part, taken, chosen = self.tuned.part, {*self.tuned.trials, *running}, list[Config]()
         if part is not None and not part.is_used_up(taken):
+            # An optimizer for a part may suggest points outside of it, such as its initial design.
             chosen = _free(part, self._search_in(part).ask(count, running), taken)
         if part is None or not chosen or part.is_used_up(taken.union(chosen)):
             chosen += self._whole.ask(count - len(chosen), [*running, *chosen])
@@ -101,6 +104,7 @@ class ImpactFirst:
 
     def _search_in(self, part: Space) -> Optimizer:
         """The optimizer for a part of the space, told what happened."""
+        # A new part needs a new optimizer, which is told everything that happened before.
         if self._search is None or self._search[0] is not part:
             self._search, self._told = (part, self._make(part)), 0
         optimizer = self._search[1]

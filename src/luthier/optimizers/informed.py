@@ -32,6 +32,7 @@ class EarlierMean:
         self._data: list[tuple[IntArray, Observations]] = []
         for units, y in sources:
             known = np.isfinite(units)
+            # A parameter that most trials of the source lack is left out, because rows with unknown values are.
             columns = np.flatnonzero(known.mean(axis=0) >= 0.5) if len(units) else np.empty(0, dtype=np.intp)
             rows = known[:, columns].all(axis=1)
             if len(columns) and rows.sum() >= _FEWEST and np.ptp(y[rows]) > 0.0:
@@ -76,6 +77,7 @@ def earlier_successes(space: Space, earlier: Earlier, *, seed: int) -> Observati
         return None
     units = units_of(space, earlier.trials)
     drawn = np.random.default_rng([seed, len(units), 4]).random(units.shape)
+    # Onto the grid, where all measured points are.
     drawn = space.to_unit(space.from_unit(drawn))
     return Observations.single(np.where(np.isfinite(units), units, drawn), succeeded)
 
@@ -100,6 +102,7 @@ class InformedSurrogate:
         mean = self._mean(data.x)
         self._slope = _slope(mean, data.y)
         self._fitted = self._slope * mean
+        # The inner model learns only what the earlier experiments did not predict.
         self._inner.fit(replace(data, y=data.y - self._fitted))
         self._keep(data.x)
 
@@ -119,6 +122,7 @@ class InformedSurrogate:
     def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
         """Mean and deviation at points, and the lowest mean at the points observed or assumed."""
         mean, deviation, _ = self._inner.predict(points)
+        # Computed once for each state of knowledge, because it needs predictions at all known points.
         if self._least is None:
             known, _, _ = self._inner.predict(CachedPoints(self._x, once=True))
             self._least = float(np.min(known + self._slope * self._mean(self._x)))
@@ -149,6 +153,8 @@ def _slope(mean: FloatArray, y: FloatArray) -> float:
     spread = float(np.std(y / largest))
     if spread < _EQUAL:
         return 1.0
+    # Ridge regression (Hoerl & Kennard 1970) towards 1 instead of 0, in units of the deviation of y:
+    # the belief counts as much as observations with a sum of squares of `_BELIEF`.
     x, away = mean - mean.mean(), (y / largest - np.mean(y / largest)) / spread
     return float(np.clip((_BELIEF + x @ away) / (_BELIEF + x @ x), 0.0, _STEEPEST)) * spread * largest
 
@@ -181,6 +187,7 @@ class PooledSurrogate:
     def left_out(self) -> tuple[FloatArray, FloatArray]:
         """Mean and deviation of each new observation of the last `fit`, predicted without it."""
         mean, deviation = self._inner.left_out()
+        # How well a model predicts the earlier observations says nothing about the new system.
         return mean[len(self._earlier.y) :], deviation[len(self._earlier.y) :]
 
     def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:

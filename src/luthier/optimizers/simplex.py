@@ -21,8 +21,8 @@ from luthier.space import Parameter, Space
 from luthier.trial import Config, Trial
 
 _CLOSE = 0.005  # continuous coordinates nearer than this share of their range coincide
-_ROUNDING = 1e-9
-_RETREATS = (0.75, 0.5, 0.25)
+_ROUNDING = 1e-9  # differences in the unit cube that are due to rounding
+_RETREATS = (0.75, 0.5, 0.25)  # shares of the way from the centre, tried in turn for a point that breaks a constraint
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ class Landscape:
             bad = ~self.space.feasible(codes)
             if not bad.any():
                 return codes
+            # The paper has bounds and grids only; constraints between parameters are ours.
             codes[bad] = self._rounded(centre, here, here + share * (targets[bad] - here), inward=True)
         codes[~self.space.feasible(codes)] = centre
         return codes
@@ -96,6 +97,7 @@ class Landscape:
         codes = self.space.from_unit(targets)
         if inward:
             way = np.sign(targets - here)
+            # Section 3.2.1: of the two admissible values around the target, the one closer to the centre.
             beyond = (self.unit(codes) - targets) * way > _ROUNDING
             codes = np.where(beyond & self._finite, codes - way, codes)
         return np.where(self._moves, codes, centre)
@@ -108,6 +110,7 @@ class Landscape:
                 target = self.unit(centre)
                 target[0, axis] += way * (self._high[axis] - self._low[axis])
                 row = self.project(centre, target)[0]
+                # Rounded back to the centre: the next value instead, or the simplex would have no extent on this axis.
                 if row[axis] == centre[axis] and self._finite[axis]:
                     row[axis] += math.copysign(1.0, way)
                 rows.append(row)
@@ -122,6 +125,7 @@ class Landscape:
 
     def coincide(self, rows: FloatArray) -> bool:
         """Whether all rows are the same point, or closer together than matters."""
+        # Section 3.2.2: discrete coordinates must be the same, continuous ones very close.
         spread = np.ptp(self.unit(rows), axis=0)
         return bool(np.all(spread <= np.where(self._finite, 0.0, _CLOSE)))
 
@@ -140,8 +144,10 @@ class Landscape:
         first = int(np.argmin(values))
         if not values[first] < self.value(best):
             return None
+        # As in the paper, the simplex of the 2N neighbours goes on.
         if first < len(near):
             return np.concatenate((best[None, :], near))
+        # Categories are ours: nothing is known around the better one, so a new simplex begins there.
         return np.concatenate((tried[first : first + 1], self.around(tried[first], reach)))
 
 

@@ -13,7 +13,7 @@ from luthier.learn.gaussian_process import FixedPoints, GaussianProcess, Observa
 from luthier.learn.kernels import Family
 from luthier.learn.points import PointSet
 
-_LEAST_DEVIATION = 0.01
+_LEAST_DEVIATION = 0.01  # targets have deviation 1: no model is more certain than that
 _LEAST_CHANCE = 0.02  # and 1 minus it the largest: one of several models cannot exclude a configuration alone
 _LEAST_TREE_CHANCE = 0.05  # the same for a forest
 
@@ -24,6 +24,7 @@ class CachedPoints:
     def __init__(self, units: FloatArray, *, once: bool = False) -> None:
         self.units, self._once = units, once
         self._points = PointSet(units)
+        # Weak keys: models are made anew at each snapshot, and what was kept for the old ones goes with them.
         self._fixed: WeakKeyDictionary[GaussianProcess, FixedPoints] = WeakKeyDictionary()
         self._leaves: WeakKeyDictionary[Forest, tuple[int, IntArray]] = WeakKeyDictionary()
         self._kept: WeakKeyDictionary[Callable[[FloatArray], FloatArray], FloatArray] = WeakKeyDictionary()
@@ -132,6 +133,7 @@ class GaussianSurrogate:
         log_chance = np.asarray(log_ndtr((mean - 0.5) / np.maximum(deviation, _LEAST_DEVIATION)), dtype=np.float64)
         if self._least_chance == 0.0:
             return log_chance
+        # c + (1 - 2c) times the chance, in logarithms: between c and 1 - c.
         return np.logaddexp(math.log(self._least_chance), math.log1p(-2.0 * self._least_chance) + log_chance)
 
     def assume(self, x: FloatArray) -> None:
@@ -185,6 +187,7 @@ class ForestSurrogate:
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured as predicted; the trees stay as they are."""
         if len(x):
+            # Another target at the present mean leaves the mean as it is and lowers the variance of the leaf.
             leaves = self._forest.known_leaves(x)
             self._forest.add(leaves, self._forest.predict(leaves)[0])
 
@@ -195,4 +198,5 @@ class ForestSurrogate:
 
 def all_surrogates(ordered: BoolArray) -> Sequence[Surrogate]:
     """One model for smooth functions, one for rough ones, one for functions with sharp borders."""
+    # Each is the best on some measured systems: docs/research/2026-11-15-search-models.md.
     return GaussianSurrogate(ordered, "matern52"), GaussianSurrogate(ordered, "laplace"), ForestSurrogate(ordered)

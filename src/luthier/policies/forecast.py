@@ -24,7 +24,7 @@ FEWEST_STEPS = 5
 """Fewer steps say too little about what further ones would bring."""
 
 _TINY = 1e-5  # smaller gains count as this one
-_LOWEST = math.log(1e-7)
+_LOWEST = math.log(1e-7)  # the network may not forecast less than this
 
 
 def features(best: FloatArray) -> FloatArray:
@@ -37,11 +37,13 @@ def features(best: FloatArray) -> FloatArray:
     def gain(back: int) -> float:
         return _size(math.log(best[max(steps - 1 - back, 0)] / now))
 
+    # The steps that brought a better value.
     falls = np.flatnonzero(best[1:] < best[:-1]) + 1
     last = int(falls[-1]) if falls.size else 0
     since = steps - 1 - last
     return np.array(
         [
+            # Logarithms of steps and of gains: both span orders of magnitude.
             math.log(steps),
             math.log1p(since),
             since / steps,
@@ -69,6 +71,7 @@ class Forecast:
 
     def gains(self, rows: FloatArray) -> FloatArray:
         """For each row of features the expected gain after each of `HORIZONS`, as a share of the best value."""
+        # The network forecasts logarithms; a value above 0 cannot gain more than all of itself.
         return np.exp(np.clip(self.network((rows - self.mean) / self.deviation), _LOWEST, 0.0))
 
     def to_json(self) -> dict[str, object]:
@@ -125,7 +128,10 @@ def outlook(best: FloatArray, step_s: float, production_s: float, left: float, f
     `best` is the best value after each step so far, `step_s` the cost of a step, `production_s` the time that all
     production runs would take with the present best, and `left` how many steps can still be made.
     """
+    # TunIO learns the decision (Rajesh et al. 2024, III-D); here the gain is learned, and the decision compares it with
+    # the cost: docs/research/2026-11-18-learned-stopping.md.
     (gains,) = forecast.gains(features(best)[None, :])
+    # The first horizon beyond what is left stands for the rest, as long as it is less than twice as far.
     possible = [(min(horizon, left), gain) for horizon, gain in zip(HORIZONS, gains, strict=True) if horizon / 2 < left]
     looks = [Outlook(max(round(steps), 1), production_s * float(gain), steps * step_s) for steps, gain in possible]
     return max(looks, key=lambda look: look.saved_s / look.cost_s if look.cost_s else math.inf, default=None)

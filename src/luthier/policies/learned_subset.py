@@ -62,11 +62,13 @@ class View:
     def state(self, expected: FloatArray) -> FloatArray:
         """The state of the search and what the observer expects, for the second network."""
         names, steps = self.search.space.names, self.search.steps
+        # The inputs are brought to about 0 to 1 by hand; the constants below belong to the shipped weights.
         top = np.zeros(4)
         ranked = np.sort(expected)[::-1][:4]
         top[: len(ranked)] = ranked
         shares = np.exp(expected - expected.max())
         shares /= shares.sum()
+        # 1: the observer expects the same of all; 0: everything of one.
         entropy = float(-np.sum(shares * np.log(shares + 1e-12))) / max(np.log(len(names)), 1e-9)
         last = _gains(self.search)[-1] if len(steps) > 1 else 0.0
         values = [
@@ -105,18 +107,23 @@ def _parameter_inputs(search: SearchSoFar, findings: Findings | None) -> FloatAr
         tuned = np.array([name in step.names for step in steps], dtype=np.float64)
         sizes = np.array([len(step.names) for step in steps], dtype=np.float64)
         since = next((back for back, was in enumerate(reversed(tuned)) if was), len(tuned))
+        # Parameters that were tuned together share a gain equally.
         credit = gains * tuned / np.maximum(sizes, 1.0)
+        # Columns 0 to 4: how often it was tuned, what that brought, and how long ago it was.
         x[row, 0] = tuned[-1] if len(tuned) else 0.0
         x[row, 1] = tuned.mean() if len(tuned) else 0.0
         x[row, 2] = credit.sum()
         x[row, 3] = float(np.sum(credit * _FADING ** np.arange(len(credit))[::-1]))
         x[row, 4] = np.log1p(since) / 3.0
+        # Columns 5 and 6: the parameter; a continuous one counts as 64 values.
         x[row, 5] = np.log2(parameter.size or 64) / 6.0
         x[row, 6] = float(parameter.ordered)
+    # Columns 7 to 9: the search as a whole.
     x[:, 7] = min(fruitless_steps(search), 6) / 6.0
     x[:, 8] = np.log1p(search.count) / 6.0
     x[:, 9] = 3.0 / len(space.names)
     if findings is not None:
+        # Columns 10 to 13: the model of main effects, and whether there is one.
         total = findings.gains.sum()
         x[:, 10] = findings.gains / total if total > 0.0 else 0.0
         x[:, 11] = findings.gains
@@ -153,6 +160,7 @@ class Recorder:
         subset = chosen(view, expected, action)
         names = search.space.names
         tuned = np.array([name in subset.names for name in names])
+        # Where the part was too small, more were tuned than the action said: learn from what was done.
         made = int(np.argmin([abs(max(1, round(share * len(names))) - len(subset.names)) for share in SIZES]))
         decision = Decision(view.parameters, state, made, tuned, 0.0, np.full(len(names), np.nan))
         best = None if view.findings is None else view.findings.best
@@ -169,6 +177,7 @@ class Recorder:
         scale = first - lowest if first > lowest else 1.0
         found = []
         for at, (view, decision, config, best) in enumerate(self._seen):
+            # Rajesh et al. 2024, III-C, divide by the bandwidth of the nodes; here it is the best improvement known.
             level = 0.0 if best is None else (first - best) / scale
             found.append(replace(decision, level=level, gained=self._gained(at, view, decision, config, scale)))
         return found

@@ -20,11 +20,12 @@ SIZES = (0.0, 0.15, 0.3, 0.5, 1.0)
 """The actions: the share of the parameters to tune, one parameter at least."""
 
 PARAMETER_INPUTS, STATE_INPUTS = 14, 11
+# Rajesh et al. 2024, III-C.
 DELAY = 5
 """A decision is rewarded by the performance so many steps later."""
 
-_HIDDEN = (16,)
-_DISCOUNT = 0.7
+_HIDDEN = (16,)  # units of the only hidden layer
+_DISCOUNT = 0.7  # of the value of the next state
 _FOREIGN = "the weights were written by another program"
 
 
@@ -77,6 +78,7 @@ def copied(networks: Networks) -> Networks:
 def rewards(decisions: Sequence[Decision]) -> FloatArray:
     """The normalised performance `DELAY` steps later minus the share of the parameters that were tuned."""
     levels = np.array([decision.level for decision in decisions])
+    # The delay avoids a bias towards short-term gains; near the end, the last level counts.
     later = levels[np.minimum(np.arange(len(levels)) + DELAY, len(levels) - 1)]
     return np.asarray(later - np.array([decision.tuned.mean() for decision in decisions]), dtype=np.float64)
 
@@ -87,6 +89,7 @@ def learn(networks: Networks, episodes: Sequence[Sequence[Decision]], *, steps: 
     if not usable:
         return
     rng = np.random.default_rng(seed)
+    # The last decision of a search has no next state.
     x = np.concatenate([decision.parameters for episode in usable for decision in episode[:-1]])
     gained = np.concatenate([decision.gained for episode in usable for decision in episode[:-1]])[:, None]
     states = np.stack([decision.state for episode in usable for decision in episode[:-1]])
@@ -99,9 +102,12 @@ def learn(networks: Networks, episodes: Sequence[Sequence[Decision]], *, steps: 
         rows = rng.integers(len(x), size=min(len(x), 256))
         _, slopes = networks.observer.squared_error(x[rows], gained[rows])
         observer.step(slopes)
+        # Targets come from older weights, or they would move with every step (Mnih et al. 2015).
         if step % 100 == 0:
             aim = copied(networks).values
         rows = rng.integers(len(states), size=min(len(states), 128))
+        # Q-learning (Watkins & Dayan 1992): the reward plus the discounted value of the best next action. Rewards are
+        # multiplied by 1 - discount, so that values stay in their range. Of actions not taken (NaN) nothing is learned.
         wanted = np.full((len(rows), len(SIZES)), np.nan)
         best = aim(following[rows]).max(axis=1)
         wanted[np.arange(len(rows)), actions[rows]] = (1.0 - _DISCOUNT) * reward[rows] + _DISCOUNT * best

@@ -10,9 +10,9 @@ from luthier.policies.base import Progress, completed_values
 from luthier.statistics.estimate import TO_DEVIATION, deviation_of, mean_of, median_of
 from luthier.statistics.noise import noise_of
 
-_Z = 1.96
-_FEWEST_REPEATS = 2
-_FEWEST_RUNS = 20
+_Z = 1.96  # deviations: 95 % of a normal distribution lie within, on both sides
+_FEWEST_REPEATS = 2  # made in any case, to see how noisy runs are
+_FEWEST_RUNS = 20  # a smaller budget has none to spare for repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class Sedr:
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
         values = completed_values(progress.trials[trial])
+        # Robert-Hayek et al. 2023, section 3.4; relative to the mean is the variant that section 4 is based on.
         allowed = self.width * abs(mean_of(values)) if self.relative else self.width
         return int(interval_width(values) > allowed)
 
@@ -97,8 +98,10 @@ class Evadyr:
         values = completed_values(progress.trials[trial])
         if len(values) < self.least:
             return self.least - len(values)
+        # Robert-Hayek et al. 2023, section 4: at least 2 runs and at most 10 % of the budget, for promising ones only.
         if len(values) >= self.most * progress.budget or not self._promising(trial, progress):
             return 0
+        # The formula there has the number of runs of this configuration as exponent; the text says elapsed steps.
         share = max(self.decay**progress.runs, self.narrowest)
         return int(interval_width(values) > share * abs(mean_of(values)))
 
@@ -111,6 +114,7 @@ class Evadyr:
         ]
         if not others:
             return True
+        # The current median is taken over the runs of all other configurations.
         share = max(self.decay**progress.runs, self.strictest)
         middle = median_of(others)
         # A share of a negative median would be above it; what is meant is better by that factor.
@@ -152,13 +156,16 @@ class Auto:
             return 0
         if trial != progress.best:
             return int(_is_contradictory(trial, progress, self.doubt))
+        # Measured in docs/research/2026-11-16-repeats-at-equal-runs.md.
         if sum(len(values) - 1 for values in progress.repeats) < _FEWEST_REPEATS:
             return 1
         noisy = any(min(values) < max(values) for values in progress.repeats)
         count = len(completed_values(progress.trials[trial]))
+        # From one repeat at the beginning, in proportion to the part of the budget that is used.
         most = self.most * math.sqrt(progress.budget)
         if not noisy or count >= 1.0 + (most - 1.0) * progress.runs / progress.budget:
             return 0
+        # A single run may have been an accident: docs/research/2026-11-16-accidental-runs.md.
         if count == 1 and 2 * progress.runs >= progress.budget:
             return 1
         return int(_chance_of_second(progress, trial) >= self.doubt)
@@ -192,6 +199,7 @@ def _chance_of_second(progress: Progress, best: int) -> float:
     places = median_of(first), median_of(rival)
     noise = noise_of([*progress.repeats, *([place] for place in places)])
     behind = noise.place(places[1]) - noise.place(places[0])
+    # The difference of two means has the error of a mean of so many runs.
     return noise.chance_below(behind, len(first) * len(rival) / (len(first) + len(rival)))
 
 

@@ -21,14 +21,15 @@ FEWEST_A_PARAMETER = 2
 
 NOTHING = "no effect of any parameter can be told from noise; more runs or repeats may show one"
 
-_SEED = 20100
-_EVALUATIONS = 6144
-_FEWEST_DRAWS, _MOST_DRAWS = 128, 1024
+_SEED = 20100  # any number: the same result always gets the same importances
+_EVALUATIONS = 6144  # points predicted for the effects of all parameters together
+_FEWEST_DRAWS, _MOST_DRAWS = 128, 1024  # points for each sample of the space
+# Points for each value of a curve.
 _CURVE_DRAWS = 256
 _MOST_TESTED = 120  # configurations
 # The chance of a claim where there is only noise; docs/research/2026-11-18-importance-of-noise.md says what it becomes.
 _CHANCE = 0.02
-_NO_SHARE = 1e-4
+_NO_SHARE = 1e-4  # shares below it count as 0, above 1 minus it as 1: their logits would be infinite
 _CHANCE_EACH = 0.01  # that the interval of a parameter without effect begins above zero
 
 
@@ -91,9 +92,11 @@ def importances(result: Result) -> Importances:
         if not _has_effects(data, space, rng):
             return Importances(unexplained=1.0, note=NOTHING)
         swaps = _swaps(space, _Support(result), rng)
+        # The same swaps for every process: they differ by their data only.
         found = with_uncertainty(lambda process: _logits(effects(process, swaps)), data, space.ordered, rng)
         proven = _proven(data, space.ordered, rng)
     value, low, high = (_shares(part) for part in (found.value, found.low[0, :-1], found.high[0, :-1]))
+    # A Gaussian process finds structure in any noise, so a lower bound above 0 needs a test.
     columns = (value[0, :-1], np.where(proven, low, 0.0), high, value[1, :-1])
     listed = [
         Importance(name, share, low, high, alone)
@@ -180,6 +183,7 @@ class _Support:
         if not self._space.ordered[column]:
             return np.isin(codes, measured)
         gaps = np.abs(self._unit(column, codes)[:, None] - self._unit(column, tried))
+        # Of two values that are equally near, one that gave a number is enough.
         near = gaps <= gaps.min(axis=1, keepdims=True) + 1e-9
         inside = (codes >= measured[0]) & (codes <= measured[-1])
         known: BoolArray = inside & np.any(near & np.isin(tried, measured), axis=1)
@@ -208,6 +212,7 @@ def _measured(result: Result) -> Observations | None:
     if len(known) < _fewest(space):
         return None
     values = np.array([guess.value for _, guess in known])
+    # The mean of n runs has an n-th of the noise variance of one.
     share = np.array([1.0 / guess.count for _, guess in known])
     x = space.to_unit(space.codes([config for config, _ in known]))
     return Observations(x, np.log(values) if _positive(result) else values, share, np.zeros(len(known)))
@@ -222,6 +227,7 @@ def _positive(result: Result) -> bool:
 
 
 def _swaps(space: Space, support: _Support, rng: np.random.Generator) -> Swaps:
+    # Two samples of the space, and one more for each parameter (Saltelli et al. 2010).
     draws = min(max(_EVALUATIONS // (len(space.names) + 2), _FEWEST_DRAWS), _MOST_DRAWS)
     base, other = support.sample(draws, rng), support.sample(draws, rng)
     allowed = np.empty((len(space.names), draws), dtype=np.bool_)

@@ -38,6 +38,7 @@ def winner_of(space: Space, trials: Sequence[Trial], estimator: str) -> int | No
     """
     if estimator == "minimum":
         return min(_lowest_first(trials), key=lambda at: _low(trials[at]), default=None)
+    # 0 is the default: the next in line is compared with it.
     return recommended(space, trials) or best_of(trials)
 
 
@@ -60,6 +61,7 @@ def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
     """
     known = _lowest_first(trials)
     measured = [completed_values(trials[at]) for at in known]
+    # Without a repeat that differs, noise and a rough function look the same.
     if all(len(values) == 1 or min(values) == max(values) for values in measured):
         return known[0] if known else None
     runs = [np.array(values) for values in measured]
@@ -79,6 +81,7 @@ def _expected_at_one_speed(x: FloatArray, y: FloatArray, errors: FloatArray, ord
     """The expected value of each configuration if the noise of its mean has the deviation in `errors`."""
     # The nugget is part of the function here: neighbours differ by it, but it is the same in every run.
     data = Observations(x, y, np.ones(len(y)), errors)
+    # The kernel that did best there: docs/research/2026-11-16-recommendation-by-model.md.
     process = GaussianProcess(ordered, "laplace")
     process.fit(data)
     return process.without_error(data)[0]
@@ -131,5 +134,6 @@ def _without_outliers(runs: Sequence[FloatArray]) -> list[FloatArray]:
 def _errors(runs: Sequence[FloatArray]) -> FloatArray:
     """The deviation of the mean of each group: from its own scatter, and from that of all groups if it has few runs."""
     scatter = scatter_of(runs)
+    # Gelman et al. 2013, section 3.2: common noise and own scatter, weighted by their degrees of freedom.
     variances = (_PRIOR_FREEDOM * scatter.common + scatter.squares) / (_PRIOR_FREEDOM + scatter.counts - 1.0)
     return np.sqrt(variances / scatter.counts)

@@ -72,14 +72,17 @@ def tuning_return(result: Result) -> TuningReturn | None:
         return None
     winner = None if result.winner is None else result.winner.estimate
     sign = result.experiment.objective.sign
+    # Rajesh et al. 2024, IV: the gain over the default divided by the time; here only a proven gain counts.
     gain = sign * (default.value - winner.value) if result.improved and winner is not None else 0.0
     per_minute = gain / (tuning_s / _MINUTE_S)
     if not math.isfinite(per_minute):
         return None
     origin, production = result.experiment.origin, None
     if result.experiment.objective.is_time:
+        # The measure is the time of a run, so the gain is what each production run saves.
         production = _production(result, tuning_s, default.value, _saved_s(result.comparison, default.value))
     elif result.experiment.is_comparison:
+        # Another measure, such as a bandwidth: the times of the verification tell what a run saves.
         production = _of_whole_runs(result, tuning_s)
     searched = None if origin is None else origin.searched
     return TuningReturn(
@@ -98,10 +101,12 @@ def _over_time(result: Result, default: float) -> list[tuple[float, float]]:
     spent_s, best, found = result.experiment.spent_before_s, sign * default, list[tuple[float, float]]()
     for run in sorted(ended, key=lambda run: run.finish_order or 0):
         spent_s += run.duration_s or 0.0
+        # The verification costs time, but its runs are not searched.
         if run.purpose == "verify":
             continue
         if isinstance(run.outcome, Completed) and run.trial > 0:
             best = min(best, sign * run.outcome.value)
+        # RoTI(t) of the paper: the best so far, in whatever unit, for each minute.
         rate = (sign * default - best) / (spent_s / _MINUTE_S) if spent_s > 0.0 else math.inf
         if math.isfinite(rate):
             found.append((spent_s, rate))
@@ -116,6 +121,7 @@ def _of_whole_runs(result: Result, tuning_s: float) -> Production | None:
     default, winner = result.default, result.challenger
     timed = [_with_wall_time(run) for run in result.verification]
     known = [run for run in timed if run is not None]
+    # A completed run without a time would leave a pair with one side only.
     if default is None or default.estimate is None or winner is None or len(known) < len(timed):
         return None
     duel = duel_of(known, default.config, winner.config, result.estimator)
@@ -123,6 +129,7 @@ def _of_whole_runs(result: Result, tuning_s: float) -> Production | None:
     if whole is None or not result.improved:
         return None
     default_s = estimate(duel.default_values[: duel.pairs], result.estimator).value
+    # Less time in I/O with longer runs saves nothing in production.
     is_io_time = result.experiment.objective.is_io_time and not whole.worsened
     saved_s = _saved_s(result.comparison, default.estimate.value) if is_io_time else _saved_s(whole, default_s)
     return replace(_production(result, tuning_s, default_s, saved_s), whole=whole, is_io_time=is_io_time)
@@ -140,6 +147,7 @@ def _production(result: Result, cost_s: float, default_s: float, saved_s: Amount
     runs = result.experiment.production_runs
     if saved_s is None:
         return Production(default_s, None, None, runs, None if runs is None else Amount(-cost_s))
+    # The more a run saves, the fewer runs are needed, so the ends change places.
     ends = [None if one is None else _runs_to_pay(cost_s, one) for one in (saved_s.high, saved_s.low)]
     viable = Amount(_runs_to_pay(cost_s, saved_s.value), *ends)
     net = None
@@ -156,6 +164,7 @@ def _saved_s(comparison: Comparison | None, default_s: float) -> Amount | None:
     if comparison.kind == "difference":
         return Amount(comparison.speedup, comparison.low, comparison.high)
     value, low, high = (
+        # A speed-up r turns default_s into default_s / r.
         None if ratio is None else default_s * (1.0 - 1.0 / ratio)
         for ratio in (comparison.speedup, comparison.low, comparison.high)
     )

@@ -13,7 +13,7 @@ from luthier.spec.experiment import Experiment
 from luthier.statistics.comparison import Comparison, Kind
 from luthier.trial import Completed, Lost, Outcome, Run, Trial
 
-_MOST_DIGITS = 7
+_MOST_DIGITS = 7  # of a ratio that is close to 1
 
 
 def verdict_of(
@@ -29,12 +29,14 @@ def verdict_of(
     if challenger is None:
         return _all_failed(runs)
     defaults = [run.outcome for run in runs if run.trial == 0 and run.outcome is not None]
+    # Nothing to compare with: that something works at all is the result.
     if defaults and not any(isinstance(outcome, Completed) for outcome in defaults):
         failed = "was lost in every run" if all(isinstance(past, Lost) for past in defaults) else "fails"
         other = config_text(challenger.config, experiment.space)
         return f"the default {failed} ({_reason(defaults)}); {other} works instead"
     if challenger.config == experiment.space.default:
         return "no improvement found: the default is the best of all configurations tried"
+    # What fails when it is run again is no improvement, however fast it was once.
     if duel is not None and duel.winner_failures:
         return "no improvement found: the best configuration failed when it was run again"
     if duel is not None and duel.default_failures:
@@ -58,6 +60,7 @@ def _compared(experiment: Experiment, challenger: Trial, comparison: Comparison)
         return f"not verified: {count} of default and best configuration are too few for a confidence interval"
     if comparison.improved:
         return f"{_better(experiment, comparison, 'the default')}{_interval(experiment, comparison)}"
+    # The best value of the search was luck; the interval is told from the default's point of view.
     if comparison.worsened:
         back, other = comparison.reversed(), config_text(challenger.config, experiment.space)
         said = f"the default is {_better(experiment, back, other)}, the best of the others"
@@ -84,6 +87,7 @@ def _interval(experiment: Experiment, comparison: Comparison) -> str:
         "" if one is None else gain_text(one, comparison.kind, experiment.objective.measure)
         for one in (comparison.low, comparison.high)
     )
+    # Only with runs that are repeatable to the last digit, where an interval would have no length.
     if comparison.low == comparison.high:
         return f" (the same in all {comparison.pairs} pairs of runs)"
     return f" ({low} to {high} with 95 % confidence, {comparison.pairs} pairs)"
@@ -97,6 +101,7 @@ def gain_text(gain: float, kind: Kind, measure: str) -> str:
 def ratio_text(ratio: float) -> str:
     """`1.42x`: three digits, or more if they are needed to tell it from 1."""
     away = abs(ratio - 1.0)
+    # Three digits of 1.42, but 1.0013 needs five to show what is beyond 1.
     digits = 3 if away in (0.0, math.inf) else min(max(3, 2 - math.floor(math.log10(away))), _MOST_DIGITS)
     return f"{ratio:.{digits}g}x"
 

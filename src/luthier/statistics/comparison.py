@@ -10,8 +10,9 @@ from luthier.statistics.estimate import estimate, half_width_of, mean_of
 
 Kind: TypeAlias = Literal["ratio", "difference"]
 
-_FEWEST_EQUAL = 6
-_MOST_FLIPPED = 16
+# Chosen by simulations: docs/research/2026-11-15-verification.md.
+_FEWEST_EQUAL = 6  # pairs: with fewer equal ratios, chance explains them with more than 2.5 %
+_MOST_FLIPPED = 16  # pairs: the flips of more of them take long, and Student's interval is wide enough then
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +94,12 @@ def compare(
     """
     _check(default_values, winner_values)
     sign = 1.0 if goal == "minimize" else -1.0
+    # A lower value is better from here on.
     default, winner = (
         estimate([sign * value for value in values], estimator).value for values in (default_values, winner_values)
     )
     pairs = list(zip(default_values, winner_values, strict=True))
+    # Logarithms: the ratio of a pair has no unit, and what slows both runs of a pair down cancels.
     if min(*default_values, *winner_values) > 0:
         logs = [sign * (math.log(before) - math.log(after)) for before, after in pairs]
         bounds = _interval(logs, confidence, repeatable=repeatable)
@@ -126,6 +129,7 @@ def _interval(gains: Sequence[float], confidence: float, *, repeatable: bool) ->
     low, high = middle - half_width, middle + half_width
     if low <= 0.0 <= high or (repeatable and all_equal):
         return low, high
+    # One side of the interval; with few pairs no p-value is below that of a single arrangement.
     allowed = max((1.0 - confidence) / 2.0, 2.0 ** -len(gains))
     if _share_as_large(gains) > allowed:
         return min(low, 0.0), max(high, 0.0)
@@ -135,10 +139,11 @@ def _interval(gains: Sequence[float], confidence: float, *, repeatable: bool) ->
 def _share_as_large(gains: Sequence[float]) -> float:
     """The share of all ways to flip signs that give a sum as far from 0, on the same side (Fisher's sign-flip test)."""
     if len(gains) > _MOST_FLIPPED:
-        return 0.0  # with more pairs Student's interval is wide enough
+        return 0.0
     direction = math.copysign(1.0, math.fsum(gains))
     sums = [0.0]
     for gain in gains:
+        # All 2^n sums; the first one has every sign as it was observed.
         sums = [total + turned for total in sums for turned in (direction * gain, -direction * gain)]
     observed = sums[0]
     slack = 1e-9 * math.fsum(abs(gain) for gain in gains)

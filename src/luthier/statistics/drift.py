@@ -18,10 +18,10 @@ FEWEST_READINGS = 6
 """With fewer readings a change cannot be distinguished from chance."""
 
 _CHANCE = 0.02  # of either test to call a steady machine unsteady, at most
-_ORDERS = 399
-_FEWEST_BESIDE = 3
-_PLAIN = 8.0  # in standard errors
-_SMALLEST = 1.05
+_ORDERS = 399  # random orders of a test; with the order at hand 400
+_FEWEST_BESIDE = 3  # readings on each side of a jump
+_PLAIN = 8.0  # standard errors: a step that needs no test
+_SMALLEST = 1.05  # a smaller factor is never a plain step
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ def _jumps(at_s: Sequence[float], logs: Sequence[float]) -> Drift:
     if len(borders) == 2:
         return STEADY
     levels = [median_of(logs[start:end]) for start, end in pairwise(borders)]
+    # Nobody knows when it happened between the two readings; the middle is as good as any.
     moments = tuple((at_s[border - 1] + at_s[border]) / 2.0 for border in borders[1:-1])
     gaps = tuple((at_s[border - 1], at_s[border]) for border in borders[1:-1])
     return Drift("jumps", moments, tuple(_factor(level - levels[0]) for level in levels[1:]), gaps)
@@ -115,6 +116,7 @@ def _jumps(at_s: Sequence[float], logs: Sequence[float]) -> Drift:
 def _borders(logs: Sequence[float], start: int) -> list[int]:
     """Where a new level begins, counted from the very first reading."""
     ranks = _ranks(logs)
+    # A beginning first: fewer candidates, so a smaller difference is already rare.
     for search in (_most_different_side, _most_different_stretch):
         found, first, end = search(ranks)
         if found > 0.0 and (_is_plain(logs, first, end) or _is_rare(search, ranks, found)):
@@ -134,6 +136,7 @@ def _is_plain(logs: Sequence[float], first: int, end: int) -> bool:
     apart = max(inside) < min(outside) or min(inside) > max(outside) if outside and first == 0 else False
     if not apart:
         return False
+    # A difference of two readings has twice the variance of one.
     noise = TO_DEVIATION * median_of([abs(after - before) for before, after in pairwise(logs)]) / math.sqrt(2.0)
     error = noise * math.sqrt(1.0 / len(inside) + 1.0 / len(outside))
     step = abs(median_of(inside) - median_of(outside))
@@ -171,6 +174,7 @@ def _most_different(ranks: Sequence[float], starts: Iterable[int]) -> tuple[floa
         for end in range(first + _FEWEST_BESIDE, last + 1):
             size = end - first
             inside = sums[end] - sums[first]
+            # The statistic Z of Olshen et al. 2004, without the factor that depends on the number of readings only.
             step = abs(inside / size - (sums[-1] - inside) / (count - size)) * math.sqrt(size * (count - size))
             if step > best[0]:
                 best = (step, first, end)
@@ -183,6 +187,7 @@ def _slope(at_s: Sequence[float], logs: Sequence[float]) -> Drift:
     pairs = [(i, j) for i, j in combinations(range(len(logs)), 2) if at_s[j] > at_s[i]]
     # Jaeckel 1972: pairs weighted by their distance; else readings close in time, which show only noise, decide.
     slope = _weighted_median([((logs[j] - logs[i]) / (at_s[j] - at_s[i]), at_s[j] - at_s[i]) for i, j in pairs])
+    # The line may not leave the range of the readings.
     reach = max(logs) - min(logs)
     return Drift("slope", (0.0, at_s[-1]), (1.0, _factor(min(max(slope * at_s[-1], -reach), reach))))
 
@@ -203,6 +208,7 @@ def _has_trend(values: Sequence[float]) -> bool:
     variance = (count * (count - 1) * (2 * count + 5) - sum(t * (t - 1) * (2 * t + 5) for t in ties)) / 18.0
     if variance <= 0.0:
         return False
+    # Normal approximation with a continuity correction of 1; the variance above is reduced for ties.
     return math.erfc(max(abs(score) - 1, 0) / math.sqrt(2.0 * variance)) < _CHANCE
 
 
@@ -211,6 +217,7 @@ def _misfit(drift: Drift, at_s: Sequence[float], logs: Sequence[float]) -> float
     rest = [log - math.log(drift.factor(moment)) for moment, log in zip(at_s, logs, strict=True)]
     middle = median_of(rest)
     distance = mean_of([abs(each - middle) for each in rest])
+    # A jump has a moment and a level; a slope has its gradient.
     parameters = 2 * len(drift.factors) if drift.kind == "jumps" else 1
     return 2.0 * len(logs) * math.log(max(distance, 1e-12)) + parameters * math.log(len(logs))
 

@@ -9,10 +9,10 @@ from luthier.statistics.student import t_quantile
 from luthier.trial import Estimate
 
 _CONFIDENCE = 0.95
-_TRIMMED = 0.2
-_MOST_COUNTED = 50
-_FEWEST_GROUPS = 4
-_ONE_SIDED = 0.4
+_TRIMMED = 0.2  # the share cut off at each end
+_MOST_COUNTED = 50  # runs: for more, the normal approximation of the signed-rank distribution is used
+_FEWEST_GROUPS = 4  # configurations with three runs or more, before noise can be called one-sided
+_ONE_SIDED = 0.4  # (above - below) / (above + below): 0 is symmetric, 1 is one-sided
 
 TO_DEVIATION = 1.4826
 """The standard deviation of normal noise over the median of its absolute deviations."""
@@ -39,6 +39,7 @@ def mean_of(values: Sequence[float]) -> float:
     try:
         mean = math.fsum(values) / len(values)
     except OverflowError:
+        # The sum overflows, the mean does not.
         mean = math.fsum(value / len(values) for value in values)
     return min(max(mean, min(values)), max(values))
 
@@ -75,6 +76,7 @@ def _median(values: Sequence[float]) -> Estimate:
     """The median between the order statistics that enclose it with 95 % or more; less than 6 runs have none."""
     ordered = sorted(values)
     count = len(ordered)
+    # Order statistics are counted from 1.
     rank = _median_rank(count, _CONFIDENCE)
     low, high = (None, None) if rank == 0 else (ordered[rank - 1], ordered[count - rank])
     return Estimate(median_of(values), count, deviation_of(values), low, high)
@@ -91,6 +93,7 @@ def _median_rank(count: int, confidence: float) -> int:
     tail, term, rank = 0.0, 0.5**count, 0
     while tail + term <= (1 - confidence) / 2:
         tail += term
+        # Binomial coefficients one from the other.
         term *= (count - rank) / (rank + 1)
         rank += 1
     return rank
@@ -106,6 +109,7 @@ def _trimmed(values: Sequence[float]) -> Estimate:
     ordered, count = sorted(values), len(values)
     cut = int(_TRIMMED * count)
     kept = ordered[cut : count - cut]
+    # The deviation is the winsorised one: what was cut off counts as the last value that is kept.
     mean, spread = mean_of(kept), deviation_of([kept[0]] * cut + kept + [kept[-1]] * cut)
     if spread is None:
         return Estimate(mean, count)
@@ -132,10 +136,12 @@ def _signed_rank(count: int, confidence: float) -> int:
     (Hollander and Wolfe 1999, section 3.1).
     """
     if count > _MOST_COUNTED:
+        # Moments of Wilcoxon's statistic under symmetry.
         mean, variance = count * (count + 1) / 4, count * (count + 1) * (2 * count + 1) / 24
         return math.floor(mean - t_quantile(confidence, 10**6) * math.sqrt(variance))
     ways = [1]
     for number in range(1, count + 1):
+        # Each rank is in the subset or not.
         ways = [a + b for a, b in zip(ways + [0] * number, [0] * number + ways, strict=True)]
     tail, rank = 0, 0
     while (tail + ways[rank]) / 2**count <= (1 - confidence) / 2:

@@ -33,6 +33,7 @@ class Noise:
         `difference` is between places, and `runs` is the number of runs whose mean has the same error: n m / (n + m) if
         it was between means of n and of m runs.
         """
+        # Two means of n and m runs differ by chance with the variance s² (1 / n + 1 / m).
         error = self.deviation / math.sqrt(runs)
         if error == 0.0:
             return 1.0 if difference < 0.0 else 0.0 if difference > 0.0 else 0.5
@@ -51,6 +52,7 @@ def noise_of(groups: Sequence[Sequence[float]]) -> Noise:
     if freedom == 0:
         return scale
     residuals = [rest for group in groups for rest in _residuals([scale.place(value) for value in group])]
+    # The pooled deviation: each group uses up one degree of freedom for its mean.
     return Noise(math.hypot(*residuals) / math.sqrt(freedom), freedom, relative)
 
 

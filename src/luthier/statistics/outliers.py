@@ -12,7 +12,7 @@ FEWEST_RUNS = 3
 
 _FAR = 4.0  # in deviations: one of 16,000 runs with normal noise
 _LEAST = 0.02  # a run within 2 % of the others is never an outlier
-_MOVED = 1.1
+_MOVED = 1.1  # a machine that was less off than this explains no outlier
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ def outliers_of(runs: Sequence[TimedRun], drift: Drift) -> list[Outlier]:
     rests = {run.run: math.log(run.value) - middles[run.trial] for run in ordered if run.trial in middles}
     if not rests:
         return []
+    # Logarithms of factors: 0.02 is about 2 %.
     limit = _FAR * max(TO_DEVIATION * median_of([abs(rest) for rest in rests.values()]), _LEAST / _FAR)
     found = []
     for place, run in enumerate(ordered):
@@ -71,6 +72,7 @@ def _middles(runs: Sequence[TimedRun]) -> dict[int, float]:
 
 
 def _reason(rest: float, moved: float, beside: Sequence[float], limit: float) -> str:
+    # A slow run on a slow machine (above 1.1), or a fast run on a fast one (below 1 / 1.1).
     if moved * math.copysign(1.0, rest) > (_MOVED if rest > 0.0 else -1.0 / _MOVED):
         return f"the machine was at {moved:.3g}x then"
     if any(other * math.copysign(1.0, rest) > limit / 2.0 for other in beside):

@@ -26,6 +26,7 @@ def claim(store: Store, record: Record, settings: Mapping[str, Json] | None = No
             f"experiment {record.id} is in use by process {record.owner.pid} on {record.owner.host}; "
             f"wait for it, or stop it with: luthier stop {record.id}"
         )
+    # The store compares owner and status again in one transaction: of several processes only one succeeds.
     if not store.claim(record.id, me, now, record.owner, record.status, this_machine(), settings):
         raise InUseError(
             f"experiment {record.id} was just claimed or stopped by another process; nothing was done here"
@@ -44,6 +45,7 @@ def is_alive(record: Record, now: float) -> bool:
 
 def is_running(pid: int, started: str) -> bool:
     """Whether the process of this machine with this number and start time exists."""
+    # A number is used again by later processes; with the start time it is unique.
     return started == start_time(pid)
 
 
@@ -84,6 +86,8 @@ def start_time(pid: int) -> str | None:
         except PermissionError:
             pass
         return "unknown"
+    # proc(5): the name in parentheses may hold anything, so count from the last ")": field 3 is the state, 22 the start
+    # in clock ticks since boot. Zombies (Z) and dead processes (X) do not work any more.
     state, start = text.rpartition(")")[2].split()[0], text.rpartition(")")[2].split()[19]
     return None if state in "ZX" else start
 

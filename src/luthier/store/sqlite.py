@@ -37,6 +37,7 @@ def sqlite_backend(path: Path, lock_timeout_s: float) -> Backend:
     _check_path(path)
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
+        # A connection for each transaction: no connection is shared by threads or survives a fork.
         poolclass=NullPool,
         hide_parameters=True,  # parameters may be secrets, and errors are logged
         connect_args={"timeout": lock_timeout_s, "check_same_thread": False},
@@ -53,6 +54,7 @@ def sqlite_backend(path: Path, lock_timeout_s: float) -> Backend:
         entry.info["file"] = _identity(path)
 
     def check(connection: Connection) -> None:
+        # Writes would go to a file that nobody sees any more.
         if _identity(path) != connection.info["file"]:
             raise StoreError(f"{path}: the file was removed or replaced while in use; put it back, or restart")
 
@@ -73,6 +75,7 @@ def file_system(path: Path, mounts: str) -> str | None:
     best: tuple[int, str] | None = None
     for line in mounts.splitlines():
         fields = line.split(" ")
+        # Device, mount point, type; blanks and tabs in names are written in octal.
         if len(fields) < 3:
             continue
         mount = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[1]))
@@ -86,6 +89,7 @@ def explain(error: DBAPIError, path: Path, lock_timeout_s: float) -> LuthierErro
     """An error of SQLite as one line."""
     name = getattr(error.orig, "sqlite_errorname", "")
     said = visible(str(error.orig).partition("\n")[0])
+    # Damaged pages may also show as text that is not UTF-8.
     if name.startswith("SQLITE_CORRUPT") or said.startswith("Could not decode"):
         return damaged(str(path), said.partition(" with text")[0])  # it continues with the whole text of the column
     for start, kind, text in _EXPLANATIONS:
@@ -142,10 +146,13 @@ def _choose_journal(connection: sqlite3.Connection, path: Path, lock_timeout_s: 
     """Use a write-ahead log, or the slower rollback journal on file systems without shared memory."""
     system = _file_system_now(path)
     wanted = "delete" if system in NETWORK_FILE_SYSTEMS else "wal"
+    # The mode of a file is stored in it: after its creation there is nothing to change.
     got = _journal(connection, "PRAGMA journal_mode")
     if got != wanted:
+        # Changing the journal mode writes to the file.
         _check_version(connection, path)
         got = _retry_while_locked(lambda: _journal(connection, f"PRAGMA journal_mode = {wanted}"), lock_timeout_s)
+    # With a write-ahead log, NORMAL cannot damage the file; a power failure may undo the last transactions.
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if got == 'wal' else 'FULL'}")
     if got != "wal":
         _logger.warning(

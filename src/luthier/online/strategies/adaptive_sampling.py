@@ -10,7 +10,8 @@ from luthier.statistics.estimate import mean_of, median_of
 from luthier.trial import Config
 
 _MOST = 5  # samples of one configuration; Tabatabaee et al. 2005 see no gain from more
-_MOST_BY_STEPS = 3  # of them are taken one after the other; chosen in docs/research/2026-11-18-online-strategies.md
+# Chosen in docs/research/2026-11-18-online-strategies.md.
+_MOST_BY_STEPS = 3  # of them are taken one after the other
 _DOUBT = 2.0  # expected drops of a value that a better configuration may be behind the best one
 _INDIFFERENT = 0.01  # differences below this share do not matter
 
@@ -41,6 +42,7 @@ class AdaptiveSampling:
         fewest = self._fewest(samples, needed, best)
         if not fewest:
             return {}
+        # What is missing to a multiple of the clients is spread over the configurations; the first get one more.
         spare, more = divmod(-sum(fewest.values()) % clients, len(fewest))
         wanted = {}
         for place, (config, count) in enumerate(fewest.items()):
@@ -55,6 +57,7 @@ class AdaptiveSampling:
         new = {config: 1 for config in needed if not samples.get(config)}
         if new:
             return new
+        # The start: nothing to compare it with, but its noise is worth knowing.
         if best is None and len(needed) == 1:
             return {needed[0]: 1} if len(samples[needed[0]]) < _MOST else {}
         compared = dict.fromkeys((*needed, best) if best is not None and samples.get(best) else needed)
@@ -77,6 +80,7 @@ class AdaptiveSampling:
         close = []
         for rank, config in enumerate(sorted(values, key=values.__getitem__)):
             count = len(samples[config])
+            # The minimum of n exponential numbers has an n-th of their mean: so much may still come off.
             drop = noise / count
             is_near = drop > _INDIFFERENT and (values[config] - lowest) / unit <= _DOUBT * drop
             if is_near and rank < max(2, math.ceil(len(values) / 2**count)):
@@ -144,4 +148,5 @@ def typical_drop(samples: Iterable[Sequence[float]]) -> float | None:
     drops.sort()
     half = len(drops) // 2
     median = drops[half] if len(drops) % 2 else 0.5 * (drops[half - 1] + drops[half])
+    # The median of an exponential distribution is its mean times log 2.
     return median / math.log(2.0)

@@ -10,7 +10,8 @@ from luthier.online.strategies.simplex_strategy import SimplexStrategy, parallel
 from luthier.space import Space
 from luthier.trial import Config
 
-_HORIZON = 200.0
+# Chosen in docs/research/2026-11-18-online-strategies.md.
+_HORIZON = 200.0  # steps
 _SIZE = 0.1  # of the simplex, as a share of each range
 
 

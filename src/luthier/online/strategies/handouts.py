@@ -29,6 +29,7 @@ class Handouts:
             return handed
         chosen = otherwise
         for config, count in self.missing.items():
+            # Others already run as many as are missing, unless they leave.
             if self._running[config] < count:
                 chosen = config
                 break

@@ -101,6 +101,7 @@ class ModelStrategy:
             values = self._samples.setdefault(config, [])
             if len(values) < _MOST_SAMPLES:
                 values.append(value)
+        # It has failed, or was not measured yet.
         if self._best not in self._samples:
             self._best = min(
                 self._samples, key=lambda one: self._sampling.value(self._samples[one]), default=self._best
@@ -126,6 +127,7 @@ class ModelStrategy:
         """Whether to plan again although nobody knows yet how many clients will report before they ask again."""
         if self._rounds.clients is not None or (self._reports < self._look_at and self._handouts.missing):
             return False
+        # More and more rarely, because each of many clients would cause a plan.
         self._look_at = math.ceil(1.15 * self._reports)
         return True
 
@@ -158,11 +160,14 @@ class ModelStrategy:
         if self._stale > _STALE + 4 * len(self._space.names) / clients:
             chosen = []
         chosen = chosen or self._untried_categories()[:clients]
+        # Before the end, all clients sample the best one, which they would run anyway.
         if not chosen and len(self._samples[self._best]) < _SURE:
             chosen = [self._best] * clients
         self._planned += not is_first
+        # However promising: a longer search cannot pay off.
         if self._planned > max(self._horizon, _MOST_ROUNDS * len(self._space.names)):
             chosen = []
+        # The first round cannot be the last, as nobody knows yet how many clients there are.
         self._converged = not chosen and not is_first
         if is_first:
             self._later.update(config for config in chosen if config not in self._rows)
@@ -214,6 +219,7 @@ class ModelStrategy:
             chance = self._chance(units)
         else:
             mean, deviation, chance = np.empty(0), np.empty(0), np.empty(0)
+        # From here on values are relative to the best, those of new points first.
         offset = known.mean[best]
         single = self._model.single_deviation()
         prospects = Prospects.of(
@@ -222,6 +228,7 @@ class ModelStrategy:
             single,
             np.concatenate((chance, np.ones(len(known.mean)))),
         )
+        # A further sample of the best one leads to nothing better.
         prospects.learned[len(mean) + best] = 0.0
         step = worthwhile(prospects, self._model.noise, clients, self._horizon * self._trust.share)
         self._expected = 0.0 if step is None else step.gain
@@ -238,12 +245,14 @@ class ModelStrategy:
         picked: list[int] = []
         while len(picked) < clients:
             number = int(np.argmax(gains))
+            # The clients that are left run the best known configuration.
             if gains[number] * self._horizon <= _LEAST_SHARE:
                 break
             picked.append(number)
             if number >= fresh:
                 gains[number] *= _RESAMPLED
             elif len(picked) < clients:
+                # The next one is chosen as if this one were measured as predicted (Ginsbourger et al. 2010).
                 learned = learned_by_sample(self._model.assume(units[number]), single)
                 left = expected_gain(prospects.mean[:fresh], learned) * prospects.chance[:fresh]
                 gains[number] = -1.0
@@ -257,6 +266,7 @@ class ModelStrategy:
             return np.ones(len(units))
         rows = np.array([self._rows[config] for config in (*self._samples, *self._failed)])
         works = np.concatenate((np.ones(len(self._samples)), np.zeros(len(self._failed))))
+        # Failures come last, so they are among the 200.
         data = Observations.single(rows[-200:], works[-200:])
         self._works.fit(data)
         mean, deviation, _ = self._works.predict(CachedPoints(units, once=True))

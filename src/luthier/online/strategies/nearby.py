@@ -19,6 +19,7 @@ def first_steps(space: Space, start: FloatArray, rng: np.random.Generator) -> Fl
     unit, ordered = space.to_unit(start[None, :])[0], space.ordered
     rows = []
     order = rng.permutation(len(unit))
+    # Half of the parameters go up first: with few steps, both directions are seen.
     ways = np.where(np.arange(len(unit)) % 2 == 0, 1.0, -1.0)
     for sign in (1.0, -1.0):
         for axis, way in zip(order, ways * sign, strict=True):
@@ -37,12 +38,14 @@ def first_steps(space: Space, start: FloatArray, rng: np.random.Generator) -> Fl
 def nearby(space: Space, units: FloatArray, mean: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Codes of valid points near those measured (rows of the unit cube), more of them near the best; each once."""
     order = np.argsort(mean, kind="stable")
+    # Geometric: most points are drawn around the best ones, some around any.
     ranks = np.minimum(rng.geometric(_RANK_CHANCE, _DRAWN) - 1, len(order) - 1)
     drawn = space.from_unit(_moved(space, units[order[ranks]], _REACH, rng))
     best = space.from_unit(units[order[:_ADJACENT_CENTRES]])
     parts = [drawn[space.feasible(drawn)], neighbourhood(space, units[order[:_CENTRES]], rng)]
     parts += [adjacent(space, codes, range(len(space.names))) for codes in best]
     codes = np.unique(np.concatenate(parts), axis=0)
+    # Neighbourhoods are made for other searches and contain wide steps; a running program takes short ones only.
     return codes[_distance(space, space.to_unit(codes), units) <= _REACH + 1e-9]
 
 

@@ -26,6 +26,7 @@ class Rounds:
 
     def add(self, client: str) -> bool:
         """Count a report; True if the round is over."""
+        # Only a round of unknown or wrong size comes here: it is over, and this report belongs to the next one.
         if client in self._reported:
             self.clients = len(self._reported)
             self._reported.clear()

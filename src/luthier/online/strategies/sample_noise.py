@@ -8,9 +8,11 @@ import numpy as np
 from luthier.arrays import FloatArray, IntArray
 
 _LOWER, _UPPER = 0.16, 0.84  # one deviation below and above the median of a normal distribution
-_DRAWS, _MOST = 128, 12  # estimates drawn for each number of samples; for more samples it is taken to be this number
+_DRAWS = 128  # estimates drawn for each number of samples
+_MOST = 12  # samples; the noise of estimates from more of them is taken to be that of so many
 _LARGEST = 50.0  # of an excess: its exponential, the factor by which a sample is above another, stays finite
-_SLOWEST, _SINGLE = 48, 16  # how many quantiles represent the slowest of many clients, and one client
+_SLOWEST = 48  # quantiles that represent the slowest of many clients
+_SINGLE = 16  # quantiles that represent one client
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,11 @@ class SampleNoise:
     def _of_estimate(self, count: int) -> tuple[float, float]:
         if self.excess[-1] == 0.0:
             return 0.0, 0.0
+        # The bootstrap (Efron 1979): estimates from samples that are drawn out of those seen.
         drawn = np.random.default_rng(count).random((_DRAWS, count)) * len(self.excess)
         estimates = [self.estimator(row) for row in self.excess[drawn.astype(np.intp)].tolist()]
         low, middle, high = np.quantile(estimates, (_LOWER, 0.5, _UPPER))
+        # Of an exponential distribution, the minimum of n samples has the deviation of a sample divided by n.
         return float(middle), max(0.5 * float(high - low), self.drop / count)
 
     def cost(self, ratios: FloatArray, clients: int) -> FloatArray:
@@ -61,8 +65,10 @@ class SampleNoise:
         single = np.exp(np.quantile(excess, (np.arange(_SINGLE) + 0.5) / _SINGLE))
         others = np.zeros(1)
         if clients > 1:
+            # The largest of n numbers is below x with the n-th power of the chance of one; inverted, the n-th root.
             shares = ((np.arange(_SLOWEST) + 0.5) / _SLOWEST) ** (1.0 / (clients - 1))
             others = np.exp(np.quantile(excess, shares))
+        # A step takes as long as its slowest client (Tabatabaee et al. 2005, eq. 1).
         slowest = np.maximum(others[:, None, None], single[:, None] * ratios).mean(axis=(0, 1))
         usual = np.maximum(others[:, None], single).mean()
         return np.asarray((slowest - usual) / single.mean(), dtype=np.float64)
@@ -79,6 +85,7 @@ def _drop(repeated: Sequence[FloatArray]) -> float:
         half = max(1, len(values) // 2)
         means.append(float(np.mean((len(values) - np.arange(1, half + 1)) * np.diff(values[: half + 1]))))
         weights.append(half)
+    # One configuration with an outlier among few samples may not decide alone.
     most = 4.0 * float(np.median(means))
     cut = np.minimum(means, most) if len(means) > 2 and most > 0.0 else np.array(means)
     return float(np.average(cut, weights=weights))

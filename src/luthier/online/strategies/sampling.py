@@ -56,6 +56,7 @@ class FixedSampling:
         clients: int = 1,  # noqa: ARG002 nor on this
     ) -> Mapping[Config, int]:
         """What is missing of the fixed number."""
+        # Samples of other requests count as well: a point that comes again needs no new ones.
         missing = {config: self.count - len(samples.get(config, ())) for config in needed}
         return {config: count for config, count in missing.items() if count > 0}
 

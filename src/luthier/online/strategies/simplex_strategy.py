@@ -87,6 +87,7 @@ def _first_vertices(
     around = landscape.around(centre, reach)
     if minimal:
         higher = np.any(around > centre, axis=1)
+        # The smallest simplex, which the paper compares: one way on each axis, and the centre.
         around = around[higher]
     if minimal or with_centre or len(around) == 0:
         around = np.concatenate((centre[None, :], around))
@@ -125,11 +126,13 @@ class SimplexStrategy:
 
     def report(self, client: str, config: Config, value: float | None) -> None:
         """Count a sample, and go on if it was the last one missing."""
+        # Asked before `taken`, which removes it with its last sample.
         is_wanted = config in self._handouts.missing
         self._handouts.taken(client, config)
         if self._standing.converged:
             return
         self._rounds.add(client)
+        # A failed configuration is worse than any other and needs no further samples.
         if value is None:
             self._landscape.values[config] = math.inf
             self._handouts.missing.pop(config, None)
@@ -137,6 +140,7 @@ class SimplexStrategy:
         elif is_wanted:
             self._add(config, value)
         else:
+            # Nobody asked for it, but it may turn out to be the best.
             if self._is_welcome(config):
                 self._add(config, value)
                 self._landscape.values[config] = self._sampling.value(self._samples[config])
@@ -170,6 +174,7 @@ class SimplexStrategy:
         self._handouts.plan({config: count for config, count in wanted.items() if not self._has_failed(config)})
         if self._handouts.missing:
             return True
+        # The best one may have got samples too, so its value is computed again.
         for config in dict.fromkeys((*usable, *(() if best is None else (best,)))):
             self._landscape.values[config] = self._sampling.value(self._samples[config])
         self._rank()
@@ -178,6 +183,7 @@ class SimplexStrategy:
     def _rank(self) -> None:
         """Note the best configuration: the first one with the lowest value."""
         values = self._landscape.values
+        # If even the best has failed, clients go back to where the search began.
         best = min(values, key=values.__getitem__, default=None)
         if best is None or values[best] == math.inf:
             self._standing = replace(self._standing, best=self._start, value=None, samples=0)

@@ -10,8 +10,9 @@ from luthier.online.strategies.sample_noise import SampleNoise
 
 _RATIOS = np.concatenate((np.linspace(1.0, 2.0, 11), np.geomspace(2.2, 20.0, 12)))
 _CAUTION = 0.75  # deviations above its mean that a configuration is expected to cost
-_DRAWS = 64
-_FIRST_TRUST, _MEMORY = 0.02, 0.9  # gain that is believed without any proof; what is left of a step after the next one
+_DRAWS = 64  # of the best of several configurations, whose expectation has no formula
+_FIRST_TRUST = 0.02  # gain that is believed without any proof
+_MEMORY = 0.9  # weight of a step after the next one
 _LEAST_GAIN = 0.001  # a smaller expected gain of a step, as a share of the value, is not worth a search
 
 
@@ -40,6 +41,7 @@ class Prospects:
 
 def learned_by_sample(deviation: FloatArray, single: float) -> FloatArray:
     """The deviation of the posterior mean before a sample is taken (Frazier et al. 2009, eq. 3)."""
+    # The variance of the mean after one more sample is variance² / (variance + noise²), seen from before it.
     variance = deviation * deviation
     return np.asarray(variance / np.sqrt(np.maximum(variance + single * single, 1e-30)), dtype=np.float64)
 
@@ -48,6 +50,7 @@ def expected_gain(mean: FloatArray, learned: FloatArray) -> FloatArray:
     """E[max(-m, 0)] of a normal m."""
     from scipy.special import ndtr
 
+    # Expected improvement (Jones et al. 1998, eq. 15) over a best of 0.
     safe = np.maximum(learned, 1e-12)
     z = -mean / safe
     density = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
@@ -91,6 +94,7 @@ def worthwhile(prospects: Prospects, noise: SampleNoise, clients: int, horizon: 
     found: StepChoice | None = None
     most = 0.0
     for limit, cost in zip(_RATIOS, noise.cost(_RATIOS, clients), strict=True):
+        # The most promising that are cheap enough; the slowest of them is taken to be at the limit.
         chosen = order[expected[order] <= limit][:clients]
         gain = _joint_gain(prospects, chosen, draws) if len(chosen) else 0.0
         if gain > _LEAST_GAIN and gain * horizon - cost > most:
@@ -100,6 +104,7 @@ def worthwhile(prospects: Prospects, noise: SampleNoise, clients: int, horizon: 
 
 def expected_ratios(prospects: Prospects) -> FloatArray:
     """How many times as long as the best each configuration is expected to take, with caution."""
+    # Predictions are differences of logarithms.
     return np.exp(np.minimum(prospects.mean + _CAUTION * prospects.deviation, 50.0))
 
 

@@ -56,11 +56,13 @@ class ValueModel:
         scale = scaled([value for values in samples for value in values])
         self.noise = SampleNoise.of([scale(np.array(values)) for values in samples], self._estimator)
         counts = np.array([len(values) for values in samples])
+        # Estimates from few samples lie higher on average; without that, all are comparable.
         above, deviations = self.noise.of_estimates(counts)
         y = scale(np.array([self._estimator(values) for values in samples])) - above
         kept = _most_relevant(y)
         data = self._trusted(rows[kept], y[kept], counts[kept], deviations[kept])
         mean, deviation = self._process.without_error(data)
+        # Without noise, what was measured is the truth, and rounding is not to change it.
         mean = np.where(data.error == 0.0, data.y, mean)
         return KnownValues(kept, rows[kept], mean, deviation)
 
@@ -69,6 +71,7 @@ class ValueModel:
         rows, known = [row.tobytes() for row in x], counts.tolist()
         doubts = [self._doubt(row, count) for row, count in zip(rows, known, strict=True)]
         data = Observations(x, y, np.ones(len(y)), deviations * doubts)
+        # Also if many points were dropped since the last fit, as after failures.
         if len(y) >= self._fit_at or len(y) < 0.8 * self._fit_at / _REFIT:
             self._process.fit(data, from_prior=True)
             self._fit_at = max(len(y) + 1, math.ceil(len(y) * _REFIT))
@@ -76,8 +79,11 @@ class ValueModel:
             self._process.condition(data)
         if len(y) >= _FEWEST_TO_DOUBT and deviations.any():
             mean, deviation = self._process.leave_one_out()
+            # As if this estimate had its usual error, and not the enlarged one of the last time.
             usual = np.sqrt(np.maximum(deviation**2 - data.error**2 + deviations**2, 1e-18))
             far = np.maximum((y - mean) / usual, 0.0)
+            # Student noise gives a residual the weight (freedom + 1) / (freedom + its square), see Lange et al. 1989;
+            # the deviation grows by the root of the inverse.
             factors = np.maximum(np.sqrt((_FREEDOM + far * far) / (_FREEDOM + 1.0)), 1.0)
             self._doubts = dict(zip(rows, zip(known, factors.tolist(), strict=True), strict=True))
             data = Observations(x, y, np.ones(len(y)), deviations * factors)
@@ -86,6 +92,7 @@ class ValueModel:
 
     def _doubt(self, row: bytes, count: int) -> float:
         known, factor = self._doubts.get(row, (0, 1.0))
+        # A further sample makes it another estimate.
         return factor if known == count else 1.0
 
     def single_deviation(self) -> float:
