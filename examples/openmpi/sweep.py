@@ -1,6 +1,6 @@
 """Tune collectives of Open MPI for several numbers of ranks and message sizes, and write a rules file with the result.
 
-    make -C native
+    make -C testbeds/native
     python examples/openmpi/sweep.py bcast,allgather --ranks 4 --sizes 1k,16k,256k -o rules.conf
     python examples/openmpi/sweep.py allgather --runner slurm --nodes 2 --ranks 8,16 --slots 4 -o rules.conf
 

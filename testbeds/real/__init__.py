@@ -1,1 +1,1 @@
-"""Real tuned systems: the C programs of `native/` on throttled storage."""
+"""Real tuned systems: the C programs of `testbeds/native/` on throttled storage."""

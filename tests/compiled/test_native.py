@@ -1,6 +1,8 @@
 """The parts written in C are built when they are first used, once for the same sources and compiler."""
 
+import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -37,7 +39,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "build.toml").write_text(DECLARED)
     (folder / "answer.c").write_text(PROGRAM)
     (folder / "number.h").write_text("#define NUMBER 42\n")
-    monkeypatch.setattr(native, "_sources", lambda: tmp_path / "sources")
+    monkeypatch.setattr(native, "_sources", lambda: (tmp_path / "sources", tmp_path / "testbeds"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return folder
 
@@ -76,7 +78,7 @@ def test_another_compiler_or_flag_is_another_build(
 def test_many_processes_build_it_at_once(sources: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from luthier import compiled as native; "
-        f"native._sources = lambda: Path({str(sources.parent)!r}); print(native.library('answer'))"
+        f"native._sources = lambda: (Path({str(sources.parent)!r}),); print(native.library('answer'))"
     )
 
     def build(_: int) -> subprocess.CompletedProcess[str]:
@@ -172,16 +174,47 @@ def test_it_is_built_where_the_wheel_is_installed(wheel: Path, tmp_path: Path) -
     assert where.stdout.startswith(str(site))
     listed = luthier("native", "list", "--json")
     assert listed.returncode == 0, listed.stderr
-    for name in ("sro", "fakeapp"):
+    assert [one["name"] for one in json.loads(listed.stdout)] == ["io", "io-mpi", "slurm-ask"]
+    for name in ("io", "slurm-ask"):
         path = Path(luthier("native", "path", name).stdout.strip())
         assert path.is_file()
         assert path.stat().st_mode & stat.S_IXUSR
         assert path.is_relative_to(tmp_path / "data")
+    refused = luthier("native", "path", "sbbd")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.rstrip() == (
+        "luthier: unknown native part 'sbbd'; known: io, io-mpi, slurm-ask; the systems of testbeds/ are built from a "
+        "clone only: clone the repository of luthier, and there: pip install -e ."
+    )
 
 
-def test_every_part_of_the_repository_is_in_the_wheel(wheel: Path) -> None:
+def test_a_clone_has_the_systems_to_tune_too() -> None:
+    folders = {name: part.folder.relative_to(ROOT).parts[0] for name, part in native.parts().items()}
+    assert {name for name, folder in folders.items() if folder == "native"} == {"io", "io-mpi", "slurm-ask"}
+    assert {name for name, folder in folders.items() if folder == "testbeds"} >= {"sro", "sbb", "sbbd", "collbench"}
+
+
+def test_a_header_of_another_folder_counts_as_a_source(sources: Path) -> None:
+    first = native.library("answer")
+    shared = sources.parent / "shared" / "number.h"
+    shared.parent.mkdir()
+    (sources / "number.h").rename(shared)
+    (sources / "build.toml").write_text(f'{DECLARED}flags = ["-I../shared"]\n')
+    native._declared.cache_clear()
+    assert answer() == "42"
+    second = native.library("answer")
+    shared.write_text("#define NUMBER 43\n")
+    assert answer() == "43"
+    assert len({first, second, native.library("answer")}) == 3
+
+
+def test_the_wheel_has_the_sources_of_native_and_no_testbeds(wheel: Path) -> None:
     packed = set(ZipFile(wheel).namelist())
-    for part in native.parts().values():
+    assert not [name for name in packed if re.search("testbed|sbb|sro|fakeapp|collbench", name)]
+    assert "luthier/native/quantity.h" in packed
+    shipped = [part for part in native.parts().values() if part.folder.is_relative_to(ROOT / "native")]
+    assert shipped
+    for part in shipped:
         needed = [*(part.folder / name for name in part.sources), *part.folder.glob("*.h"), part.folder / "build.toml"]
         for path in needed:
             assert f"luthier/native/{path.relative_to(ROOT / 'native')}" in packed

@@ -1,4 +1,4 @@
-"""The C programs, built once."""
+"""The libraries in C, built once, and the command line that uses them."""
 
 import shutil
 import subprocess
@@ -11,8 +11,6 @@ from tests.io.io_runs import NATIVE, SOURCES, Libraries, compile_c, pkg_config
 from tests.native.command_line import Luthier
 
 from luthier.compiled import library
-from testbeds.real import sbb
-from testbeds.real.sro import Programs
 
 
 @pytest.fixture(scope="session")
@@ -29,30 +27,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
             return library(name)
 
     return build
-
-
-@pytest.fixture(scope="session")
-def programs(built: Callable[[str], Path]) -> Programs:
-    return Programs(built("fakeapp"), built("sro"))
-
-
-@pytest.fixture(scope="session")
-def sbb_programs(built: Callable[[str], Path]) -> sbb.Programs:
-    return sbb.Programs(built("sbbd"), built("sbb"), built("burst"))
-
-
-@pytest.fixture(scope="session")
-def collbench(built: Callable[[str], Path]) -> Path:
-    for program in ("mpirun", "mpicc"):
-        if shutil.which(program) is None:
-            missing(f"Open MPI ({program}) is not installed; as root: sh tests/services.sh")
-    return built("collbench")
-
-
-@pytest.fixture
-def stats(tmp_path: Path) -> Path:
-    """Where SRO_STATS may write."""
-    return tmp_path / "stats"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.conftest import missing
 
 from luthier.compiled import parts
 
-NATIVE = Path(__file__).resolve().parents[2] / "native"
+ROOT = Path(__file__).resolve().parents[2]
 WRAP_CHECKED_CALLS = {"io", "sbb", "sro"}  # they define read and its like themselves
 
 
@@ -42,14 +42,17 @@ def test_parts_are_built_with_protection(built: Callable[[str], Path], name: str
     is_protected(built(name), fortified=name not in WRAP_CHECKED_CALLS)
 
 
-@pytest.mark.parametrize("folder", [".", "io", "sbb", "slurm", "online"])
+@pytest.mark.parametrize(
+    "folder", ["native/io", "native/slurm", "native/online", "testbeds/native", "testbeds/native/sbb"]
+)
 def test_makefiles_build_the_same(tmp_path: Path, folder: str) -> None:
-    copy = tmp_path / "native"
-    shutil.copytree(NATIVE, copy)
-    goals = ["all", "latency"] if folder == "online" else ["all"] if folder != "slurm" else []
+    for place in ("native", "testbeds/native"):
+        shutil.copytree(ROOT / place, tmp_path / place)
+    copy = tmp_path / folder
+    goals = {"online": ["all", "latency"], "slurm": []}.get(copy.name, ["all"])
     settings = ["CFLAGS=-O1", f"BUILD={tmp_path}/build"]
-    subprocess.run(["make", "-s", "-C", copy / folder, *settings, *goals], check=True)
+    subprocess.run(["make", "-s", "-C", copy, *settings, *goals], check=True)
     files = [path for path in (tmp_path / "build").glob("*") if path.suffix in ("", ".so")]
-    for path in [copy / "slurm" / "luthier-ask"] if folder == "slurm" else files:
+    for path in [copy / "luthier-ask"] if copy.name == "slurm" else files:
         is_protected(path, fortified=path.name not in ("libluthier_io.so", "libsbb.so", "libsro.so"))
-    assert files or folder == "slurm"
+    assert files or copy.name == "slurm"

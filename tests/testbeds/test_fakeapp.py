@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.native.models import Pattern, checksum, data_file
+from tests.testbeds.models import Pattern, checksum, data_file
 
 from testbeds.real.sro import PATTERNS, Programs
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import missing
-from tests.io.io_runs import NATIVE
-from tests.native.models import Pattern, Sro
+from tests.testbeds.models import Pattern, Sro
 
 from testbeds.real.sro import Programs
 
+NATIVE = Path(__file__).resolve().parents[2] / "testbeds" / "native"
 DRIVER = Path(__file__).with_name("file_driver.py")
 FILE_BYTES = 1 << 20
 # Prefetches whenever it can: bins of 64 KiB are larger than any read here.
@@ -140,7 +140,7 @@ with sqlite3.connect(sys.argv[1]) as base:
         "tail -c 70000 {data}",
         "tar -cf - -C {native} .",
         "sort -R --random-source={data} {native}/libsro.c",
-        "cc -O1 -c -o {scratch}/object {native}/fakeapp.c && cat {scratch}/object",
+        "cc -O1 -I{native}/../../native -c -o {scratch}/object {native}/fakeapp.c && cat {scratch}/object",
         '{python} -c "import json, email, decimal; print(decimal.getcontext())"',
         "{python} -c 'SQL' {scratch}/base.db",
         "sh -c 'echo a | while read -r x; do cat {data} | head -c 100; ls {native}; done'",

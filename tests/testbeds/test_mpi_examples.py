@@ -20,7 +20,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.fixture
 def clone(collbench: Path, tmp_path: Path) -> Path:
-    """A folder like a clone of the project in which `make -C native` was called."""
+    """A folder like a clone of the project in which `make -C testbeds/native` was called."""
     (tmp_path / "examples").symlink_to(EXAMPLES)
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "native").symlink_to(collbench.parent)

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.conftest import missing
-from tests.native.test_libsro import SQL
+from tests.testbeds.test_libsro import SQL
 
 from testbeds.real.sbb import Daemon, Programs, daemon
 
-NATIVE = Path(__file__).resolve().parents[2] / "native" / "sbb"
+NATIVE = Path(__file__).resolve().parents[2] / "testbeds" / "native" / "sbb"
 DRIVER = Path(__file__).with_name("sbb_driver.py")
 SMALL = {"SBB_RAM_CACHE": "4M", "SBB_FLASH_CACHE": "8M"}
 FEW = {"SBB_WORKERS": 1, "SBB_RAM_DESTAGERS": 1, "SBB_FLASH_DESTAGERS": 1, "SBB_RDMA_POLLERS": 1}

@@ -15,9 +15,9 @@ from tests.torture import IS_TORTURE, repeats
 
 from testbeds.real.sbb import Programs, daemon
 
-NATIVE = Path(__file__).resolve().parents[2] / "native" / "sbb"
+NATIVE = Path(__file__).resolve().parents[2] / "testbeds" / "native" / "sbb"
 BOUND_S = 60
-ALIGN, HEADER = 512, struct.Struct("<6QqQ6I")  # struct log_header of native/sbb/log.h
+ALIGN, HEADER = 512, struct.Struct("<6QqQ6I")  # struct log_header of testbeds/native/sbb/log.h
 DONE_AT = 80
 WRITER = """
 import os, sys

@@ -1,132 +1,32 @@
-"""The parts of luthier that are written in C: built when they are first used, and kept for the next time."""
+"""The parts of luthier that are written in C: built when they are first used, and kept for the next time.
 
-import hashlib
-import os
+`library` and `preload` are what runs need. A part is declared in a `build.toml` beside its sources: in `native/`, which
+is in the wheel, or in `testbeds/`, the systems to be tuned, which are found from a clone only.
+"""
+
 import re
-import shlex
-import shutil
-import subprocess
-import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import luthier
+from luthier.compiled.building import CompiledPart
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
-from luthier.folders import data_directory
 from luthier.plugins import instead
 from luthier.texts import shown
+
+__all__ = ["CompiledPart", "library", "part", "parts", "preload"]
 
 DECLARATION = "build.toml"
 """The file in a folder of sources that declares the parts to build from them."""
 
-_COMPILERS = {
-    "cc": ("CC", "a C compiler", "gcc and libc6-dev"),
-    "mpicc": ("MPICC", "the compiler of an MPI", "libopenmpi-dev"),
-}
-"""For each compiler: the variable that names another one, what it is, and the packages of Debian."""
-_FLAGS = ("-std=gnu11", "-Wall", "-Wextra", "-O2", "-g")
-_HARDENING = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-Wl,-z,relro,-z,now")
-"""For every part; a library that defines the checked calls itself has `-U_FORTIFY_SOURCE` in its own flags."""
-_LONGEST_BUILD_S = 300.0
 _NOT_FOR_PRELOAD = re.compile(r"[\s:;\"'`$\\]")
 """Characters that end a path in LD_PRELOAD, or have a meaning within quotes of a shell."""
 
-
-@dataclass(frozen=True, slots=True)
-class CompiledPart:
-    """A library or program and how it is built: sources are in `folder`, `libraries` end the command line."""
-
-    name: str
-    folder: Path
-    purpose: str
-    compiler: str
-    sources: tuple[str, ...]
-    output: str
-    flags: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
-
-    def built(self) -> Path | None:
-        """Where it is if it was built before from the same sources with the same compiler.
-
-        Where there is no compiler, as on some compute nodes, any build of the same sources will do.
-        """
-        kept = self._kept()
-        if (kept / self.output).exists():
-            return kept / self.output
-        if self.missing() is None:
-            return None
-        others = kept.parent.glob(f"{self.name}-{self._source_digest()}-*/{self.output}")
-        return max(others, key=lambda path: path.stat().st_mtime, default=None)
-
-    def missing(self) -> str | None:
-        """Why it cannot be built here; None if it can."""
-        variable, what, packages = _COMPILERS[self.compiler]
-        words = self._compiler()
-        if words and shutil.which(words[0]) is not None:
-            return None
-        named = f"{variable} names {words[0]!r}, which" if os.environ.get(variable) and words else self.compiler
-        return f"needs {what}, and {named} is not installed; install it (Debian: {packages}), or set {variable}"
-
-    def build(self) -> Path:
-        """Build it, unless that was done before; several processes may do this at once."""
-        if (known := self.built()) is not None:
-            return known
-        if (missing := self.missing()) is not None:
-            raise UnavailableError(f"{self.name}: {missing}")
-        kept = self._kept()
-        try:
-            kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".building-", ignore_cleanup_errors=True) as draft:
-                self._compile(Path(draft) / self.output)
-                Path(draft).chmod(0o755)
-                _move(Path(draft), kept)
-        except OSError as error:
-            raise UnavailableError(f"{self.name}: cannot be kept in {kept.parent}: {error.strerror}") from error
-        return kept / self.output
-
-    def _compiler(self) -> list[str]:
-        variable = _COMPILERS[self.compiler][0]
-        try:
-            return shlex.split(os.environ.get(variable) or self.compiler)
-        except ValueError:
-            raise InvalidInputError(f"{variable}: {os.environ[variable]!r} is not a command; correct it") from None
-
-    def _command(self, output: str) -> list[str]:
-        flags = [*_FLAGS, *_HARDENING, *self.flags, *shlex.split(os.environ.get("CFLAGS", ""))]
-        return [*self._compiler(), *flags, "-o", output, *self.sources, *self.libraries]
-
-    def _compile(self, output: Path) -> None:
-        try:
-            ended = subprocess.run(
-                self._command(str(output)),
-                cwd=self.folder,
-                env={**os.environ, "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_LONGEST_BUILD_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise UnavailableError(f"{self.name}: {self.compiler} took longer than {_LONGEST_BUILD_S:.0f} s") from None
-        if ended.returncode != 0 or not output.exists():
-            raise UnavailableError(f"{self.name}: cannot be built: {_reason(ended.stderr, self.compiler)}")
-
-    def _kept(self) -> Path:
-        """The folder of this very build: another source, compiler, MPI or flag has another one."""
-        how = "\0".join([*self._command(self.output), *_identity(tuple(self._compiler()))])
-        made_by = hashlib.sha256(how.encode()).hexdigest()[:12]
-        return data_directory() / "native" / f"{self.name}-{self._source_digest()}-{made_by}"
-
-    def _source_digest(self) -> str:
-        digest = hashlib.sha256("\0".join([*self.sources, *self.flags, *self.libraries]).encode())
-        for path in _contents(self.folder):
-            digest.update(f"{path.name}\0{path.stat().st_size}\0".encode() + path.read_bytes())
-        return digest.hexdigest()[:12]
+_FROM_A_CLONE = (
+    "the systems of testbeds/ are built from a clone only: clone the repository of luthier, and there: pip install -e ."
+)
 
 
 def parts() -> Mapping[str, CompiledPart]:
@@ -138,7 +38,8 @@ def part(name: str) -> CompiledPart:
     """One part."""
     known = parts()
     if name not in known:
-        raise NotFoundError(f"unknown native part {shown(name)}; {instead(name, list(known))}")
+        unknown = f"unknown native part {shown(name)}; {instead(name, list(known))}"
+        raise NotFoundError(unknown if len(_sources()) > 1 else f"{unknown}; {_FROM_A_CLONE}")
     return known[name]
 
 
@@ -160,9 +61,9 @@ def preload(names: Sequence[str]) -> str:
 
 
 @cache
-def _declared(root: Path) -> Mapping[str, CompiledPart]:
+def _declared(folders: tuple[Path, ...]) -> Mapping[str, CompiledPart]:
     found: dict[str, CompiledPart] = {}
-    for path in sorted(root.rglob(DECLARATION)):
+    for path in (path for folder in folders for path in sorted(folder.rglob(DECLARATION))):
         for name, given in tomllib.loads(path.read_text(encoding="utf-8")).items():
             sources, flags, libraries = (tuple(given.get(key, ())) for key in ("sources", "flags", "libraries"))
             fixed = (given["purpose"], given["compiler"])
@@ -170,47 +71,11 @@ def _declared(root: Path) -> Mapping[str, CompiledPart]:
     return found
 
 
-def _sources() -> Path:
-    """The folder of the sources: within the package where it was installed from a wheel, else in the repository."""
+def _sources() -> tuple[Path, ...]:
+    """The folders of the sources: within the package where it was installed from a wheel, else those of the clone."""
     package = Path(luthier.__file__).parent
-    places = (package / "native", package.parents[1] / "native")
-    for place in places:
-        if any(place.rglob(DECLARATION)):
-            return place
-    raise UnavailableError(f"the C sources of luthier are missing in {places[0]}; install luthier again")
-
-
-def _contents(folder: Path) -> list[Path]:
-    """The files that a build may read: all of the folder, and the headers above it."""
-    own = [path for path in folder.iterdir() if path.suffix in (".c", ".h")]
-    return [*sorted(own), *sorted(folder.parent.glob("*.h"))]
-
-
-@cache
-def _identity(compiler: tuple[str, ...]) -> tuple[str, ...]:
-    """What tells one version of a compiler from another; the wrapper of an MPI shows where that is installed."""
-    found = [str(shutil.which(compiler[0]))] if compiler else []
-    for question in ("--version", "-show"):
-        try:
-            asked = [*compiler, question]
-            answer = subprocess.run(asked, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        found.append(answer.stdout.decode(errors="replace"))
-    return tuple(found)
-
-
-def _move(draft: Path, kept: Path) -> None:
-    """Put a finished build in its place; another process may have been faster with the same."""
-    try:
-        draft.rename(kept)
-    except OSError:
-        if not kept.is_dir():
-            raise
-
-
-def _reason(said: str, compiler: str) -> str:
-    """The line of a compiler's messages that says what is wrong."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    telling = [line for line in lines if "error:" in line or "cannot find" in line or "undefined reference" in line]
-    return (telling or lines or [f"{compiler} gave no reason"])[0][:300]
+    shipped, clone = package / "native", package.parents[1]
+    for folders in ((shipped,), (clone / "native", clone / "testbeds")):
+        if any(folders[0].rglob(DECLARATION)):
+            return folders
+    raise UnavailableError(f"the C sources of luthier are missing in {shipped}; install luthier again")

@@ -1,6 +1,7 @@
 """Open MPI's collectives: rules files for its `tuned` module, and settings that it ignores without a message.
 
-The behaviour described here was observed with Open MPI 4.1, by counting messages (`tests/native/test_collectives.py`).
+The behaviour described here was observed with Open MPI 4.1, by counting messages
+(`tests/testbeds/test_collectives.py`).
 """
 
 import os

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../quantity.h"
+#include "quantity.h"
 
 #define PROCESSES 256
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../quantity.h"
+#include "quantity.h"
 #include "sbbd.h"
 
 void say(const char *format, ...)

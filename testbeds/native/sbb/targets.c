@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../quantity.h"
+#include "quantity.h"
 #include "libsbb.h"
 
 static char target[PATH_MAX];
