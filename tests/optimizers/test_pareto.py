@@ -1,5 +1,6 @@
 """Several objectives: fronts, volumes, and the search for them."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from luthier.optimizers import make_optimizer
 from luthier.optimizers.contract import SPACES, CheckedSearch, measured, unmeasured, value_at
 from luthier.optimizers.friendly import optimizer
 from luthier.optimizers.front import front_of
-from luthier.optimizers.hypervolume import NormalPrediction, hypervolume, log_expected_hypervolume_improvement
+from luthier.optimizers.hypervolume import NormalPrediction, log_expected_hypervolume_improvement, open_boxes
 from luthier.space import Choice, Integer, Real, Space
 from luthier.trial import Completed, Config, Estimate, Failed, Lost, Trial
 
@@ -67,6 +68,15 @@ def explored(name: str, case: str, seed: int, steps: int) -> FloatArray:
             seen.append(value_of(space, objectives, config))
             search.tell([trial_of(config, seen[-1])])
     return np.array(seen)
+
+
+def hypervolume(points: FloatArray, reference: FloatArray) -> float:
+    """The volume that `points` dominate below `reference`; a row for each point, two or three objectives."""
+    floor = np.minimum(points.min(axis=0, initial=math.inf), reference)
+    whole, left = reference - floor, 0.0
+    for lower, upper in open_boxes(points, reference):
+        left += float(np.prod(np.array(upper) - np.maximum(lower, floor)))
+    return float(np.prod(whole)) - left
 
 
 @pytest.mark.parametrize("case", CASES)

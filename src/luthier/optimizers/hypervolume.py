@@ -15,15 +15,6 @@ Box = tuple[tuple[float, ...], tuple[float, ...]]
 """The lower and the upper corner."""
 
 
-def hypervolume(points: FloatArray, reference: FloatArray) -> float:
-    """The volume that `points` dominate below `reference`; a row for each point, two or three objectives."""
-    floor = np.minimum(points.min(axis=0, initial=math.inf), reference)
-    whole, left = reference - floor, 0.0
-    for lower, upper in open_boxes(points, reference):
-        left += float(np.prod(np.array(upper) - np.maximum(lower, floor)))
-    return float(np.prod(whole)) - left
-
-
 def open_boxes(points: FloatArray, reference: FloatArray) -> list[Box]:
     """Disjoint boxes that fill what no point dominates below `reference`; their number is proportional to the points.
 
