@@ -26,9 +26,9 @@ from luthier.spec.config_files import FORMATS, Format, edited
 from luthier.spec.durations import parse_duration
 from luthier.spec.notation import parse_parameter
 from luthier.spec.rules import TunedProblem, compares_times, prune_from, resample_from, stop_from
+from luthier.spec.setting_kinds import parse_value
 from luthier.spec.shaman import measure_of
 from luthier.spec.template import Template, fill, placeholders
-from luthier.spec.values import parse_value
 from luthier.spec.yaml_lines import parse_document, parse_plain
 from luthier.submission.job_times import parse_ended
 from luthier.submission.matching import fields_of, job_of_script

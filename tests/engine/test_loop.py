@@ -9,10 +9,9 @@ from tests.replayed import replayed
 
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.ledger import Ledger
-from luthier.engine.loop import Loop, Machinery, Situation
+from luthier.engine.loop import Loop, Machinery, Situation, WorkTime
 from luthier.engine.plan import Plan
 from luthier.engine.session import plan_of
-from luthier.engine.work_time import WorkTime
 from luthier.errors import InUseError, UnavailableError
 from luthier.measures.registry import measures_from
 from luthier.result.result import Result

@@ -9,7 +9,7 @@ import pytest
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
 from luthier.online.service.address import TcpAddress, UnixAddress, default_address, parse_address
-from luthier.online.service.listening import address_of, listen, stop_listening
+from luthier.online.service.service import address_of, listen, stop_listening
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ import pytest
 
 from luthier.errors import InvalidInputError
 from luthier.measures import output
-from luthier.online.unchanged.growing_log import GrowingLog
-from luthier.online.unchanged.number_sources import NumberSource, NumbersRead, RateSource, number_source
+from luthier.online.unchanged.number_sources import GrowingLog, NumberSource, NumbersRead, RateSource, number_source
 
 Append = Callable[[str], None]
 
@@ -83,7 +82,7 @@ def test_a_log_that_appears_later_is_read_from_its_start(tmp_path: Path) -> None
 
 
 def test_of_a_huge_addition_only_the_end_is_read(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("luthier.online.unchanged.growing_log.LONGEST_READ_BYTES", 100)
+    monkeypatch.setattr("luthier.online.unchanged.number_sources.LONGEST_READ_BYTES", 100)
     growing = GrowingLog(log)
     growing.new_lines()
     append(log, "".join(f"{number}\n" for number in range(1000)))

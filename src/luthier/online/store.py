@@ -6,18 +6,70 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 
-from sqlalchemy import Connection, RowMapping, Update, bindparam, delete, insert, or_, select, update
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Double,
+    ForeignKey,
+    Integer,
+    PrimaryKeyConstraint,
+    RowMapping,
+    Table,
+    Text,
+    UniqueConstraint,
+    Update,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from luthier.errors import InvalidInputError, NotFoundError, StoreError
 from luthier.online.records import OnlineRecord, OnlineSessions, OnlineStatus
-from luthier.online.tables import online_samples, online_sessions
 from luthier.store import json_columns, rows
 from luthier.store.database import Database
 from luthier.store.server_store import ServerStore
+from luthier.store.tables import AnyText, metadata
 from luthier.store.wing_tables import WingTables
 from luthier.trial import Config, Json, Sample, Value
+
+online_sessions = Table(
+    "online_sessions",
+    metadata,
+    Column("id", Integer, nullable=False),
+    Column("uid", Text, nullable=False),
+    Column("name", AnyText, nullable=False),
+    Column("author", AnyText, nullable=False),
+    Column("shared", Boolean, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("seen_at", Double),
+    Column("settings", AnyText, nullable=False),
+    Column("view", AnyText),
+    PrimaryKeyConstraint("id"),
+    UniqueConstraint("uid"),
+    UniqueConstraint("author", "name"),
+    sqlite_autoincrement=True,
+)
+
+online_samples = Table(
+    "online_samples",
+    metadata,
+    Column("session_id", Integer, ForeignKey("online_sessions.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("search", Integer, nullable=False),
+    Column("client", AnyText, nullable=False),
+    Column("config", AnyText, nullable=False),
+    Column("value", Double),
+    Column("at", Double, nullable=False),
+    PrimaryKeyConstraint("session_id", "number"),
+)
+
 
 _IS_SESSION = online_sessions.c.id == bindparam("session")
 _RECORDS = select(online_sessions).order_by(online_sessions.c.id.desc())

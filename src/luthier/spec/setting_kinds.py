@@ -9,8 +9,26 @@ from typing import ClassVar, Protocol
 from luthier.errors import InvalidInputError
 from luthier.spec.durations import format_duration, parse_duration
 from luthier.spec.objectives import Objective
-from luthier.spec.values import format_value, parse_value
-from luthier.texts import check_text, shown
+from luthier.texts import check_length, check_text, shown
+
+_LONGEST = 10_000
+
+
+def parse_value(text: str) -> bool | int | float | str:
+    """The number or truth value that the text represents, else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(check_length(text, "value", _LONGEST))
+        except ValueError:
+            continue
+    return text
+
+
+def format_value(value: object) -> str:
+    """The text that `parse_value` reads as this value, where one exists."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Kind(Protocol):

@@ -16,7 +16,7 @@ import luthier
 from luthier.client import Client, SampleData, SessionSummary
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.online.server import api as models
-from luthier.online.server import operations as online_operations
+from luthier.online.server import state as online_operations
 from luthier.online.server.summaries import SERVED_S
 from luthier.online.store import online_sessions_in
 from luthier.server import list_events

@@ -16,7 +16,7 @@ from tests.server.test_server_kill import Served, Site, kill, site_over, wait_un
 
 from luthier import Integer, RemoteTuner, Space
 from luthier.errors import InvalidInputError, UnavailableError
-from luthier.online.server import pages
+from luthier.online.server import serving as pages
 from luthier.online.server.serving import OnlineServing, addresses_in
 from luthier.online.store import online_sessions_in
 from luthier.store import open_server_store

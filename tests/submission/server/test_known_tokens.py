@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from luthier.server.authentication import AccessError, Principal
-from luthier.submission.server.known_tokens import KEEP_S, KnownTokens
+from luthier.submission.server.state import KEEP_S, KnownTokens
 
 ADA = Principal("ada", "submitter", 1)
 

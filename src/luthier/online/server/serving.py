@@ -7,16 +7,43 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from luthier.errors import InvalidInputError, LuthierError, UnavailableError
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse
+
+from luthier.errors import InvalidInputError, LuthierError, NotFoundError, UnavailableError
 from luthier.online.commands import OnlineServeOptions
-from luthier.online.server import api, pages
-from luthier.online.server.state import OnlineState
+from luthier.online.server import api
+from luthier.online.server.state import OnlineState, online_of
 from luthier.online.service.access import access_for
 from luthier.online.service.address import Address, default_address, parse_address
 from luthier.online.service.service import OnlineService
+from luthier.server.context import Server
+from luthier.server.pages import MaybeUser, not_found_page, number_in, page, redirect_to_login
 from luthier.server.parts import ServerPart
 from luthier.store import open_server_store
 from luthier.store.server_store import ServerStore
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+
+
+@router.get("/online")
+def online(request: Request, who: MaybeUser, server: Server) -> Response:
+    """All on-line sessions."""
+    addresses = online_of(server).addresses
+    return page(request, who, "online", "On-line sessions", section="/online", addresses=addresses)
+
+
+@router.get("/online/{number}")
+def online_session(request: Request, who: MaybeUser, server: Server, number: str) -> Response:
+    """One on-line session."""
+    if who is None:
+        return redirect_to_login(request)
+    try:
+        record = online_of(server).operations.visible(who, number_in(number))
+    except NotFoundError:
+        return not_found_page(request, who, f"On-line session {number} does not exist, or it is not shared with you.")
+    return page(request, who, "online-session", record.name, section="/online", number=record.id)
+
 
 NONE = "none"
 """The address that switches the service off."""
@@ -102,6 +129,4 @@ def _state(store: ServerStore, _options: object) -> OnlineState:
     return OnlineState(store)
 
 
-PART = ServerPart(
-    (api.router,), pages.router, "/online", "On-line", Path(__file__).parent, state=_state, serving=serving
-)
+PART = ServerPart((api.router,), router, "/online", "On-line", Path(__file__).parent, state=_state, serving=serving)

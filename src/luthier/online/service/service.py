@@ -3,8 +3,10 @@
 import asyncio
 import itertools
 import logging
+import os
 import resource
 import socket
+import stat
 import sys
 import threading
 import time
@@ -14,12 +16,11 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from luthier.errors import InvalidInputError, LuthierError
+from luthier.errors import InvalidInputError, LuthierError, UnavailableError
 from luthier.folders import data_directory
-from luthier.online.service.address import Address, UnixAddress, parse_address
+from luthier.online.service.address import Address, TcpAddress, UnixAddress, parse_address
 from luthier.online.service.connection import ServedConnection
 from luthier.online.service.journal import Journal, journal_folder
-from luthier.online.service.listening import address_of, listen, stop_listening
 from luthier.online.service.newcomers import Newcomers
 from luthier.online.service.protocol import Hello
 from luthier.online.service.sessions import ServedSession, Sessions
@@ -27,6 +28,78 @@ from luthier.online.session import OnlineSession
 from luthier.online.store import online_sessions_in
 from luthier.space import Integer, Space
 from luthier.store.server_store import ServerStore
+
+_BACKLOG = 1024
+_PROBE_S = 2.0
+
+
+def listen(address: Address) -> socket.socket:
+    """A socket that listens on the address; the service's clients can connect at once."""
+    return _listen_unix(address) if isinstance(address, UnixAddress) else _listen_tcp(address)
+
+
+def address_of(listening: socket.socket, address: Address) -> Address:
+    """The address with the port that the system chose, if it was 0."""
+    return TcpAddress(address.host, listening.getsockname()[1]) if isinstance(address, TcpAddress) else address
+
+
+def stop_listening(listening: socket.socket, address: Address) -> None:
+    """Close the socket; a socket file is removed, unless another process has replaced it."""
+    listening.close()
+    if isinstance(address, UnixAddress) and _is_socket(Path(address.path)) and not _is_served(address):
+        Path(address.path).unlink(missing_ok=True)
+
+
+def _listen_unix(address: UnixAddress) -> socket.socket:
+    path = Path(address.path)
+    if path.is_symlink() or (path.exists() and not _is_socket(path)):
+        raise InvalidInputError(f"{address}: the file exists and is not a socket; choose another path")
+    if _is_socket(path):
+        if _is_served(address):
+            raise UnavailableError(f"{address}: a service is already listening there; stop it or choose another path")
+        path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o077)  # nobody else can connect, not even before chmod
+    try:
+        listening.bind(address.path)
+        path.chmod(0o600)
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise UnavailableError(f"{address}: cannot listen: {error.strerror}; choose another path") from None
+    finally:
+        os.umask(before)
+    return listening
+
+
+def _listen_tcp(address: TcpAddress) -> socket.socket:
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    try:
+        return socket.create_server((address.host, address.port), family=family, backlog=_BACKLOG)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "invalid host"
+        raise UnavailableError(f"{address}: cannot listen: {reason}; choose another address") from None
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _is_served(address: UnixAddress) -> bool:
+    """Whether a process accepts connections on the socket file; a stale one refuses them."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_PROBE_S)
+        try:
+            probe.connect(address.path)
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except OSError:
+            return True  # it exists and does not answer in time, or belongs to another user
+    return True
+
 
 Allow = Callable[[str | None], str | None]
 """Maps a token to the name of its user, or to None if it is refused; no token is given over unix sockets only."""
