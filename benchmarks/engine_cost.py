@@ -18,7 +18,7 @@ from pathlib import Path
 
 import luthier as lt
 from luthier.engine.session import plan_of
-from luthier.launch import start
+from luthier.launch import LaunchRequest, create
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Objective
 from luthier.spec.template import Template
@@ -79,7 +79,7 @@ def command_ms(folder: Path, slots: int) -> tuple[float, float, float]:
             optimizer="random",
             verify_pairs=0,
         )
-        launch = start.create(experiment, "cost", str(folder / "cost.db"))
+        launch = create(LaunchRequest(experiment, "cost", str(folder / "cost.db")))
         before = (_cpu_s(resource.RUSAGE_SELF), _cpu_s(resource.RUSAGE_CHILDREN), time.perf_counter())
         launch.work(lambda *_: None)
         after = (_cpu_s(resource.RUSAGE_SELF), _cpu_s(resource.RUSAGE_CHILDREN), time.perf_counter())

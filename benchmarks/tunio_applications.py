@@ -24,7 +24,7 @@ from luthier.engine.plan import Plan
 from luthier.io.kernel import KernelOptions
 from luthier.io.kernel_verification import BuiltProgram, build_from, run_words
 from luthier.io.tuning import Prepared, Tuning, component_named, prepare
-from luthier.launch.start import Launch, reopen
+from luthier.launch import Launch, resume
 from luthier.policies.base import Stop
 from luthier.policies.learned import Learned
 from luthier.policies.stop import NoImprovement, NotWorthIt
@@ -174,7 +174,7 @@ def _in_turns(launches: dict[str, Launch]) -> None:
             if record.status in ENDED:
                 del waiting[name]
             else:
-                waiting[name] = reopen(record.id, launch.url)
+                waiting[name] = resume(record.id, launch.url)
 
 
 def _used_cpu_s() -> float:

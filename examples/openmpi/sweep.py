@@ -21,10 +21,9 @@ from pathlib import Path
 import yaml
 
 import luthier as lt
-from luthier.cli.running import read_result, work_on
+from luthier import launch
+from luthier.cli.running import work_on
 from luthier.errors import InvalidInputError, NotFoundError
-from luthier.launch import start
-from luthier.launch.declared import declared_by, library
 from luthier.result.open_mpi import (
     ALGORITHMS,
     PREFIX,
@@ -99,19 +98,16 @@ def document(options: Options, point: Point, first: list[lt.Config]) -> dict[str
 def tuned(options: Options, point: Point, first: list[lt.Config]) -> tuple[lt.Result, lt.Config]:
     """The result of a point and its default; the experiment is continued, or only read, if the store has it."""
     text = json.dumps(document(options, point, first))
-    found = declared_by(parse_document(text, "the sweep"), Path.cwd(), HERE, library(options.store).get)
+    found = launch.declared_by(parse_document(text, "the sweep"), Path.cwd(), HERE, launch.library(options.store).get)
     settings = json.dumps(found.experiment.to_json(), sort_keys=True)
     same = (one for one in open_store(options.store).experiments() if one.name == found.name)
     known = [one for one in same if json.dumps(one.settings, sort_keys=True) == settings]
     if known and known[-1].status in ENDED:
-        record, result = read_result(known[-1].id, options.store)
+        record, result = launch.open(known[-1].id, options.store)
     else:
-        launch = (
-            start.reopen(known[-1].id, options.store)
-            if known
-            else start.create(found.experiment, found.name, options.store)
-        )
-        record, result, _ = work_on(launch, quiet=False)
+        request = launch.LaunchRequest(found.experiment, found.name, options.store)
+        ready = launch.resume(known[-1].id, options.store) if known else launch.create(request)
+        record, result, _ = work_on(ready, quiet=False)
     if record.status not in ENDED:
         raise KeyboardInterrupt
     if result.default is None or result.default.estimate is None:

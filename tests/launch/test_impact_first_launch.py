@@ -12,7 +12,7 @@ import pytest
 
 import luthier as lt
 from luthier.errors import InvalidInputError
-from luthier.launch.learned_weights import SUBSET_PICKER
+from luthier.launch.earlier import SUBSET_PICKER
 from luthier.policies.learned_subset import shipped
 from luthier.spec.experiment import Experiment
 from luthier.store import open_server_store, open_store

@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.conftest import missing
 
+from luthier import launch
 from luthier.cli import app as cli
 from luthier.figures import FIGURES, Figure
-from luthier.launch import start
 from luthier.report import inline_json, report_html
 from luthier.report.commands import parameter_text, tune_command
 from luthier.report.export import write_runs
@@ -253,11 +253,11 @@ def test_the_command_that_does_it_again_asks_for_the_same_experiment(
         words = words[3:]
     asked: list[tuple[Experiment, str]] = []
 
-    def create(found: Experiment, name: str, *_: object) -> NoReturn:
-        asked.append((found, name))
+    def create(request: launch.LaunchRequest) -> NoReturn:
+        asked.append((request.experiment, request.name))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(start, "create", create)
+    monkeypatch.setattr(launch, "create", create)
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit):
         cli.main()

@@ -57,7 +57,7 @@ def test_an_experiment_from_launch_to_deletion(server: Running) -> None:
     assert told(reply) | {"created_at": 0.0} == {
         "id": 1, "name": "first try", "status": "queued", "author": "local", "shared": False, "created_at": 0.0,
         "runs": 0, "budget": 40, "verdict": None, "improved": None, "speedup": None, "low": None, "high": None,
-        "value": None, "cost_s": None, "kind": None, "mine": True, "may_change": True,
+        "value": None, "cost_s": None, "kind": None, "mine": True, "may_change": True, "notes": [],
     }  # fmt: skip
     assert told(server.ask("POST", f"{API}/experiments/1/stop"))["status"] == "stopped"
     assert server.ask("POST", f"{API}/experiments/1/stop").status == 409
@@ -88,6 +88,22 @@ def test_a_finished_experiment_is_cloned_not_resumed(server: Running) -> None:
     assert b"clone it" in server.ask("POST", f"{API}/experiments/{number}/resume").body
     changed = EXPERIMENT.replace("first try", "second")
     assert told(server.ask("POST", f"{API}/experiments/{number}/clone", {"yaml": changed}))["name"] == "second"
+
+
+def test_who_launches_is_told_what_the_search_learns_from(server: Running) -> None:
+    """As on the command line; a copy keeps what the original had learned."""
+    text = EXPERIMENT.replace("budget: 40", "budget: 40, after: auto")
+    launched = told(server.ask("POST", f"{API}/experiments", {"yaml": text}))
+    assert launched["notes"] == [
+        "learns from no earlier experiment: none in the store tunes the same by the same measure"
+    ]
+    server.play(1, [Completed(float(9 - place)) for place in range(8)])
+    (note,) = cast("list[str]", told(server.ask("POST", f"{API}/experiments", {"yaml": text}))["notes"])
+    assert note.startswith("learns from experiment 1 (first try)")
+    copy = told(server.ask("POST", f"{API}/experiments/2/clone", {}))
+    earlier = [server.store.history.experiment(number).settings["earlier"] for number in (2, 3)]
+    assert copy["id"] == 3
+    assert earlier[0] == earlier[1] is not None
 
 
 def test_a_finished_experiment_gets_more_runs(server: Running) -> None:

@@ -19,7 +19,7 @@ from tests.submission.strange_server import strange_server
 import luthier
 from luthier.client import Client, ExperimentSummary, RunData, events_in
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
-from luthier.launch.start import reopen
+from luthier.launch import resume
 from luthier.server.api import models
 from luthier.trial import Completed, Failed
 
@@ -45,7 +45,7 @@ def test_an_experiment_from_launch_to_result(client: Client, server: Running) ->
     waited: list[object] = []
     waiting = threading.Thread(target=lambda: waited.append(client.wait(made["id"])["status"]))
     waiting.start()
-    reopen(made["id"], server.store_url).work(lambda *_: None)
+    resume(made["id"], server.store_url).work(lambda *_: None)
     waiting.join()
     assert waited == ["finished"]
     assert client.experiment(made["id"])["runs"] == 3

@@ -59,5 +59,5 @@ def test_folders_of_other_machines_are_not_judged(server: Running, tmp_path: Pat
     app = create_app(server.store, ServerAddress(1), has_worker=False)
     who = server.context.authenticator.recognise(server.token, "token")
     assert who is not None
-    record, _ = app.state.context.operations.create(who, document("/no/where"))
+    record = app.state.context.operations.create(who, document("/no/where")).record
     assert record.settings["cwd"] == "/no/where"

@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 
 from luthier.cli import components, explain, native, reporting
 from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
-from luthier.cli.running import read_result, show_result, work_on
+from luthier.cli.running import show_result, work_on
 from luthier.cli.setting_options import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
 from luthier.cli.tune_modes import Modes, TuneRequest, resumed_by_wing, run_in_mode, with_modes
@@ -138,8 +138,7 @@ def tune(
     )
     if (code := run_in_mode(modes, request)) is not None:
         return code
-    from luthier.launch import start
-    from luthier.launch.runners import with_usual_slots
+    from luthier.launch import LaunchRequest, create, with_usual_slots
     from luthier.spec.experiment import Experiment
 
     template = arguments.template_from(command or [], environment or [], shell=shell)
@@ -155,7 +154,8 @@ def tune(
         experiment = with_usual_slots(experiment)
     note = arguments.default_note(parameters or [], experiment.space)
     name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
-    return show_result(*work_on(start.create(experiment, name, store), note=note, quiet=quiet), as_json=as_json)
+    launch = create(LaunchRequest(experiment, name, store))
+    return show_result(*work_on(launch, note=note, quiet=quiet), as_json=as_json)
 
 
 @app.command()
@@ -179,11 +179,11 @@ def resume(
 
     Example: luthier resume 3 --budget +30
     """
-    from luthier.launch import start
+    from luthier import launch
 
     if (code := resumed_by_wing(number, store, budget, quiet=quiet, as_json=as_json)) is not None:
         return code
-    return show_result(*work_on(start.reopen(number, store, budget), quiet=quiet), as_json=as_json)
+    return show_result(*work_on(launch.resume(number, store, budget), quiet=quiet), as_json=as_json)
 
 
 @app.command("list")
@@ -216,6 +216,7 @@ def show(
 
     Example: luthier show 3 --all
     """
+    from luthier import launch
     from luthier.cli import summary
     from luthier.result import serial
     from luthier.result.importance import importances
@@ -225,7 +226,7 @@ def show(
     from luthier.store import open_server_store
     from luthier.store.ownership import status_text
 
-    record, result = read_result(number, store)
+    record, result = launch.open(number, store)
     importance = importances(result)
     if as_json:
         trials = [serial.trial_json(trial) for trial in result.trials]
@@ -270,6 +271,7 @@ def stop(
 
     Example: luthier stop 3 --verify
     """
+    from luthier import launch
     from luthier.store import open_store
     from luthier.store.ownership import status_text
 
@@ -280,10 +282,7 @@ def stop(
     if status_text(record) not in ("queued", "running"):
         raise InvalidInputError(f"experiment {number} is not running: it is {status_text(record)}")
     if verify:
-        from luthier.result.verification import check_verifiable
-
-        check_verifiable(record)
-        history.request_stop(number, "verify")
+        launch.verify(number, history)
         say(f"experiment {number}: the search ends when its current runs have finished; then its best is verified")
         return
     history.request_stop(number, "kill" if now else "drain")
@@ -306,9 +305,10 @@ def export(
 
     Example: luthier export 3 --format json --output runs.json
     """
+    from luthier import launch
     from luthier.report.export import write_runs
 
-    _, result = read_result(number, store)
+    _, result = launch.open(number, store)
     if output is not None or not sys.stdout.isatty():
         write_runs(result.experiment, result.runs, form, output or sys.stdout)
         return
@@ -333,9 +333,10 @@ def apply(
 
     Example: eval "$(luthier apply 3 --env)"
     """
+    from luthier import launch
     from luthier.result.apply import applied
 
-    record, result = read_result(number, store)
+    record, result = launch.open(number, store)
     answer = applied(result, best=best)
     if not (best or result.improved):
         warn(f"experiment {record.id}: {result.verdict}")

@@ -75,7 +75,7 @@ def add_component(
 
     Example: luthier component add dd.yaml
     """
-    from luthier.launch.declared import library
+    from luthier.launch import library
     from luthier.spec.component import read_components
 
     described = read_components(file)
@@ -89,7 +89,7 @@ def list_components(store: StoreUrl = None, as_json: AsJson = False) -> None:
 
     Example: luthier component list
     """
-    from luthier.launch.declared import library
+    from luthier.launch import library
 
     registered = library(store)
     if as_json:
@@ -108,7 +108,7 @@ def show_component(name: Name, store: StoreUrl = None, as_json: AsJson = False) 
 
     Example: luthier component show dd
     """
-    from luthier.launch.declared import library
+    from luthier.launch import library
     from luthier.spec.library import component_text
 
     described = library(store).get(name)
@@ -124,7 +124,7 @@ def remove_component(name: Name, store: StoreUrl = None) -> None:
 
     Example: luthier component remove dd
     """
-    from luthier.launch.declared import library
+    from luthier.launch import library
 
     library(store).remove(name)
     say(f"removed: {name}")
@@ -147,7 +147,7 @@ def approve_component(
 
     Example: luthier component approve openmpi OMP_NUM_THREADS=1..64 --yes
     """
-    from luthier.launch.approvals import approve
+    from luthier.launch import approve
     from luthier.spec.approvals import chosen
     from luthier.spec.library import Library
     from luthier.store import open_server_store
@@ -178,7 +178,7 @@ def withdraw_approval(
 
     Example: luthier component withdraw openmpi OMP_NUM_THREADS
     """
-    from luthier.launch.approvals import withdraw
+    from luthier.launch import withdraw
     from luthier.store import open_server_store
     from luthier.store.ownership import own_user
 
@@ -219,7 +219,7 @@ def run(
 
     Example: luthier run examples/dd.yaml --set budget=20
     """
-    from luthier.launch.declared import declared_in
+    from luthier.launch import declared_in
 
     changes = [*(settings or ()), *([f"after={json.dumps(after)}"] if after else ()), *_runner_setting(runner)]
     return _run(declared_in(file, changes, store), store, quiet=quiet, as_json=as_json)
@@ -236,7 +236,7 @@ def validate(
 
     Example: luthier validate examples/dd.yaml
     """
-    from luthier.launch.declared import check
+    from luthier.launch import check
 
     if schema is None and not files:
         raise InvalidInputError("nothing to check; give a file, or --schema component|experiment")
@@ -262,7 +262,7 @@ def render(
 
     Example: luthier render examples/dd.yaml -p bs=4096
     """
-    from luthier.launch.declared import config_from, declared_in
+    from luthier.launch import config_from, declared_in
     from luthier.spec.script import JobScript, comment
 
     experiment = declared_in(file, settings or [], store).experiment
@@ -311,7 +311,7 @@ def optimize(
     Example: luthier shaman optimize --component-name dd --nbr-iteration 50 --sbatch-file app.sbatch \
     --experiment-name first --configuration-file experiment.yaml
     """
-    from luthier.launch.declared import declared_in, submitted_in
+    from luthier.launch import declared_in, submitted_in
 
     if slurm_dir is not None:
         warn("--slurm-dir is ignored: the output is stored with each run; see luthier export")
@@ -341,8 +341,7 @@ def _run(
     result_file: Path | None = None,
 ) -> int:
     from luthier.cli.running import show_result, work_on
-    from luthier.launch import start
-    from luthier.launch.runners import with_usual_slots
+    from luthier.launch import LaunchRequest, create, with_usual_slots
     from luthier.result.text import config_text
 
     space = found.experiment.space
@@ -350,7 +349,8 @@ def _run(
         warn(note)
     experiment = found.experiment if found.has_slots else with_usual_slots(found.experiment)
     note = f"default: {config_text(space.default, space)}"
-    record, result, interrupted = work_on(start.create(experiment, found.name, store), note=note, quiet=quiet)
+    launch = create(LaunchRequest(experiment, found.name, store))
+    record, result, interrupted = work_on(launch, note=note, quiet=quiet)
     _keep(record, result, script_folder, result_file)
     return show_result(record, result, interrupted, as_json=as_json)
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from luthier.cli.options import AsJson, Number, Quiet, StoreUrl
-from luthier.cli.running import read_result
 from luthier.cli.terminal import print_json, print_view, say
 from luthier.errors import InvalidInputError
 
@@ -36,26 +35,21 @@ def explain(
 
     Example: luthier explain 3
     """
-    from luthier.launch.explain import explain as run_both
-    from luthier.result.explanation import Explanation, explanation_json
-    from luthier.store import open_server_store
+    from luthier import launch
+    from luthier.result.explanation import explanation_json
 
-    explanations = open_server_store(store).explanations
-    record, result = read_result(number, store)
     if stored:
-        found = explanations.get(number)
-        if found is None:
+        explanation = launch.explained(number, store)
+        if explanation is None:
             raise InvalidInputError(
                 f"experiment {number} has no explanation yet; make one with: luthier explain {number}"
             )
-        explanation = Explanation.from_json(found)
     else:
-        explanation = run_both(record, result, lambda line: None if quiet else say(line, sys.stderr))
-        explanations.put(number, explanation.to_json())
+        explanation = launch.explain(number, store, lambda line: None if quiet else say(line, sys.stderr))
     if as_json:
         print_json({"number": number, **explanation_json(explanation)})
     else:
-        _show(explanation, result)
+        _show(explanation, launch.open(number, store)[1])
 
 
 def _show(explanation: "Explanation", result: "Result") -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from luthier.cli.options import Number, StoreUrl
-from luthier.cli.running import read_result
 from luthier.cli.terminal import say
 from luthier.errors import LuthierError, UnavailableError
 
@@ -38,28 +37,21 @@ def report(
 
     Example: luthier report 3 --html --svg figures
     """
+    from luthier import launch
     from luthier.figures import FIGURES
 
-    record, result = read_result(number, store)
+    record, result = launch.open(number, store)
     page = output or Path(f"luthier-report-{number}.html")
     has_page = html or output is not None or (svg is None and png is None)
     figures = {name: figure for name, drawing in FIGURES.items() if (figure := drawing(result)) is not None}
     try:
         if has_page:
-            _write(page, record, result, figures, _explanation(number, store))
+            _write(page, record, result, figures, launch.explained(number, store))
         for folder, suffix in ((svg, ".svg"), (png, ".png")):
             if folder is not None:
                 _draw(folder, suffix, figures)
     except OSError as error:
         raise UnavailableError(f"cannot write {error.filename}: {error.strerror}; choose another folder") from None
-
-
-def _explanation(number: int, store: str | None) -> "Explanation | None":
-    from luthier.result.explanation import Explanation
-    from luthier.store import open_server_store
-
-    found = open_server_store(store).explanations.get(number)
-    return None if found is None else Explanation.from_json(found)
 
 
 def _write(

@@ -1,13 +1,12 @@
 """What commands about one experiment share: its progress and its result on the terminal."""
 
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from luthier.cli.terminal import print_json, print_view, say
 
 if TYPE_CHECKING:
-    from luthier.launch.start import Launch
+    from luthier.launch import Launch
     from luthier.result.result import Result
     from luthier.store.base import Record
 
@@ -43,17 +42,3 @@ def show_result(record: "Record", result: "Result", interrupted: bool, *, as_jso
     if interrupted:
         return 130
     return 1 if record.status == "no result" else 0
-
-
-def read_result(number: int, store: str | None) -> "tuple[Record, Result]":
-    """A stored experiment and its result."""
-    from luthier.result.result import conclude
-    from luthier.result.search_speedup import beside_random
-    from luthier.result.working_time import pauses_of
-    from luthier.spec.experiment import Experiment
-    from luthier.store import open_store
-
-    history = open_store(store)
-    record = history.experiment(number)
-    result = conclude(Experiment.from_json(record.settings), history.runs(number))
-    return record, beside_random(history, record, replace(result, pauses=pauses_of(record)))

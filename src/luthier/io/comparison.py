@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from luthier.errors import InvalidInputError
 from luthier.io.steps import comparison_step, search_step, searched
-from luthier.launch.start import Launch, create
+from luthier.launch import Launch, LaunchRequest, create
 from luthier.result.result import Result, conclude
 from luthier.spec.experiment import Experiment
 from luthier.spec.origin import Origin, origin_in
@@ -95,7 +95,8 @@ def comparison(record: Record, result: Result, store_url: str | None) -> Launch 
         refinements=(),
         picker_weights=None,
     )
-    return create(compared, f"{record.name.removesuffix(f': {SEARCH}')}: {COMPARISON}", store_url)
+    name = record.name.removesuffix(f": {SEARCH}")
+    return create(LaunchRequest(compared, f"{name}: {COMPARISON}", store_url))
 
 
 def comparisons(store: Store, search: Record) -> list[Record]:

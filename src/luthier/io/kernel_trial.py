@@ -22,7 +22,7 @@ from luthier.io.instrument import counters
 from luthier.io.kernel_build import Build
 from luthier.io.kernel_comparison import relative
 from luthier.io.kernel_memory import in_memory, with_memory
-from luthier.launch.instruments import VARIABLE
+from luthier.measures.instruments import PRELOAD_VARIABLE
 from luthier.runners.supervisor import COUNT_VARIABLE, inherited
 from luthier.texts import shown
 
@@ -133,8 +133,8 @@ def _fill(folder: Path, source: Path | None) -> None:
 
 
 def _run(words: list[str], folder: Path, variables: Mapping[str, str], timeout_s: float) -> tuple[int | None, str]:
-    libraries = ":".join(filter(None, [counters(), os.environ.get(VARIABLE, "")]))
-    environment = {**inherited(os.environ), VARIABLE: libraries, **variables}
+    libraries = ":".join(filter(None, [counters(), os.environ.get(PRELOAD_VARIABLE, "")]))
+    environment = {**inherited(os.environ), PRELOAD_VARIABLE: libraries, **variables}
     try:
         process = subprocess.Popen(
             words,

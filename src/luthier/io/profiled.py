@@ -15,7 +15,7 @@ from luthier.errors import InvalidInputError, UnavailableError
 from luthier.io.counts import read_processes
 from luthier.io.instrument import counters
 from luthier.io.profile import IoProfile, profile_of
-from luthier.launch.instruments import VARIABLE
+from luthier.measures.instruments import PRELOAD_VARIABLE
 from luthier.plugins import instead
 from luthier.runners.supervisor import COUNT_VARIABLE, inherited
 from luthier.texts import shown
@@ -57,9 +57,9 @@ def profiled(command: Sequence[str], settings: str, folder: Path | None, stdout:
     Ctrl-C goes to the command alone: what it did until then is still counted.
     """
     with _folder(folder) as counts:
-        libraries = ":".join(filter(None, [counters(), os.environ.get(VARIABLE, "")]))
+        libraries = ":".join(filter(None, [counters(), os.environ.get(PRELOAD_VARIABLE, "")]))
         own = {name: text for name, text in os.environ.items() if name.startswith(SETTINGS_VARIABLE)}
-        environment = {**inherited(os.environ), **own, VARIABLE: libraries, COUNT_VARIABLE: str(counts)}
+        environment = {**inherited(os.environ), **own, PRELOAD_VARIABLE: libraries, COUNT_VARIABLE: str(counts)}
         if settings:
             environment[SETTINGS_VARIABLE] = settings
         began = time.monotonic()

@@ -16,8 +16,7 @@ from luthier.io.kernel_reduction import Reduced, with_reduced_loops
 from luthier.io.kernel_runs import discover_apart, sources_from, write_kernel
 from luthier.io.kernel_trial import WORD
 from luthier.io.kernel_verification import BuiltProgram, Verification, built, verified
-from luthier.launch.declared import declared_by, library
-from luthier.launch.start import Launch, create
+from luthier.launch import Launch, LaunchRequest, create, declared_by, library
 from luthier.spec.component import Component, read_components
 from luthier.spec.experiment import Experiment
 from luthier.spec.origin import Origin, Step
@@ -158,7 +157,7 @@ class Tuning:
         origin = Origin((step,), KERNEL if kernel.get("is_used") else APPLICATION, data=planned.to_json())
         given = {**settings, "verify_pairs": 0, "origin": origin}
         experiment = self._experiment(self.prepared.tuned, given, memory)
-        return create(experiment, f"{self.component[0]}: {SEARCH}", self.store_url)
+        return create(LaunchRequest(experiment, f"{self.component[0]}: {SEARCH}", self.store_url))
 
     def _experiment(self, binary: Path, settings: Mapping[str, Any], memory: MemoryFolder | None = None) -> Experiment:
         """Runs of a program with the settings of the component, each in a new copy of the inputs."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from luthier.engine.session import optimizer_of
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.folders import data_directory
-from luthier.launch.instruments import named_libraries
+from luthier.launch.runners import named_libraries
 from luthier.measures.registry import measures_from
 from luthier.result.open_mpi import ignored_settings
 from luthier.space import Space

@@ -1,15 +1,30 @@
-"""A new experiment learns from earlier ones of its store; what it learns is stored with it."""
+"""What a new experiment learns from earlier ones of its store, and what an ended one teaches the store.
 
-from collections.abc import Callable, Sequence
+Both are stored with the experiment, so that a resume uses the same.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from luthier.errors import InvalidInputError
+from luthier.errors import InvalidInputError, LuthierError
 from luthier.result.result import Result, conclude
+from luthier.result.tuned_parameters import replayed
 from luthier.spec.experiment import Experiment
-from luthier.store.base import Record, Store
+from luthier.spec.rules import is_learned
+from luthier.store import open_server_store
+from luthier.store.base import ENDED, Record, Store
+from luthier.store.server_store import Learnt
 from luthier.transfer.lessons import best_configs, carried_over, earlier_from, lower_is_better
 from luthier.transfer.related import related
-from luthier.trial import Config
+from luthier.trial import Config, Json, Run
+
+log = logging.getLogger(__name__)
+
+SUBSET_PICKER = "subset picker"
+"""The name of the weights in the store."""
+
+_MEMORY = "memory:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +92,41 @@ def _note(experiment: Experiment, record: Record, result: Result, why: str) -> s
     reason = why or f"{shared} of {len(names)} parameters"
     text = f"experiment {record.id} ({record.name}): {reason}, {len(result.trials)} configurations"
     return f"{text}, {failed} of them without a number" if failed else text
+
+
+def learnt_in(url: str | None) -> Learnt | None:
+    """What was learnt in the store with this URL; a store in memory keeps nothing."""
+    return None if url == _MEMORY else open_server_store(url).learnt
+
+
+def with_weights(experiment: Experiment, learnt: Learnt | None) -> Experiment:
+    """The experiment with the weights of its picker, if it has a learned one, so that a resume uses the same."""
+    if not is_learned(experiment.impact_first):
+        return experiment
+    from luthier.policies.learned_subset import shipped
+
+    known = None if learnt is None else learnt.get(SUBSET_PICKER)
+    return replace(experiment, picker_weights=shipped().to_json() if known is None else known)
+
+
+def learn_from(record: Record, experiment: Experiment, runs: Sequence[Run], url: str | None) -> None:
+    """Learn from an experiment that has ended; without success, a line in the log."""
+    if record.status not in ENDED or not is_learned(experiment.impact_first) or experiment.picker_weights is None:
+        return
+    from luthier.policies.learned_subset import Recorder, learnt_from, shipped
+    from luthier.policies.picker_networks import Networks
+
+    recorder = Recorder(Networks.from_json(experiment.picker_weights))
+    replayed(experiment, runs, recorder)
+    decisions = recorder.decisions()
+
+    def better(known: Mapping[str, Json] | None) -> Mapping[str, Json]:
+        before = shipped() if known is None else Networks.from_json(known)
+        return learnt_from(before, decisions, seed=experiment.seed).to_json()
+
+    try:
+        learnt = learnt_in(url)
+        if learnt is not None:
+            learnt.change(SUBSET_PICKER, better)
+    except LuthierError as error:
+        log.warning("what experiment %d taught the subset picker is not kept: %s", record.id, error)

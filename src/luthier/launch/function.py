@@ -1,29 +1,27 @@
 """Tuning a Python function with one call."""
 
-import time
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TypeAlias, Unpack
 
 from luthier.engine.interrupts import Interrupts
-from luthier.engine.session import carry_on, resumable
 from luthier.errors import InvalidInputError
-from luthier.launch.earlier import Past, with_earlier
-from luthier.launch.learned_weights import learn_from, learnt_in, with_weights
 from luthier.launch.runners import closed_at_end, function_runner, usual_slots
+from luthier.launch.start import Launch, LaunchRequest, create, reopened
 from luthier.result.result import Result
 from luthier.runners.base import Runner
 from luthier.runners.function import FunctionRunner, Returned
 from luthier.space import Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
-from luthier.spec.rules import is_learned
 from luthier.spec.settings import GivenSettings
-from luthier.store import open_store
-from luthier.store.base import ENDED, Record, Store
+from luthier.store.base import ENDED
 from luthier.texts import check_name, closest, shown
 from luthier.trial import Config
+
+log = logging.getLogger(__name__)
 
 Measured: TypeAlias = Callable[[Config], Returned]
 AnyRunner: TypeAlias = Runner | Callable[[int], Runner] | str
@@ -47,6 +45,8 @@ def tune(  # keywords, as for an experiment
     `result.front`, without verification: `tune(f, space, goals=("minimize", "maximize"))`. With several `slots` the
     function is called from as many threads. With `store` (a file or a database URL) everything measured survives this
     process, and `resume` continues it, also after a `KeyboardInterrupt`. `luthier tune --help` explains the settings.
+    What the command line says before the first run, such as which earlier experiments the search learns from, is logged
+    at the level INFO, and is in `result.notes`.
 
     By default the function is called in this process. A `runner` is used instead: an object with the methods of
     `luthier.runners.base.Runner`, or a function that makes one for a number of slots, such as
@@ -68,11 +68,10 @@ def tune(  # keywords, as for an experiment
     experiment = Experiment(space=space, objectives=objectives, **settings)  # type: ignore[arg-type]  # it checks them
     used = _runner_of(measure, experiment, runner)
     name = check_name(name or getattr(measure, "__name__", "function"), "name")
-    history = open_store(store)
-    experiment = with_earlier(experiment, name, Past.of(history))
-    experiment = with_weights(experiment, learnt_in(store) if is_learned(experiment.impact_first) else None)
-    record = history.create(name, experiment.to_json(), time.time())
-    return _work(_Work(history, record, experiment, store), used, is_ours=isinstance(runner, str))
+    launch = create(LaunchRequest(experiment, name, store))
+    for note in launch.notes:
+        log.info("experiment %d: %s", launch.record.id, note)
+    return replace(_work(launch, used, is_ours=isinstance(runner, str)), notes=launch.notes)
 
 
 def resume(
@@ -88,33 +87,20 @@ def resume(
     With a `budget`, `"+30"` for 30 more runs or a total, also one that has finished: the search continues and knows
     what was measured, and is verified again. `runner` is the same as for `tune`.
     """
-    history = open_store(store)
-    record = history.experiment(number)
-    experiment = resumable(history, record, budget)
-    if experiment.command is not None:
+    launch = reopened(number, store, budget)
+    if launch.experiment.command is not None:
         raise InvalidInputError(f"experiment {number} tunes a command; continue it with: luthier resume {number}")
-    used = _runner_of(measure, experiment, runner)
-    return _work(_Work(history, record, experiment, store), used, is_ours=isinstance(runner, str))
+    used = _runner_of(measure, launch.experiment, runner)
+    return _work(launch, used, is_ours=isinstance(runner, str))
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """An experiment in its store."""
-
-    history: Store
-    record: Record
-    experiment: Experiment
-    url: str
-
-
-def _work(work: _Work, runner: Runner, *, is_ours: bool) -> Result:
+def _work(launch: Launch, runner: Runner, *, is_ours: bool) -> Result:
     """Work on the experiment to its end; a `KeyboardInterrupt` if it was interrupted before."""
     interrupts = Interrupts()
     with closed_at_end(runner) if is_ours else nullcontext():
-        finished, result = carry_on(work.history, work.record, work.experiment, runner, interrupts=interrupts)
-    learn_from(finished, work.experiment, result.runs, work.url)
-    if interrupts.count and finished.status not in ENDED:
-        raise KeyboardInterrupt(f"experiment {work.record.id} was interrupted; luthier.resume continues it")
+        record, result = launch.work(interrupts=interrupts, runner=runner)
+    if interrupts.count and record.status not in ENDED:
+        raise KeyboardInterrupt(f"experiment {record.id} was interrupted; luthier.resume continues it")
     return result
 
 

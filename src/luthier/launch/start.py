@@ -1,7 +1,8 @@
-"""Starting and resuming experiments: store, runner and engine are put together here."""
+"""Creating experiments, resuming them, and working on them and on what follows: the same for everybody who asks."""
 
 import os
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,18 +10,45 @@ from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
-from luthier.launch.earlier import Past, learnt, with_earlier
-from luthier.launch.instruments import build_libraries
-from luthier.launch.learned_weights import learn_from, learnt_in, with_weights
-from luthier.launch.runners import closed_at_end, runner_of
+from luthier.launch.earlier import Past, learn_from, learnt, learnt_in, with_earlier, with_weights
+from luthier.launch.runners import build_libraries, closed_at_end, runner_of
 from luthier.measures.registry import measures_from
 from luthier.result.result import Result
+from luthier.runners.base import Runner
 from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
 from luthier.spec.rules import is_learned, needs_relation_to_time
 from luthier.spec.template import Template
 from luthier.store import open_store
-from luthier.store.base import Record, Store
+from luthier.store.base import Record, RequestedBy, Store
+from luthier.store.server_store import ServerStore
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """The user of a server who asks for an experiment, which then waits there for a worker.
+
+    `past` are the experiments that this user may see. `now` is the time of the request.
+    """
+
+    store: ServerStore
+    by: RequestedBy
+    past: Past
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRequest:
+    """What is to be created: an experiment, its name, and the URL of its store or the user of a server who asks.
+
+    `notes` are what the user is told first, found when the experiment was read.
+    """
+
+    experiment: Experiment
+    name: str
+    store: str | None = None
+    requester: Requester | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +63,63 @@ class Launch:
     url: str | None = None
     """The URL of the store."""
 
-    def work(self, watch: Watcher, interrupts: Interrupts | None = None) -> tuple[Record, Result]:
-        """Run it until it is finished or interrupted; `interrupts` counts the interrupts."""
-        with closed_at_end(runner_of(self.experiment)) as runner:
+    def work(
+        self,
+        watch: Watcher = lambda *_: None,
+        interrupts: Interrupts | None = None,
+        runner: Runner | None = None,
+    ) -> tuple[Record, Result]:
+        """Run it until it is finished or interrupted; `interrupts` counts the interrupts.
+
+        By default with the runner that it asks for; a `runner` that is given is not closed at the end.
+        """
+        with closed_at_end(runner_of(self.experiment)) if runner is None else nullcontext(runner) as used:
             record, result = carry_on(
-                self.store, self.record, self.experiment, runner, watch=watch, interrupts=interrupts
+                self.store, self.record, self.experiment, used, watch=watch, interrupts=interrupts
             )
         learn_from(record, self.experiment, result.runs, self.url)
         return record, result
 
 
-def create(experiment: Experiment, name: str, store_url: str | None) -> Launch:
-    """Check everything that can be checked, then create the experiment in the store."""
+def create(request: LaunchRequest) -> Launch:
+    """Check everything that can be checked, then create the experiment in the store.
+
+    It learns from earlier experiments first, unless it knows something already because it is a copy. Its program and
+    libraries are checked and built only if it runs on this machine, not if it waits for a worker.
+    """
+    experiment, requester = request.experiment, request.requester
     measures_from([objective.measure for objective in experiment.objectives])
     optimizer_of(experiment)
-    _check_program(experiment)
-    build_libraries(experiment)
-    store = open_store(store_url)
-    informed = with_earlier(experiment, name, Past.of(store))
-    informed = with_weights(informed, learnt_in(store_url) if is_learned(informed.impact_first) else None)
-    notes = (*learnt(experiment, informed), *assumptions(experiment))
-    record = store.create(name, informed.to_json(), time.time())
-    return Launch(store, record, informed, notes, store_url)
+    if requester is None:
+        _check_program(experiment)
+        build_libraries(experiment)
+        history = open_store(request.store)
+        past, now, by = Past.of(history), time.time(), None
+    else:
+        history, past, now, by = requester.store.history, requester.past, requester.now, requester.by
+    informed = experiment if experiment.earlier is not None else with_earlier(experiment, request.name, past)
+    if is_learned(informed.impact_first) and informed.picker_weights is None:
+        informed = with_weights(informed, learnt_in(request.store) if requester is None else requester.store.learnt)
+    notes = (*request.notes, *learnt(experiment, informed), *assumptions(experiment))
+    record = history.create(request.name, informed.to_json(), now, by)
+    return Launch(history, record, informed, notes, request.store)
+
+
+def resume(number: int, store: str | None = None, budget: str | int | None = None) -> Launch:
+    """A stored experiment that is not finished, or one that gets a larger `budget`: `+30` or a total."""
+    launch = reopened(number, store, budget)
+    if launch.experiment.command is None:
+        raise InvalidInputError(
+            f"experiment {number} tunes a Python function; continue it with luthier.resume in that program"
+        )
+    return launch
+
+
+def reopened(number: int, store: str | None, budget: str | int | None) -> Launch:
+    """The same for all experiments, those that tune a Python function too."""
+    history = open_store(store)
+    record = history.experiment(number)
+    return Launch(history, record, resumable(history, record, budget), url=store)
 
 
 def assumptions(experiment: Experiment) -> tuple[str, ...]:
@@ -65,19 +128,7 @@ def assumptions(experiment: Experiment) -> tuple[str, ...]:
     if objective.is_time or objective.is_io_time or not any(map(needs_relation_to_time, experiment.stop)):
         return ()
     inversely = "inverse " if objective.maximizes else ""
-    return (f"--stop learned: the time of a run is assumed to be in {inversely}proportion to {objective.measure}",)
-
-
-def reopen(number: int, store_url: str | None, budget: str | None = None) -> Launch:
-    """A stored experiment that is not finished, or one that gets a larger `budget`: `+30` or a total."""
-    store = open_store(store_url)
-    record = store.experiment(number)
-    experiment = resumable(store, record, budget)
-    if experiment.command is None:
-        raise InvalidInputError(
-            f"experiment {number} tunes a Python function; continue it with luthier.resume in that program"
-        )
-    return Launch(store, record, experiment, url=store_url)
+    return (f"stop learned: the time of a run is assumed to be in {inversely}proportion to {objective.measure}",)
 
 
 def _check_program(experiment: Experiment) -> None:

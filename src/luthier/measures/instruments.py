@@ -6,6 +6,9 @@ from pathlib import Path
 
 from luthier.plugins import Registry
 
+PRELOAD_VARIABLE = "LD_PRELOAD"
+"""The variable that names the libraries which a program loads first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Quantity:

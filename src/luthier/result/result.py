@@ -42,7 +42,8 @@ class Result:
     `verification` holds the runs behind `comparison`. If the search was continued with a larger budget, there are
     several verifications: the last one that proves an improvement counts, or else the last one. `pauses` are the times
     in which nobody worked on it; `over_random` compares the search with a random one, if there is one and it was
-    looked for.
+    looked for. `notes` are what `luthier.tune` found out before the first run, such as which earlier experiments the
+    search learns from.
     """
 
     experiment: Experiment
@@ -58,6 +59,7 @@ class Result:
     verification: tuple[Run, ...] = ()
     pauses: tuple[tuple[float, float], ...] = ()
     over_random: "SearchSpeedup | None" = None
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> Trial:

@@ -18,7 +18,7 @@ from luthier.server.server_record import LOOPBACK, public_url, record_start, run
 from luthier.spec.signatures import COMMON, OUTPUT, WithHeadings, options_of, with_options
 
 if TYPE_CHECKING:
-    from luthier.launch.worker import Worker
+    from luthier.launch import Worker
     from luthier.server.authentication import Authenticator
     from luthier.store.server_store import Role, ServerStore
 
@@ -337,7 +337,7 @@ def _authenticator(server_store: "ServerStore") -> "Authenticator":
 
 
 def _worker(server_store: "ServerStore", store: str | None, local: int, batch: int) -> "Worker":
-    from luthier.launch.worker import Worker
+    from luthier.launch import Worker
 
     for option, value in (("--local", local), ("--batch", batch)):
         if value < 0:

@@ -7,21 +7,16 @@ from pathlib import Path
 
 from luthier.engine.refinement import refined
 from luthier.errors import InUseError, InvalidInputError, LuthierError, NotFoundError
-from luthier.launch.declared import declared_by
-from luthier.launch.earlier import Past, with_earlier
-from luthier.launch.files import discard_files
-from luthier.launch.learned_weights import with_weights
-from luthier.result.verification import check_verifiable
+from luthier.launch import LaunchRequest, Past, Requester, create, declared_by, discard_files, verify
 from luthier.server.authentication import ForbiddenError, Principal
 from luthier.server.text_checks import check_body
-from luthier.spec.experiment import OF_ITS_HISTORY
+from luthier.spec.experiment import OF_ITS_HISTORY, Experiment
 from luthier.spec.experiment_file import Declared
 from luthier.spec.library import Library
 from luthier.spec.yaml_lines import Document, parse_document
 from luthier.store.base import ENDED, Record, RequestedBy, StopRequest
 from luthier.store.ownership import is_alive, status_text
 from luthier.store.server_store import Entry, ServerStore, shown_author
-from luthier.trial import Json
 
 LONGEST_TEXT = 200_000
 """The maximum length of a YAML text: it is parsed in one or two seconds, and has room for a script of 128 KiB."""
@@ -43,6 +38,15 @@ _STOP_ACTIONS: Mapping[StopRequest, str] = {"verify": "stop and verify", "drain"
 
 class ConflictError(LuthierError):
     """Not possible in the current state; a retry may succeed later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """An experiment in the queue, and what its user is told; not new if the key of the request was used before."""
+
+    record: Record
+    notes: tuple[str, ...]
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +96,22 @@ class Operations:
             raise InvalidInputError(f"{SOURCE}: experiment.folder: {cwd!r} does not exist on the server")
         return found
 
-    def create(self, who: Principal, text: str, *, key: str | None = None, detail: str = "") -> tuple[Record, bool]:
-        """Queue the experiment that a text describes; also return whether it is new: not if the key was used."""
+    def create(self, who: Principal, text: str, *, key: str | None = None, detail: str = "") -> Launched:
+        """Queue the experiment that a text describes, unless the key was used before."""
         who.require("user")
         found = self.check(text, who)
-        history = self.store.history
-        past = Past(history, lambda number: self.visible(who, number), lambda: self._all_visible(who))
-        experiment = with_weights(with_earlier(found.experiment, found.name, past), self.store.learnt)
-        return self._launched(who, found.name, experiment.to_json(), RequestedBy(who.name, text, key), detail)
+        return self._launched(who, found, RequestedBy(who.name, text, key), detail)
 
-    def clone(self, who: Principal, experiment_id: int, text: str | None = None) -> Record:
+    def clone(self, who: Principal, experiment_id: int, text: str | None = None) -> Launched:
         """Queue an experiment with the settings of another one, or with those of a text."""
         who.require("user")
         record, detail = self.visible(who, experiment_id), f"clone of experiment {experiment_id}"
         if text is not None:
-            return self.create(who, text, detail=detail)[0]
+            return self.create(who, text, detail=detail)
         _require_command(record)
         settings = {name: value for name, value in record.settings.items() if name not in OF_ITS_HISTORY}
-        return self._launched(who, record.name, settings, RequestedBy(who.name, record.source), detail)[0]
+        copied = Declared(record.name, Experiment.from_json(settings), notes=())
+        return self._launched(who, copied, RequestedBy(who.name, record.source), detail)
 
     def stop(self, who: Principal, experiment_id: int, how: StopRequest = "drain") -> Record:
         """Ask an experiment to stop: active runs finish or are killed, and no new ones start.
@@ -120,8 +122,9 @@ class Operations:
         if status_text(record) not in ("queued", "running"):
             raise ConflictError(f"experiment {experiment_id} is not running: it is {status_text(record)}")
         if how == "verify":
-            check_verifiable(record)
-        self.store.history.request_stop(experiment_id, how)
+            verify(experiment_id, self.store.history)
+        else:
+            self.store.history.request_stop(experiment_id, how)
         self._note(who, _STOP_ACTIONS[how], record)
         return self.store.history.experiment(experiment_id)
 
@@ -189,18 +192,18 @@ class Operations:
             record = self.store.history.experiment(record.id)
         return record
 
-    def _launched(
-        self, who: Principal, name: str, settings: Mapping[str, Json], origin: RequestedBy, detail: str
-    ) -> tuple[Record, bool]:
+    def _launched(self, who: Principal, found: Declared, origin: RequestedBy, detail: str) -> Launched:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if settings.get("timeout_s") is None:
-            settings = {**settings, "timeout_s": self.run_timeout_s}
-        now = self.clock()
-        record = self.store.history.create(name, settings, now, origin)
-        is_new = record.created_at == now
+        experiment, history, now = found.experiment, self.store.history, self.clock()
+        if experiment.timeout_s is None:
+            experiment = replace(experiment, timeout_s=self.run_timeout_s)
+        past = Past(history, lambda number: self.visible(who, number), lambda: self._all_visible(who))
+        requester = Requester(self.store, origin, past, now)
+        launch = create(LaunchRequest(experiment, found.name, requester=requester, notes=found.notes))
+        is_new = launch.record.created_at == now
         if is_new:
-            self._note(who, "launch", record, detail)
-        return record, is_new
+            self._note(who, "launch", launch.record, detail)
+        return Launched(launch.record, launch.notes if is_new else (), is_new)
 
     def _changeable(self, who: Principal, experiment_id: int) -> Record:
         record = self.visible(who, experiment_id)

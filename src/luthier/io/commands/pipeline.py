@@ -6,7 +6,7 @@ from luthier.cli.running import work_on
 from luthier.cli.terminal import print_json, print_view, say
 
 if TYPE_CHECKING:
-    from luthier.launch.start import Launch
+    from luthier.launch import Launch
     from luthier.result.result import Result
     from luthier.store.base import Record
 
@@ -25,18 +25,18 @@ def search_and_compare(launch: "Launch", store: str | None, *, quiet: bool, as_j
 
 def _compared_earlier(record: "Record", result: "Result", store: str | None) -> "tuple[Record, Result, bool] | None":
     """The earlier comparison of the same configuration, where a search that went on found none that is better."""
-    from luthier.cli.running import read_result
+    from luthier import launch
     from luthier.io.comparison import compared_already, comparisons
     from luthier.store import open_store
 
     found = compared_already(comparisons(open_store(store), record), result)
-    return None if found is None else (*read_result(found.id, store), False)
+    return None if found is None else (*launch.open(found.id, store), False)
 
 
 def resume(number: int, store: str | None, budget: str | None, *, quiet: bool, as_json: bool) -> int | None:
     """Continue a search of `luthier io tune`, then compare its best configuration; None for other experiments."""
+    from luthier import launch
     from luthier.io.comparison import comparison, concluded, is_search
-    from luthier.launch import start
     from luthier.store import open_store
     from luthier.store.base import ENDED
 
@@ -49,7 +49,7 @@ def resume(number: int, store: str | None, budget: str | None, *, quiet: bool, a
         following = comparison(record, result, store)
         if following is not None:
             return _tell((record, result), work_on(following, quiet=quiet), interrupted=False, as_json=as_json)
-    return search_and_compare(start.reopen(number, store, budget), store, quiet=quiet, as_json=as_json)
+    return search_and_compare(launch.resume(number, store, budget), store, quiet=quiet, as_json=as_json)
 
 
 def _tell(

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Path
 from pydantic import Field, JsonValue
 
 from luthier.errors import InvalidInputError, LuthierError
-from luthier.launch.approvals import approve, withdraw
+from luthier.launch import approve, withdraw
 from luthier.server.api.models import (
     COMPONENT_EXAMPLE,
     ERRORS,

@@ -9,6 +9,7 @@ from luthier.errors import InvalidInputError, NotFoundError
 from luthier.server.api.models import (
     ERRORS,
     EXPERIMENT_EXAMPLE,
+    SUMMARY_EXAMPLE,
     Before,
     Document,
     Id,
@@ -25,6 +26,7 @@ from luthier.server.api.models import (
 from luthier.server.api.yaml_text import yaml_text
 from luthier.server.authentication import Principal
 from luthier.server.context import Context, Launcher, Server, Viewer
+from luthier.server.operations import Launched
 from luthier.server.summaries import summary_of
 from luthier.spec.as_file import as_file
 from luthier.spec.experiment import Experiment
@@ -48,6 +50,15 @@ class NewExperiment(RequestModel):
     experiment: Document | None = None
     components: Document | None = None
     definitions: Document | None = None
+
+
+class LaunchedExperiment(Summary):
+    """An experiment that was just launched."""
+
+    model_config = example({**SUMMARY_EXAMPLE, "status": "queued", "notes": ["learns from experiment 3 (first try)"]})
+
+    notes: list[str]
+    """What its user should know, such as which earlier experiments it learns from."""
 
 
 class ChangedExperiment(RequestModel):
@@ -109,7 +120,10 @@ def list_experiments(
     summary="Launch an experiment",
     status_code=201,
     responses={
-        200: {"model": Summary, "description": "The key was used before: this is the experiment that it created."}
+        200: {
+            "model": LaunchedExperiment,
+            "description": "The key was used before: this is the experiment that it created.",
+        }
     },
 )
 def create_experiment(
@@ -125,12 +139,10 @@ def create_experiment(
             description="A request with a key that was used before creates no second experiment.",
         ),
     ] = None,
-) -> Summary:
+) -> LaunchedExperiment:
     """The experiment is queued for a worker. The server reads no files: the script must be in the text."""
-    record, is_new = server.operations.create(who, _text(given), key=key or None)
-    response.headers["Location"] = f"/api/v1/experiments/{record.id}"
-    response.status_code = 201 if is_new else 200
-    return _summary(record, who)
+    launched = server.operations.create(who, _text(given), key=key or None)
+    return _launched(response, launched, who)
 
 
 @router.get("/experiments/{experiment_id}/source", summary="Get the YAML text of an experiment")
@@ -194,11 +206,10 @@ def resume_experiment(
 @router.post("/experiments/{experiment_id}/clone", summary="Launch a copy of an experiment", status_code=201)
 def clone_experiment(
     response: Response, server: Server, who: Launcher, experiment_id: Id, given: Clone | None = None
-) -> Summary:
+) -> LaunchedExperiment:
     """With the same settings, or with those of a changed text."""
-    record = server.operations.clone(who, experiment_id, None if given is None else given.yaml)
-    response.headers["Location"] = f"/api/v1/experiments/{record.id}"
-    return _summary(record, who)
+    launched = server.operations.clone(who, experiment_id, None if given is None else given.yaml)
+    return _launched(response, launched, who)
 
 
 @router.patch("/experiments/{experiment_id}", summary="Share an experiment, or stop sharing it")
@@ -235,6 +246,12 @@ def _records(
 
 def _summary(record: Record, who: Principal) -> Summary:
     return Summary.model_validate(summary_of(record, who))
+
+
+def _launched(response: Response, launched: Launched, who: Principal) -> LaunchedExperiment:
+    response.headers["Location"] = f"/api/v1/experiments/{launched.record.id}"
+    response.status_code = 201 if launched.is_new else 200
+    return LaunchedExperiment.model_validate({**summary_of(launched.record, who), "notes": list(launched.notes)})
 
 
 def _text(given: NewExperiment) -> str:

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.figures import FIGURES
-from luthier.launch.declared import config_from
+from luthier.launch import config_from, explained
 from luthier.report.export import write_runs
 from luthier.result.apply import applied
 from luthier.result.explanation import Explanation
@@ -207,8 +207,7 @@ async def get_report(server: Server, who: Viewer, experiment_id: Id) -> Response
 
     def work() -> bytes:
         record = server.operations.visible(who, experiment_id)
-        found = server.store.explanations.get(experiment_id)
-        explanation = None if found is None else Explanation.from_json(found)
+        explanation = explained(experiment_id, server.store)
         result = beside_random(server.store.history, record, server.results.of(record))
         return _reported(record, result, explanation)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError, LuthierError, UnavailableError
 from luthier.folders import data_directory
+from luthier.launch import stored
 from luthier.launch.runners import closed_at_end, runner_of
 from luthier.measures.instruments import INSTRUMENTS, Instrument
 from luthier.result.explanation import Explanation, Observation, perf_counts, quantities_of
@@ -19,6 +20,7 @@ from luthier.runners.base import Runner
 from luthier.runners.job_folder import JobFolder
 from luthier.spec.experiment import Experiment
 from luthier.spec.script import JobScript
+from luthier.store import open_server_store
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.trial import Config, Execution, Job
@@ -43,8 +45,13 @@ class _Counting:
     notes: tuple[str, ...]
 
 
-def explain(record: Record, result: Result, say: Callable[[str], None]) -> Explanation:
-    """Run both configurations, one after the other, and return what they did; `say` is told what is going on."""
+def explain(number: int, store: str | None = None, say: Callable[[str], None] = lambda _: None) -> Explanation:
+    """Run the default and the best configuration of an experiment once more, and store what they did.
+
+    `say` is told what is going on.
+    """
+    explanations = open_server_store(store).explanations
+    record, result = stored.open(number, store)
     default, best = _both(record, result)
     counting = _counting(result.experiment)
     say("running the default under the counters")
@@ -54,7 +61,9 @@ def explain(record: Record, result: Result, say: Callable[[str], None]) -> Expla
     notes = list(counting.notes)
     silent = (one for one in counting.instruments if not any(name in first.quantities for name in one.quantities))
     notes += [one.if_nothing for one in silent]
-    return Explanation(time.time(), first, second, tuple(notes))
+    explanation = Explanation(time.time(), first, second, tuple(notes))
+    explanations.put(number, explanation.to_json())
+    return explanation
 
 
 def _both(record: Record, result: Result) -> tuple[Config, Config]:
