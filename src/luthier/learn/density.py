@@ -4,7 +4,7 @@ import numpy as np
 
 from luthier.arrays import BoolArray, FloatArray
 
-_LEAST_WIDTH = 0.02  # of the unit interval: equal rows do not make a density a point
+_LEAST_WIDTH = 0.02  # of the unit interval, also where all rows are equal
 _OTHER_CATEGORY = 0.1  # the chance that a draw has any category instead of that of its row
 
 

@@ -23,7 +23,7 @@ from luthier.learn.points import PointSet
 _FIT_POINTS = 500
 _ROUGH_FIT_POINTS = 150  # a fit to more points starts with a fit to this many of them
 _COLD_ITERATIONS, _WARM_ITERATIONS = 50, 20
-_FAR = 10.0  # deviations: a target farther away does not fit the scale, which is then computed again
+_FAR = 10.0  # deviations: with a target farther away, the scale is computed again
 _SMALLEST_VARIANCE = 1e-12
 _BLOCK = 8  # rows of the Cholesky factor computed together
 _AT_ONCE = 32_768  # covariances computed together: few enough for the processor's cache

@@ -57,7 +57,7 @@ FAMILIES: Mapping[str, Callable[[FloatArray], tuple[FloatArray, FloatArray]]] = 
     "matern52": _matern52,
     "matern32": _matern32,
     "rbf": _rbf,
-    "laplace": _rbf,  # of no column at all: every one is rough
+    "laplace": _rbf,  # never used: in this family no column is smooth
 }
 
 

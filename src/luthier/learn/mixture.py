@@ -7,7 +7,7 @@ import numpy as np
 from luthier.arrays import FloatArray
 
 _MOST_MODES = 3  # tens of rows show no more
-_LEAST_DEVIATION = 0.02  # of the unit interval: a mode of equal values is no point
+_LEAST_DEVIATION = 0.02  # of the unit interval, also for a mode of equal values
 _ITERATIONS = 30
 
 

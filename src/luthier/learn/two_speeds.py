@@ -13,12 +13,13 @@ from luthier.learn.scatter import scatter_of
 # The constants were chosen by experiment: docs/research/2026-11-16-two-speeds.md.
 _MOST = 300  # configurations: with more of them repeats are enough, and this would be slow
 _ROUNDS = 15  # of fitting the process and the speeds in turn
-_KEPT = 4  # first rounds, in which the offsets and scatters of the speeds stay as they were taken from the repeats
-_FITS = 1_500  # configurations, all rounds together; in the others the process keeps its hyper-parameters
+_HELD_ROUNDS = 4  # at first, in which only the shares of the speeds change
+_FITS = 1_500  # configurations in all rounds together; in further rounds the hyper-parameters stay the same
 _SETTLED = 0.02  # a round that adds less to the log evidence is the last
 _PARAMETERS = 3  # of a second speed: how frequent it is, its offset, its scatter
-_BEYOND_DOUBT = 8.0  # the log of the odds, 3,000 to 1: skewed noise looks like two speeds at up to 1,300 to 1
-_FEWEST, _RAREST = 4, 0.1  # runs, and the share of all runs, that a speed must have; rarer ones are outliers
+_BEYOND_DOUBT = 8.0  # log of the odds of 3,000 to 1; skewed noise alone has reached 1,300 to 1
+_FEWEST = 4  # runs that each speed must have
+_RAREST = 0.1  # share of all runs that each speed must have; rarer ones are outliers
 _PRIOR_RUNS = 2.0  # how many runs the scatter common to both speeds is worth
 _LEAST_VARIANCE = 1e-8
 _LEAST_SHARE, _LEAST_CHANCE = 1e-6, 1e-300
@@ -41,7 +42,7 @@ def expected_at_two_speeds(x: FloatArray, groups: Sequence[FloatArray], ordered:
     # Schwarz 1978: half the logarithm of the number of runs for each parameter more.
     margin = 0.5 * _PARAMETERS * math.log(len(runs.y)) + _BEYOND_DOUBT
     better = two.evidence > one.evidence + margin
-    return two.expected if better and _are_seen(runs, two.chances[1] > 0.5) else None
+    return two.expected if better and _both_are_seen(runs, two.chances[1] > 0.5) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,14 +114,14 @@ class _Explanation:
     evidence: float
 
 
-def _are_seen(runs: _Runs, slow: BoolArray) -> bool:
+def _both_are_seen(runs: _Runs, slow: BoolArray) -> bool:
     """Whether both speeds are frequent enough, and as many configurations were seen at both as chance predicts.
 
     With a share p of slow runs, n of them are at both speeds with the chance 1 - pⁿ - (1 - p)ⁿ; half as many suffice.
     """
     share = float(np.mean(slow))
-    counts, slow_ones = runs.counts, runs.totals(slow.astype(np.float64))
-    seen = int(np.sum((slow_ones > 0.0) & (slow_ones < counts)))
+    counts, slow_runs = runs.counts, runs.totals(slow.astype(np.float64))
+    seen = int(np.sum((slow_runs > 0.0) & (slow_runs < counts)))
     by_chance = float(np.sum(1.0 - share**counts - (1.0 - share) ** counts))
     rarer = min(share, 1.0 - share) * len(slow)
     return rarer >= max(_FEWEST, _RAREST * len(slow)) and seen >= max(1.0, 0.5 * by_chance)
@@ -148,10 +149,10 @@ def _two_speeds(runs: _Runs, groups: Sequence[FloatArray], ordered: BoolArray) -
     chances, evidence, process = speeds.chances(misses), -math.inf, GaussianProcess(ordered)
     for turn in range(_ROUNDS):
         likely = _Speeds.of(chances, misses)
-        speeds = likely if turn >= _KEPT else replace(speeds, share=likely.share)
+        speeds = likely if turn >= _HELD_ROUNDS else replace(speeds, share=likely.share)
         known = _explained(process, runs, speeds, chances, fit=turn * len(runs.x) < _FITS)
         # In the first rounds the evidence may stand still because the speeds are held.
-        if turn > _KEPT and abs(known.evidence - evidence) < _SETTLED:
+        if turn > _HELD_ROUNDS and abs(known.evidence - evidence) < _SETTLED:
             break
         evidence = known.evidence
         misses = _Misses.of(runs, known.expected, known.variance)

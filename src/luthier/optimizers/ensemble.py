@@ -17,7 +17,7 @@ from luthier.optimizers.targets import KnownTargets, expected_above
 from luthier.trial import Trial
 
 # The constants were chosen by experiment: docs/decisions/0004-search.md.
-_EFFECTIVE = 15.0  # more observations than that do not sharpen the weights: a search is not a fair sample
+_EFFECTIVE = 15.0  # the weights follow so many observations at most: those of a search are no random sample
 _EQUAL_SHARE = 0.3  # of the weight, divided equally, so that every model is used
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, fill the unit interval evenly
 # Deviations are enlarged by a factor, the doubt, while nothing better is found.
@@ -96,7 +96,7 @@ class Blend:
             return float(np.mean(np.where(y > 0.5, log_chance, np.log1p(-chance))))
         # Otherwise the log density of a normal prediction, without its constant.
         unit = float(np.max(np.abs(y)))
-        if not _SMALL < unit < 1.0 / _SMALL:  # squares of values of any size
+        if not _SMALL < unit < 1.0 / _SMALL:  # so that no square overflows or vanishes
             y, mean, deviation = (
                 np.clip(each / (unit or 1.0), -1.0 / _SMALL, 1.0 / _SMALL) for each in (y, mean, deviation)
             )

@@ -17,7 +17,7 @@ def explains_nothing(y: FloatArray, left_out: FloatArray) -> bool:
     unit = max(float(np.max(np.abs(y))), float(np.max(np.abs(left_out))))
     if unit == 0.0:
         return True
-    y, left_out = y / unit, left_out / unit  # squares of values of any size
+    y, left_out = y / unit, left_out / unit  # so that no square overflows or vanishes
     others = len(y) / max(len(y) - 1, 1) * (y - y.mean())  # how far each is from the mean of the others
     return bool(np.sum((y - left_out) ** 2) >= (1.0 - _BY_CHANCE / len(y)) * np.sum(others**2))
 

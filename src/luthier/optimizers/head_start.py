@@ -19,9 +19,9 @@ from luthier.trial import Config, Trial
 
 # The constants were chosen by experiment: docs/research/2026-11-18-transfer.md.
 _FEWEST = 5  # trials that a density is learned from
-_BELIEF = 3.0  # so many comparisons are needed to halve the trust that a search begins with
+_BELIEF = 3.0  # the trust that a search begins with is halved by so many comparisons that show no difference
 _ROUNDS = 8  # of drawing, until enough of what was drawn is valid
-_DRAWS = 4  # for each configuration that is wanted
+_DRAWS = 4  # for each configuration that is wanted, because some are taken already
 
 
 class Density(Protocol):

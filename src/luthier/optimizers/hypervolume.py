@@ -9,7 +9,7 @@ import numpy as np
 from luthier.arrays import FloatArray
 
 _ROOT_2_PI = math.sqrt(2.0 * math.pi)
-_LEAST = 1e-300  # below it only the deviation decides: where no gain is expected, learn
+_LEAST = 1e-300  # smaller expected gains count as equal, and the larger deviation decides
 
 Box = tuple[tuple[float, ...], tuple[float, ...]]
 """The lower and the upper corner."""

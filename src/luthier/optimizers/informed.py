@@ -15,7 +15,7 @@ from luthier.space import Space
 # The constants were chosen by experiment: docs/research/2026-11-18-transfer.md.
 _FEWEST = 4  # trials of a source that a model is fitted to
 _MOST = 250  # observations; with more of them the earlier ones hardly matter, and two models cost too much
-_BELIEF = 3.0  # so many observations the belief is worth that the slope is 1
+_BELIEF = 3.0  # the assumption that the slope is 1 counts as so many observations
 _STEEPEST = 2.0
 _EQUAL = 1e-13  # targets that differ by less are equal
 _ODDS = 4.0  # how much more likely an informed model is believed to be the better one, before anything is known
@@ -149,7 +149,7 @@ class InformedSurrogate:
 
 def _slope(mean: FloatArray, y: FloatArray) -> float:
     """The slope of `y` over `mean`, by ridge regression towards the deviation of `y`; never below 0."""
-    largest = float(np.max(np.abs(y))) or 1.0  # values of any size
+    largest = float(np.max(np.abs(y))) or 1.0  # so that no square overflows
     spread = float(np.std(y / largest))
     if spread < _EQUAL:
         return 1.0

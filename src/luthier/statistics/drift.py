@@ -17,7 +17,7 @@ Search: TypeAlias = Callable[[Sequence[float]], tuple[float, int, int]]
 FEWEST_READINGS = 6
 """With fewer readings a change cannot be distinguished from chance."""
 
-_CHANCE = 0.02  # of either test to call a steady machine unsteady, at most
+_CHANCE = 0.02  # of a false alarm, for each of the two tests
 _ORDERS = 399  # random orders of a test; with the order at hand 400
 _FEWEST_BESIDE = 3  # readings on each side of a jump
 _PLAIN = 8.0  # standard errors: a step that needs no test

@@ -30,13 +30,13 @@ from luthier.trial import Config
 
 _FEWEST_MEASURED = 4  # configurations: with fewer, the first steps around the start are taken
 _FIRST_SAMPLES = 2  # of the start, so that noise is noticed
-_SHORT_LIVED = 8  # clients that ran what other reports led to, before any reported twice: each runs one iteration
+_SHORT_LIVED = 8  # clients that began after reports of others while none has reported twice: each runs one iteration
 _SURE = 8  # samples of the best before a search ends; they cost nothing, and one outlier in the first ones is noticed
-_MOST_ROUNDS = 10  # for every parameter, or as many as the horizon has steps: a longer search does not pay off
+_MOST_ROUNDS = 10  # for each parameter, or the horizon if that is longer: a longer search does not pay off
 _STALE = 12  # rounds without a new best configuration that end a search, besides some for every parameter
 _MOST_SAMPLES = 40  # of one configuration that are kept
-_RESAMPLED = 0.25  # what one further sample in the same step leaves of the gain of another one
-_LEAST_SHARE = 1e-4  # of a step: an expected gain below it over the whole horizon is none
+_RESAMPLED = 0.25  # factor of the gain of a further sample, for each sample already planned in the same step
+_LEAST_SHARE = 1e-4  # of a step: a smaller expected gain over the whole horizon counts as 0
 
 
 class ModelStrategy:
@@ -208,28 +208,8 @@ class ModelStrategy:
         if self._rounds.clients is not None:  # plans of the first round are replaced before they are carried out
             self._trust.add(self._expected, float(known.mean[before] - known.mean[best]))
         self._best = configs[best]
-        rng = np.random.default_rng([self._seed, self._reports])
-        codes = nearby(self._space, known.rows, known.mean, rng)
-        units = self._space.to_unit(codes)
-        taken = {row.tobytes() for row in self._rows.values()}
-        free = np.array([row.tobytes() not in taken for row in units], dtype=np.bool_)
-        codes, units = codes[free], units[free]
-        if len(units):
-            mean, deviation = self._model.predict(units)
-            chance = self._chance(units)
-        else:
-            mean, deviation, chance = np.empty(0), np.empty(0), np.empty(0)
-        # From here on values are relative to the best, those of new points first.
-        offset = known.mean[best]
-        single = self._model.single_deviation()
-        prospects = Prospects.of(
-            np.concatenate((mean, known.mean)) - offset,
-            np.concatenate((deviation, known.deviation)),
-            single,
-            np.concatenate((chance, np.ones(len(known.mean)))),
-        )
-        # A further sample of the best one leads to nothing better.
-        prospects.learned[len(mean) + best] = 0.0
+        codes, units = self._new_points(known)
+        prospects = self._prospects(units, known, best)
         step = worthwhile(prospects, self._model.noise, clients, self._horizon * self._trust.share)
         self._expected = 0.0 if step is None else step.gain
         if step is None:
@@ -238,6 +218,31 @@ class ModelStrategy:
         picked = self._picked(gains, units, prospects, clients)
         decoded = iter(self._space.configs(codes[[number for number in picked if number < len(codes)]]))
         return [next(decoded) if number < len(codes) else configs[number - len(codes)] for number in picked]
+
+    def _new_points(self, known: KnownValues) -> tuple[FloatArray, FloatArray]:
+        """The codes of points near the known ones that were never reported, and their rows in the unit cube."""
+        rng = np.random.default_rng([self._seed, self._reports])
+        codes = nearby(self._space, known.rows, known.mean, rng)
+        units = self._space.to_unit(codes)
+        taken = {row.tobytes() for row in self._rows.values()}
+        free = np.array([row.tobytes() not in taken for row in units], dtype=np.bool_)
+        return codes[free], units[free]
+
+    def _prospects(self, units: FloatArray, known: KnownValues, best: int) -> Prospects:
+        """What is predicted relative to the best known value: first of new points, then of the known ones."""
+        mean, deviation, chance = np.empty(0), np.empty(0), np.empty(0)
+        if len(units):
+            mean, deviation = self._model.predict(units)
+            chance = self._chance(units)
+        prospects = Prospects.of(
+            np.concatenate((mean, known.mean)) - known.mean[best],
+            np.concatenate((deviation, known.deviation)),
+            self._model.single_deviation(),
+            np.concatenate((chance, np.ones(len(known.mean)))),
+        )
+        # A further sample of the best one leads to nothing better.
+        prospects.learned[len(mean) + best] = 0.0
+        return prospects
 
     def _picked(self, gains: FloatArray, units: FloatArray, prospects: Prospects, clients: int) -> list[int]:
         """The numbers of those with the largest gains, each after assuming that those before it were measured."""

@@ -9,9 +9,11 @@ from luthier.space import Space
 
 _REACH = 0.2  # of a range: the largest step away from everything that was measured, or from the start
 _DRAWN = 400  # points drawn around measured ones
-_CENTRES, _ADJACENT_CENTRES = 6, 2  # of the best points: their neighbourhoods are drawn, or complete
+_CENTRES = 6  # best points around which neighbours are drawn at random
+_ADJACENT_CENTRES = 2  # best points of which all adjacent ones are taken
 _RANK_CHANCE = 0.15  # the best point is a centre with this chance, the next one with this chance of the rest, ...
-_MOVED, _RECATEGORISED = 0.6, 0.18  # the chance that an ordered parameter moves, that a category changes
+_MOVED = 0.6  # chance that an ordered parameter moves
+_RECATEGORISED = 0.18  # chance that a category changes
 
 
 def first_steps(space: Space, start: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -10,7 +10,7 @@ from luthier.online.strategies.sample_noise import SampleNoise
 
 _RATIOS = np.concatenate((np.linspace(1.0, 2.0, 11), np.geomspace(2.2, 20.0, 12)))
 _CAUTION = 0.75  # deviations above its mean that a configuration is expected to cost
-_DRAWS = 64  # of the best of several configurations, whose expectation has no formula
+_DRAWS = 64  # random draws for the expected best of several configurations, which has no formula
 _FIRST_TRUST = 0.02  # gain that is believed without any proof
 _MEMORY = 0.9  # weight of a step after the next one
 _LEAST_GAIN = 0.001  # a smaller expected gain of a step, as a share of the value, is not worth a search

@@ -13,7 +13,7 @@ from luthier.online.strategies.sample_noise import SampleNoise
 
 _MOST_POINTS = 160  # the best ones and the latest ones: bounds the time of a fit
 _REFIT = 1.15  # hyper-parameters are fitted again when there are so many times as many points
-_FREEDOM = 3.0  # of the Student distribution that a sample far above its prediction is taken from
+_FREEDOM = 3.0  # degrees of freedom of the Student distribution that is assumed for samples
 _FEWEST_TO_DOUBT = 5  # points: with fewer, no sample is an outlier
 
 
