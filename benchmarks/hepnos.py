@@ -75,7 +75,7 @@ class LogUniform:
         return self._space.configs(self._space.from_unit(self._rng.random((count, len(self._space.names)))))
 
     def tell(self, finished: Sequence[Trial]) -> None:
-        """Nothing is learnt."""
+        """Nothing is learned."""
 
 
 def player_of(method: str, space: Space, seed: int, earlier: Sequence[Trial]) -> Player:
@@ -84,8 +84,8 @@ def player_of(method: str, space: Space, seed: int, earlier: Sequence[Trial]) ->
         return BatchPeer(install.interpreter(method.partition(":")[0]), method, space, seed=seed)
     name, _, kind = method.removeprefix("TL-").partition(":")
     if method.startswith("TL-"):
-        learnt = earlier_from([earlier], space, kind or "auto")
-        return OptimizerPlayer(make_optimizer(name, space, seed=seed, earlier=learnt))
+        learned = earlier_from([earlier], space, kind or "auto")
+        return OptimizerPlayer(make_optimizer(name, space, seed=seed, earlier=learned))
     if method == "RAND":
         return OptimizerPlayer(LogUniform(space, seed=seed))
     return OptimizerPlayer(make_optimizer(name, space, seed=seed))

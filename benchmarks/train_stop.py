@@ -5,7 +5,7 @@
 
 The same seed gives the same file on the same machine. The network learns how much of the best time so far is going to
 be saved after a number of further steps. Its loss is the deviance of Tweedie's distribution with power 1.5: values that
-are exactly 0 or above, with errors that count in proportion, so that an expected gain of a thousandth is learnt as well
+are exactly 0 or above, with errors that count in proportion, so that an expected gain of a thousandth counts as well
 as one of a half. The expectation of a true gain is wanted, and luck in a noisy measurement is none: targets are the
 true times of the configurations that looked best.
 """

@@ -65,7 +65,7 @@ def test_unknown_names(name: str, told: str) -> None:
             "shape: the plug-in 'absent' (no_such_module:x) cannot be loaded: ModuleNotFoundError: "
             "No module named 'no_such_module'; reinstall or remove it",
         ),
-        ("number", "is a KeyError, which is no shape; ask its author"),
+        ("number", "is a KeyError, not a valid shape; ask its author"),
     ],
 )
 def test_plugins_that_cannot_be_used_are_one_clear_line(name: str, told: str) -> None:

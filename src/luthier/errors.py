@@ -45,4 +45,4 @@ class RefusedError(LuthierError):
 
 
 class KernelRefusedError(LuthierError):
-    """No I/O kernel can be made of these sources; the application itself must be used."""
+    """No I/O kernel can be made of these sources; tune the program itself instead."""

@@ -61,7 +61,7 @@ class Registry(Generic[Thing]):
     imported when it is first used. Other packages add plug-ins through the entry point group `luthier.KINDs`, for
     example `luthier.optimizers`. A name is never imported as such: it must be a built-in one or that of an installed
     entry point; a built-in one wins. `notations` are further ways to write one, which error messages list. A plug-in
-    for which `fits` is False is refused. `kinds` is the plural of `kind` where that is not just one letter more.
+    for which `fits` is False is refused. `kinds` is the plural of `kind`, if it is not `kind` with an s.
     """
 
     kind: str
@@ -91,7 +91,7 @@ class Registry(Generic[Thing]):
         return name in self.own() or name in self._entries()
 
     def get(self, name: str) -> Thing:
-        """The thing of this name; imports it if need be."""
+        """The thing of this name; imports it if necessary."""
         own = self.own()
         if name not in own:
             return self._plugin(name)
@@ -110,7 +110,7 @@ class Registry(Generic[Thing]):
             reason = visible(f"{type(error).__name__}: {error}")
             raise InvalidInputError(f"{what} cannot be loaded: {reason}; reinstall or remove it") from error
         if not self.fits(found):
-            raise InvalidInputError(f"{what} is a {type(found).__name__}, which is no {self.kind}; ask its author")
+            raise InvalidInputError(f"{what} is a {type(found).__name__}, not a valid {self.kind}; ask its author")
         return cast("Thing", found)
 
     def _entries(self) -> "Mapping[str, EntryPoint]":

@@ -103,7 +103,7 @@ def shown(value: object) -> str:
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The known name that is most similar to a mistyped one; takes time by the square of the lengths."""
+    """The known name that is most similar to a mistyped one; takes time proportional to the square of the lengths."""
     if len(name) > _LONGEST_COMPARED:
         return None
     short = [one for one in known if len(one) <= _LONGEST_COMPARED][:_MOST_COMPARED]

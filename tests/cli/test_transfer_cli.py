@@ -90,7 +90,7 @@ def test_auto_finds_experiments_of_the_same_program_and_none_finds_nothing(shell
 
 @pytest.mark.parametrize("transfer", ["model", "vae"])
 def test_a_killed_experiment_goes_on_in_the_same_way_without_the_earlier_one(shell: Shell, transfer: str) -> None:
-    """What was learnt is stored with the experiment: the earlier one is deleted before it is resumed."""
+    """What was learned is stored with the experiment: the earlier one is deleted before it is resumed."""
     slow = program(shell, 'echo started >> "$LOG"; sleep 0.1; echo "v=$(( ($1 - 7) * ($1 - 7) + $2 ))"')
     knobs = ["-p", "x=1..60@50", "-p", "y=1..60@30", "--name", "slow"]
     shell.environment["LOG"] = str(shell.home / "first")

@@ -57,7 +57,7 @@ def test_the_exit_code_of_the_program_is_passed_on(luthier: Luthier) -> None:
     ended = luthier("io", "profile", "--", "sh", "-c", "exit 7", code=7)
     assert "luthier: sh: exit code 7" in ended.stderr
     killed = luthier("io", "profile", "--", "sh", "-c", "kill -KILL $$", code=128 + signal.SIGKILL)
-    assert "no process left counters: statically linked programs and those killed by a signal may leave none" in (
+    assert "no I/O was counted: statically linked programs, and programs killed by a signal, may write no counters" in (
         killed.stdout
     )
     luthier("io", "profile", "--", "sh", "-c", "kill -TERM $$", code=128 + signal.SIGTERM)
@@ -68,7 +68,7 @@ def test_counters_are_kept_on_request(luthier: Luthier, home: Path) -> None:
     (path,) = (home / "kept").glob("*.json")
     assert json.loads(path.read_text())["layers"]["posix"]["writes"] == 10
     again = luthier("io", "profile", "--keep", "kept", "--", *dd("64", 10), code=2)
-    assert "--keep kept: it holds counters of another run; choose an empty folder" in again.stderr
+    assert "--keep kept: it contains counters of another run; choose an empty folder" in again.stderr
 
 
 @pytest.mark.parametrize(

@@ -87,17 +87,17 @@ def _runs(history: Store) -> list[object]:
 
 
 def test_what_was_learnt_is_kept_and_an_experiment_keeps_its_own_weights(tmp_path: Path) -> None:
-    url = str(tmp_path / "learnt.db")
+    url = str(tmp_path / "learned.db")
     for _ in range(2):
         lt.tune(measure, space(), budget=50, seed=2, optimizer="genetic", impact_first="learned", store=url)
     server = open_server_store(url)
     first, second = (Experiment.from_json(record.settings) for record in server.history.experiments())
-    learnt = server.learnt.get(SUBSET_PICKER)
+    learned = server.learned.get(SUBSET_PICKER)
     assert first.picker_weights == shipped().to_json()
     assert second.picker_weights not in (None, first.picker_weights)
-    assert learnt not in (None, second.picker_weights)
+    assert learned not in (None, second.picker_weights)
     lt.tune(measure, space(), budget=20, seed=2, impact_first="statistical", store=url)
-    assert open_server_store(url).learnt.get(SUBSET_PICKER) == learnt
+    assert open_server_store(url).learned.get(SUBSET_PICKER) == learned
 
 
 def test_several_objectives_and_unknown_pickers_are_refused(tmp_path: Path) -> None:

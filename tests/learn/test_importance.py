@@ -9,7 +9,7 @@ ORDERED = np.array([True, True, True])
 
 
 class Exactly(GaussianProcess):
-    """A process that has learnt the Ishigami function, whose effects are known in closed form."""
+    """A process that has learned the Ishigami function, whose effects are known in closed form."""
 
     def predict(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         a, b, c = (np.pi * (2.0 * x - 1.0)).T

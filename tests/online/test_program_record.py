@@ -58,7 +58,7 @@ def test_what_is_kept_is_there_after_a_kill(sessions: OnlineSessions) -> None:
 
 def test_only_one_process_at_a_time(sessions: OnlineSessions) -> None:
     record = opened(sessions)
-    with pytest.raises(InUseError, match="being worked on by another luthier"):
+    with pytest.raises(InUseError, match="is in use by another luthier process"):
         opened(sessions)
     record.close()
     opened(sessions).close()

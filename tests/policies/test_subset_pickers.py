@@ -23,7 +23,7 @@ from luthier.optimizers.registry import make_optimizer
 from luthier.policies import SUBSET_PICKERS, make_picker
 from luthier.policies.base import SearchSoFar, Subset, TunedStep
 from luthier.policies.contract import SubsetPickerContract
-from luthier.policies.learned_subset import LearnedPicker, Recorder, learnt_from, shipped
+from luthier.policies.learned_subset import LearnedPicker, Recorder, learned_from, shipped
 from luthier.policies.picker_networks import Networks
 from luthier.policies.statistical_subset import Findings, StatisticalPicker
 from luthier.space import Choice, Integer, Space
@@ -196,8 +196,8 @@ def test_principal_components_find_the_strong_parameters() -> None:
 def test_it_learns_on_from_a_search_and_only_a_little() -> None:
     recorder = Recorder(shipped())
     parts_after(recorder, 60, six())
-    better = learnt_from(shipped(), recorder.decisions(), seed=1)
-    again = learnt_from(shipped(), recorder.decisions(), seed=1)
+    better = learned_from(shipped(), recorder.decisions(), seed=1)
+    again = learned_from(shipped(), recorder.decisions(), seed=1)
     moved = [
         float(np.abs(new - old).max())
         for new, old in zip(better.observer.weights, shipped().observer.weights, strict=True)

@@ -382,7 +382,7 @@ def test_what_no_job_can_ask_for(allocation: dict[str, Any], message: str) -> No
 
 
 def test_bad_input_is_told_and_nothing_is_begun(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(NotFoundError, match="psij:pbspro2: PSI/J has no such executor; there are cobalt, flux, "):
+    with pytest.raises(NotFoundError, match="psij:pbspro2: PSI/J has no such executor; known: cobalt, flux, "):
         scene.runner("pbspro2")
     with pytest.raises(InvalidInputError, match="a b/runs': PSI/J needs a folder without spaces"):
         runner_of(scene.folder / "a b", lambda config: Command(("true",)), "local")

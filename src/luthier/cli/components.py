@@ -140,7 +140,7 @@ def approve_component(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     store: StoreUrl = None,
 ) -> None:
-    """Let the variables of a component be set in jobs of all users; what would be approved is shown before.
+    """Approve variables of a component for jobs of all users; without --yes, only show what would be approved.
 
     VALUES are texts and ranges with spaces between them: 'close spread 1..64'. By default all variables that are not
     approved yet, with the values that are known to be harmless or that the component declares.
@@ -174,7 +174,7 @@ def withdraw_approval(
     ] = None,
     store: StoreUrl = None,
 ) -> None:
-    """Do not set variables of a component in jobs of other users any more; by default none of them.
+    """Withdraw approvals, so that jobs of other users do not get these variables any more; by default all approvals.
 
     Example: luthier component withdraw openmpi OMP_NUM_THREADS
     """

@@ -114,7 +114,7 @@ def trials_view(result: Result, *, everything: bool) -> RenderableType:
 
 
 def _spread_text(estimate: Estimate | None) -> str:
-    """The deviation of the runs of one configuration in percent of its value; empty if it ran once."""
+    """The standard deviation of the runs of one configuration in percent of its value; empty if it ran once."""
     if estimate is None or estimate.deviation is None or estimate.value == 0.0:
         return ""
     return f"{100.0 * estimate.deviation / abs(estimate.value):.2g} %"

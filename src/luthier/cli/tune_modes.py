@@ -1,4 +1,4 @@
-"""Other ways of `luthier tune` than running a command again and again; wings plug them in."""
+"""Other modes of `luthier tune` than running a command many times; wings add them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -220,7 +220,7 @@ class Client:
     def watch_online(self, number: int) -> Iterator[Event]:
         """The changes of an on-line session as in the list, until it is deleted.
 
-        What is asked for after the first event, `watching`, misses nothing.
+        Requests after the first event, `watching`, miss no change.
         """
         return self._events(f"/online/{number}/events", None)
 

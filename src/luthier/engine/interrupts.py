@@ -1,4 +1,4 @@
-"""Ctrl-C as a count the loop can look at."""
+"""Counts Ctrl-C, so that the loop can check for it."""
 
 import signal
 import threading

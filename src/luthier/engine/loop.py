@@ -49,14 +49,15 @@ WAIT_S = 0.2
 """How long to wait for a run at most before looking at interrupts, pruning and requests to stop."""
 
 STOPPED = "stopped by request, then verified"
-"""Why a search ended that was asked to stop and verify."""
+"""The reason that is stored for a search that was asked to stop and verify."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machinery:
     """What carries out the plan's orders.
 
-    `clock` returns seconds since the epoch and may be set by somebody; `timer` is monotonic. A simulation has its own.
+    `clock` returns seconds since the epoch and may jump when the system's clock is set; `timer` is monotonic. A
+    simulation has its own.
     """
 
     runner: Runner
@@ -110,8 +111,8 @@ class Loop:
     def run(self, interrupts: Interrupts) -> bool:
         """Work until the plan has no more orders; return False if the experiment was stopped before.
 
-        A first interrupt, or a request to stop, lets what is running finish and takes what waits out of its queue; a
-        second kills everything. After a request to verify, the search ends in the same way and the plan goes on.
+        A first interrupt, or a request to stop, lets active runs finish and removes waiting ones from their queue; a
+        second one kills all runs. After a request to verify, the search ends in the same way and the plan goes on.
         """
         self._show()
         for run in self._plan.running:

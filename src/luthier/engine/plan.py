@@ -35,7 +35,7 @@ FEWEST_LOST = 20
 """Lost runs do not use up the budget; the search ends when as many were lost as the budget allows, at least so many."""
 
 ENDED_BEFORE = "the search had ended before"
-"""The reason in a replay, where the true one is not known."""
+"""The reason given in a replay, which does not know the original one."""
 
 _RUNS_FOR_A_LOOK = 20  # of the budget, for each second look at a configuration
 

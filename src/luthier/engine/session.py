@@ -35,7 +35,7 @@ def carry_on(
     interrupts: Interrupts | None = None,
     virtual_clock: Callable[[], float] | None = None,
 ) -> tuple[Record, Result]:
-    """Work on a stored experiment, from wherever its history ends, until it is done or interrupted.
+    """Continue a stored experiment after its last recorded event, until it is done or interrupted.
 
     If `experiment` is not the one of the record, because it was given more runs, the store is changed with the claim.
 
@@ -68,7 +68,7 @@ def carry_on(
 
 
 def resumable(store: Store, record: Record, budget: str | int | None = None) -> Experiment:
-    """The experiment behind a record, if there is anything left to do; with a new `budget` there always is."""
+    """The experiment of a record; an error if it has ended and gets no new `budget`."""
     if budget is not None:
         return refined(store, record, budget)
     if record.status in ENDED:

@@ -1,4 +1,4 @@
-"""Figures of what a tuning brought for its time: the return over time, and when it has paid."""
+"""Figures of the return on a tuning: the return over time, and when it has paid off."""
 
 from luthier.figures.figure import Axis, Figure, Panel, Trace
 from luthier.figures.scales import span_scale, thinned, value_scale

@@ -132,7 +132,7 @@ def steps(x: Sequence[float], y: Sequence[float], end: float) -> tuple[list[floa
 
 
 def thinned(values: Sequence[float], points: int) -> list[int]:
-    """The positions of at most `points` values.
+    """The positions of the values to show, at most `points` of them.
 
     The values are divided into equal sections. Of each section, the lowest, the highest and two fixed ones are kept, so
     that frequent values stay visible.

@@ -21,7 +21,7 @@ KERNEL, APPLICATION = "the I/O kernel", "the application"
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What follows a search: the best configuration of the `kernel`, on the `application`, in at most so many `pairs`.
+    """The comparison after a search: the best configuration of the `kernel` on the `application`, in `pairs` at most.
 
     0 pairs leave the comparison out; `kernel` describes the I/O kernel for programs.
     """

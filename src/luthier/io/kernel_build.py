@@ -123,7 +123,7 @@ def _compile(unit: Unit, words: list[str], folder: Path) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise KernelRefusedError(f"{name} takes longer than {_LONGEST_S:g} s; use the application") from None
+        raise KernelRefusedError(f"{name} takes longer than {_LONGEST_S:g} s; tune the program itself") from None
     except OSError as error:
         raise UnavailableError(f"{name}: cannot be started: {error.strerror}") from None
     said = done.stderr.decode("utf-8", "replace") + done.stdout.decode("utf-8", "replace")

@@ -9,7 +9,7 @@ from luthier.io.counts import LAYER_NAMES, Counts, FileCounts, ProcessCounts
 from luthier.texts import visible
 
 MOST = 20
-"""The number of differences that are told."""
+"""The number of differences that are listed."""
 _TIMES = ("read_s", "write_s", "other_s")
 _COMPARED = tuple(one.name for one in fields(Counts) if one.name not in _TIMES)
 

@@ -24,7 +24,7 @@ _MOST_TRIED = 6  # loops; each can cost a run of the kernel
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """A kernel with what became of its loops; without reduced loops it is the kernel as it was, for the `reason`."""
+    """A kernel after an attempt to reduce its loops; if none was reduced, the unchanged kernel and the `reason`."""
 
     discovery: Discovery
     reason: str = ""
@@ -44,7 +44,7 @@ class Reduced:
         """The result in one line."""
         loops = self.reduction.loops
         if not loops or self.kernel_s is None or self.reduced_s is None:
-            return f"loops are whole: {self.reason or 'there is none whose I/O can be reduced'}"
+            return f"loops are whole: {self.reason or 'no loop has I/O that can be reduced'}"
         worst = max(abs(one.error) for one in self.predictions if one.tolerance <= TOLERANCE)
         count = "1 loop" if len(loops) == 1 else f"{len(loops)} loops"
         return (
@@ -82,7 +82,7 @@ class Reduced:
 
 
 def with_reduced_loops(discovery: Discovery, program: BuiltProgram, verdict: Verification, share: float) -> Reduced:
-    """The kernel with loops that do only a share of their executions of I/O, where that is proven to predict all.
+    """The kernel with shortened loops, if their counters are proven to predict those of the whole program.
 
     `verdict` is that of the whole kernel. Every reduced kernel is run, and used only if its counters, multiplied for
     the loops that were left early, agree with those of the application.

@@ -102,10 +102,10 @@ def write_kernel(
 ) -> list[Path]:
     """Write the kernel with its headers and reports into a new folder, or nothing; only the reports if not usable.
 
-    `loops` is what became of its loops, for loops.json.
+    `loops` says how its loops were reduced, for loops.json.
     """
     if folder.exists():
-        raise InvalidInputError(f"{folder}: exists already; remove it or name another with --output")
+        raise InvalidInputError(f"{folder}: already exists; remove it or name another with --output")
     folder.parent.mkdir(parents=True, exist_ok=True)
     paths = [*(file.path for file in discovery.files), *discovery.headers]
     root = Path(os.path.commonpath([str(Path(path).parent) for path in paths]))
@@ -143,7 +143,7 @@ def discover_apart(sources: Sequence[SourceFile], options: KernelOptions, timeou
         _wait(receiver, cast("int", process.pid), timeout_s)
         found = receiver.recv()
     except EOFError:
-        raise KernelRefusedError("libclang crashed or needed too much memory; use the application") from None
+        raise KernelRefusedError("libclang crashed or needed too much memory; tune the program itself") from None
     finally:
         process.kill()
         process.join()
@@ -160,11 +160,11 @@ def _wait(receiver: Connection, pid: int, timeout_s: float) -> None:
         before_s, used_s = used_s, _cpu_s(pid)
         idle = idle + 1 if used_s == before_s else 0
         if used_s > timeout_s:
-            raise KernelRefusedError(f"the analysis takes more than {timeout_s:g} s of CPU time; use the application")
+            raise KernelRefusedError(f"the analysis takes over {timeout_s:g} s of CPU time; tune the program itself")
         if idle >= _MOST_IDLE_S and _is_asleep(pid):
             raise KernelRefusedError(
                 "the analysis waits for a file that cannot be read to its end, such as a FIFO named by #include; "
-                "correct the sources, or use the application"
+                "correct the sources, or tune the program itself"
             )
 
 
@@ -201,5 +201,5 @@ def _discover(sender: Connection, parent: int, sources: list[SourceFile], option
     except LuthierError as error:
         result = error
     except MemoryError:
-        result = KernelRefusedError("the analysis needs too much memory; use the application")
+        result = KernelRefusedError("the analysis needs too much memory; tune the program itself")
     sender.send(result)

@@ -39,7 +39,7 @@ _LINES, _LONGEST_LINE = 5, 400  # of what the program printed as errors
 class BuiltProgram:
     """How a program is built and run: `run` has a word with {program}, each run has a new copy of `folder`.
 
-    Files that match patterns `in_memory` are kept there, and removed after the run.
+    Files that match the patterns `in_memory` are kept in memory, and removed after the run.
     """
 
     build: Build
@@ -205,7 +205,7 @@ def _processes(counts: Path, folder: Path) -> tuple[ProcessCounts, ...]:
     try:
         return tuple(relative(process, str(folder)) for process in read_processes(counts))
     except ValueError as error:
-        raise UnavailableError(f"what the program counted is damaged: {error}; try again") from None
+        raise UnavailableError(f"the I/O counters of the program are damaged: {error}; try again") from None
 
 
 def _sizes(folder: Path, processes: tuple[ProcessCounts, ...]) -> dict[str, int]:

@@ -66,7 +66,7 @@ class Verification:
         """The verdict in one line."""
         if not self.accepted or self.application_s is None or self.kernel_s is None:
             more = f" (and {len(self.reasons) - 1} more differences)" if len(self.reasons) > 1 else ""
-            return f"not verified: {self.reasons[0]}{more}; use the application" if self.reasons else UNVERIFIED
+            return f"not verified: {self.reasons[0]}{more}; tune the program itself" if self.reasons else UNVERIFIED
         size = f"{self.operations} operations, {bytes_text(self.bytes)}, {self._processes}"
         faster = f"{self.application_s / max(self.kernel_s, 1e-9):.1f}x faster"
         times = f"application {self.application_s:.2f} s, kernel {self.kernel_s:.2f} s ({faster})"
@@ -213,7 +213,7 @@ def _application_run(application: Path, program: BuiltProgram, place: Path) -> C
         raise KernelRefusedError(f"the application runs longer than {program.timeout_s:g} s; allow more with --timeout")
     if run.exit_code != 0:
         said = next(iter(run.errors.strip().splitlines()[-1:]), "it printed nothing")
-        raise KernelRefusedError(f"the application ends with exit code {run.exit_code}: {visible(said)[:200]}")
+        raise KernelRefusedError(f"the application ended with exit code {run.exit_code}: {visible(said)[:200]}")
     if not any(own_files(process) for process in run.processes):
         raise KernelRefusedError("no I/O of the application was counted; it must be linked dynamically")
     return run

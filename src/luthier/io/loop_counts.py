@@ -25,7 +25,7 @@ class IterationRun:
 class LoopTrace:
     """A loop in one process: how often it was entered, and the iterations with I/O of the first time.
 
-    `outer` is the loop around it, 0 if there is none. It is regular if it does I/O in the same iterations each time.
+    `outer` is the loop around it, 0 without one. It is regular if it does I/O in the same iterations each time.
     """
 
     number: int
@@ -71,5 +71,5 @@ def _numbers(given: object, length: int) -> tuple[int, ...]:
         raise ValueError(f"a loop has no list of {length} numbers")
     for one in given:
         if isinstance(one, bool) or not isinstance(one, int) or not 0 <= one < 2**64:
-            raise ValueError(f"a loop has {one!r:.20}, expected a whole number of at least 0")
+            raise ValueError(f"a loop has the count {one!r:.20}, expected a whole number, 0 or more")
     return tuple(given)

@@ -74,7 +74,7 @@ class IoMeasure:
         return cls(text)
 
     def __call__(self, execution: Execution) -> Outcome:
-        """Return the number, or why there is none."""
+        """Return the number, or the reason why it is missing."""
         if execution.problem is not None:
             return execution.problem
         if execution.logs is None:

@@ -260,7 +260,7 @@ def profile_json(profile: IoProfile) -> dict[str, Json]:
 
 
 def injected(processes: Sequence[ProcessCounts]) -> Injected:
-    """What became of the settings in all processes."""
+    """How the settings were applied in all processes."""
     applied = {name: text for process in processes for name, text in process.applied.items()}
     inert = {name: why for process in processes for name, why in process.without_effect.items() if name not in applied}
     return Injected(applied, inert, sorted({name for process in processes for name in process.unknown}))

@@ -68,7 +68,7 @@ def profiled(command: Sequence[str], settings: str, folder: Path | None, stdout:
         try:
             processes = read_processes(counts)
         except ValueError as error:
-            raise UnavailableError(f"what the program counted is damaged: {error}; try again") from None
+            raise UnavailableError(f"the I/O counters of the program are damaged: {error}; try again") from None
         return Profiled(exit_code, profile_of(processes, wall_s))
 
 
@@ -83,7 +83,7 @@ def _folder(given: Path | None) -> Iterator[Path]:
     except OSError as error:
         raise InvalidInputError(f"--keep {given}: {error.strerror}; choose another folder") from None
     if any(given.glob("*.json")):
-        raise InvalidInputError(f"--keep {given}: it holds counters of another run; choose an empty folder")
+        raise InvalidInputError(f"--keep {given}: it contains counters of another run; choose an empty folder")
     yield given.absolute()
 
 

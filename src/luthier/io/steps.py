@@ -1,4 +1,4 @@
-"""The steps of a tuning of several experiments, as the next of these experiments keeps them."""
+"""The steps of a tuning with several experiments, as each experiment stores those before it."""
 
 from luthier.result.result import Result
 from luthier.result.sentences import runs_text
@@ -36,7 +36,7 @@ def tuned_lines(record: Record, result: Result) -> list[str]:
 
 
 def searched(record: Record, result: Result, program: str) -> Searched:
-    """The search as a comparison of its best configuration keeps it."""
+    """The search, as the comparison of its best configuration stores it."""
     found = tuning_return(result)
     return Searched(record.uid, record.id, len(result.runs), program, () if found is None else found.over_time)
 

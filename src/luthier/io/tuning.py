@@ -75,7 +75,7 @@ def prepare(sources: Sequence[Path], program: BuiltProgram, folder: Path, option
     """
     began = time.monotonic()
     if folder.exists():
-        raise InvalidInputError(f"{folder}: exists already; remove it or name another with --output")
+        raise InvalidInputError(f"{folder}: already exists; remove it or name another with --output")
     try:
         folder.mkdir(parents=True)
     except OSError as error:

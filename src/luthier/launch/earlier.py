@@ -63,7 +63,7 @@ def with_earlier(experiment: Experiment, name: str, past: Past) -> Experiment:
     return _informed(replace(experiment, first=tuple(first), after=tuple(record.id for record, _, _ in used)), used)
 
 
-def learnt(asked: Experiment, informed: Experiment) -> tuple[str, ...]:
+def learned(asked: Experiment, informed: Experiment) -> tuple[str, ...]:
     """For people: which earlier experiments are used, or that none was found."""
     if asked.after == ("auto",) and not informed.after:
         return ("learns from no earlier experiment: none in the store tunes the same by the same measure",)

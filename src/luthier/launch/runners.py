@@ -33,7 +33,7 @@ def runner_of(
     """
     tuned = experiment.command
     if tuned is None:
-        raise InvalidInputError("the experiment tunes a Python function, which only its program has")
+        raise InvalidInputError("the experiment tunes a Python function; only the program that defines it can run it")
     used = list({id(one): one for one in (*instruments_of(experiment), *instruments)}.values())
     job = with_libraries(tuned, used) if isinstance(tuned, JobScript) else None
     libraries = preloaded_by(used) if job is None else ""
@@ -65,7 +65,7 @@ def function_runner(where: str, function: Callable[[Config], Returned], slots: i
     check_runner(where)
     make = runner_kind(where).make_for_function
     if make is None:
-        raise InvalidInputError(f"runner: {shown(where)} is not a runner, and makes none, for functions; use dask")
+        raise InvalidInputError(f"runner: {shown(where)} is not a runner for functions; use dask")
     setup = RunnerSetup(_no_command, _no_command, data_directory() / "runs", slots)
     return make(function, setup, where.partition(":")[2])
 

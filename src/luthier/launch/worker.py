@@ -48,7 +48,7 @@ class _Child:
 class Worker:
     """Starts a process for every experiment that waits in the queue, or whose process has died.
 
-    The processes claim their experiments in the store, so any number of workers may look after one store and nothing
+    The processes claim their experiments in the store, so any number of workers may serve one store and nothing
     runs twice. They continue when the worker ends; a later one sees that they are alive. Experiments whose
     runs are made on this machine disturb each other's measurements: at most `local` of them run at a time, and at most
     `batch` of those that only wait for a batch system.

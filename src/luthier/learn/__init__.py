@@ -1,1 +1,1 @@
-"""Small numeric models that know nothing of tuning: arrays in, predictions with their deviation out."""
+"""Small numeric models that are independent of tuning: arrays in, predictions with standard deviations out."""

@@ -1,4 +1,4 @@
-"""Extremely randomised trees with a mean and a deviation, grown level by level, all trees at once."""
+"""Extremely randomised trees with a mean and a standard deviation, grown level by level, all trees at once."""
 
 from collections.abc import Sequence
 
@@ -106,7 +106,7 @@ class Forest:
                 part[touched] = values
 
     def known_leaves(self, x: FloatArray) -> IntArray:
-        """`leaves` of points that come again, as those of runs do while these go on; they are kept."""
+        """`leaves` of points that are asked for again, such as those of active runs; they are kept."""
         keys = [row.tobytes() for row in np.ascontiguousarray(x)]
         new = [at for at, key in enumerate(keys) if key not in self._leaf]
         if new:

@@ -189,7 +189,7 @@ class GaussianProcess:
     def assume(self, x: FloatArray) -> None:
         """Assume that each row of `x` was measured exactly as predicted (kriging believer; Ginsbourger et al. 2010).
 
-        The mean stays as it is, the deviation shrinks.
+        The mean stays as it is, the standard deviation shrinks.
         """
         if len(x) == 0:
             return
@@ -206,7 +206,7 @@ class GaussianProcess:
         self._best_assumed = math.inf
 
     def predict(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of the noise-free target at each row of `x`."""
+        """Mean and standard deviation of the noise-free target at each row of `x`."""
         return FixedPoints(PointSet(x), in_blocks=False).predict(self)
 
     def predict_standard(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -218,7 +218,7 @@ class GaussianProcess:
         return self._scale.outward(mean), self._scale.deviations_outward(deviation)
 
     def noise_deviation(self) -> float:
-        """The fitted deviation of a single measurement, in the unit of the targets."""
+        """The fitted standard deviation of a single measurement, in the unit of the targets."""
         return float(self._scale.deviations_outward(np.sqrt([self.hyper.noise]))[0])
 
     def incumbent_standard(self) -> float:
@@ -236,7 +236,7 @@ class GaussianProcess:
         return self.to_targets(*self._without(own * own))
 
     def _without(self, part: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of the targets at the points known, `part` of their variance taken off.
+        """Mean and standard deviation of the targets at the points known, `part` of their variance taken off.
 
         With D that part and A the whole covariance: y - D A⁻¹ (y - m), and the diagonal of D - D A⁻¹ D
         (Rasmussen & Williams 2006, eq. 2.23 and 2.24 at the points observed).
@@ -255,7 +255,7 @@ class GaussianProcess:
         return log_density - n * (0.5 * math.log(2.0 * math.pi) + self._log_unit())
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of each measurement as predicted from all others, in the unit of the targets."""
+        """Mean and standard deviation of each measurement as predicted from all others, in the unit of the targets."""
         residual, precision = self._left_out()
         return self.to_targets(self._y - residual, 1.0 / np.sqrt(precision))
 
@@ -310,18 +310,18 @@ class FixedPoints:
         self._rows = np.empty((0, len(points)))
 
     def predict_standard(self, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation at every point, on the inner scale of `process`."""
+        """Mean and standard deviation at every point, on the inner scale of `process`."""
         # Rasmussen & Williams 2006, algorithm 2.1, lines 4 to 6 (eq. 2.25 and 2.26).
         return process.mean + process.whitened @ self.rows(process), self.deviation_standard(process)
 
     def deviation_standard(self, process: GaussianProcess) -> FloatArray:
-        """The deviation at every point, on the inner scale of `process`; it does not depend on the targets."""
+        """The standard deviation at every point, on the inner scale of `process`; it does not depend on the targets."""
         rows, signal = self.rows(process), process.hyper.signal
         variance = signal - np.einsum("ij,ij->j", rows, rows)
         return np.asarray(np.sqrt(np.maximum(variance, _SMALLEST_VARIANCE * signal)), dtype=np.float64)
 
     def predict(self, process: GaussianProcess) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation at every point, in the unit of the targets of `process`."""
+        """Mean and standard deviation at every point, in the unit of the targets of `process`."""
         return process.to_targets(*self.predict_standard(process))
 
     def rows(self, process: GaussianProcess) -> FloatArray:

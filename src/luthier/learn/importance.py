@@ -89,8 +89,8 @@ def with_uncertainty(
     """What `statistic` says of a process fitted to `data`, and of processes fitted to bootstrap samples of it.
 
     A row drawn k times enters once, with the noise of a mean of k: an interpolating model would conclude from the same
-    row twice that there is no noise. The interval is symmetric: its half width comes from the mean square of what the
-    samples differ from the value by, so that a bias of the value widens it.
+    row twice that there is no noise. The interval is symmetric: its half width comes from the mean square of the
+    differences between the samples and the value, so that a bias of the value widens it.
     """
     process, data = GaussianProcess(ordered), at_most(_MOST_ROWS, data, rng)
     count = len(data.y)

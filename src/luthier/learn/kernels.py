@@ -66,7 +66,7 @@ class Kernel:
     """A stationary correlation of the smooth columns times exp(-rate * distance) for each of the others.
 
     The distance of two categories is 1. The family `laplace` is smooth in no column: exp(-rate * |x - z|) is what
-    averages of random trees converge to (Balog et al. 2016), and steps do not ring in it.
+    averages of random trees converge to (Balog et al. 2016), and steps cause no oscillations in it.
     """
 
     ordered: BoolArray

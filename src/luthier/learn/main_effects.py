@@ -28,7 +28,7 @@ class MainEffects:
     total: float
 
     def shares(self) -> FloatArray:
-        """The variance of each input's effect at the observations, as a share of the variance of these."""
+        """The variance of each input's effect at the observations, as a share of the variance of the observations."""
         if not self.total > 0.0:
             return np.zeros(len(self.ordered))
         return np.asarray(np.var(self._fitted(range(len(self.ordered))), axis=1) / self.total, dtype=np.float64)
@@ -36,8 +36,8 @@ class MainEffects:
     def explained(self, columns: Sequence[int] | IntArray) -> float:
         """The share of the differences between the observations that the effects of some inputs explain together.
 
-        That is the share of the variance that is gone when they are subtracted, estimated from observations that are
-        left out, one at a time, of the model of all inputs.
+        That is the share of the variance that disappears when these effects are subtracted, estimated by leaving one
+        observation at a time out of the model of all inputs.
         """
         fitted = self._fitted(columns).sum(axis=0)
         everything = self._fitted(range(len(self.ordered))).sum(axis=0)

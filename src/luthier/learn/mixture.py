@@ -13,7 +13,7 @@ _ITERATIONS = 30
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Modes with their weights, means and deviations."""
+    """Modes with their weights, means and standard deviations."""
 
     weights: FloatArray
     means: FloatArray

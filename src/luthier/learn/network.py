@@ -27,7 +27,7 @@ class Network:
         return self._back(self._activations(x), by_output)
 
     def squared_error(self, x: FloatArray, wanted: FloatArray) -> tuple[float, list[FloatArray]]:
-        """Half the squared error, by row on average, with its derivatives; a NaN in `wanted` does not count."""
+        """Half the squared error, averaged over the rows, with its derivatives; a NaN in `wanted` does not count."""
         activations = self._activations(x)
         # With NaN for what is unknown, an error of 0 changes no weight.
         error = np.where(np.isfinite(wanted), activations[-1] - wanted, 0.0)

@@ -1,4 +1,4 @@
-"""Whether inputs affect a measured value at all: permutation tests that chance passes with a known probability."""
+"""Whether inputs affect a measured value at all: permutation tests with a known rate of false positives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from luthier.learn.mixture import Mixture, fit_mixture
 _HIDDEN, _LATENT = 48, 6
 _STEPS, _BATCH = 900, 64
 _RATE = 3e-3
-_WIDTH = 2.0  # a number is given in deviations of its mode, divided by this (by 4 in Xu et al. 2019, section 4.2)
+_WIDTH = 2.0  # in standard deviations of a mode (4 in Xu et al. 2019, section 4.2)
 _LEAST_LOG_NOISE = -3.0  # smaller noise would learn the rows by heart
 
 
@@ -31,12 +31,12 @@ class Block:
 
     @property
     def classes(self) -> slice:
-        """Where the classes are."""
+        """The columns of the classes."""
         return slice(self.start, self.start + self.size)
 
     @property
     def offset(self) -> int:
-        """Where the offset of a number is."""
+        """The column of the offset of a number."""
         return self.start + self.size
 
     @property

@@ -12,7 +12,7 @@ class Measure(Protocol):
     """Turns an execution into an outcome; it reads files the run left behind, and never raises because of them."""
 
     def __call__(self, execution: Execution) -> Outcome:
-        """Return the measured value, or why there is none."""
+        """Return the measured value, or the reason why it is missing."""
         ...
 
 

@@ -45,7 +45,7 @@ def parse_path(path: str) -> tuple[Step, ...]:
     """
     if len(path) > LONGEST_RULE:
         raise InvalidInputError(
-            f"json:{path[:60]}...: the path has {len(path)} characters; {LONGEST_RULE} are the most"
+            f"json:{path[:60]}...: the path has {len(path)} characters; the limit is {LONGEST_RULE}"
         )
     position = 1 if path.startswith("$") else 0
     first = position
@@ -180,7 +180,7 @@ class JsonPath:
         object.__setattr__(self, "_steps", parse_path(self.path))
 
     def __call__(self, execution: Execution) -> Outcome:
-        """Return the number found, or why there is none."""
+        """Return the number found, or the reason why it is missing."""
         if execution.problem is not None:
             return execution.problem
         if execution.logs is None:
@@ -189,7 +189,7 @@ class JsonPath:
         return self.in_text(tail(output), is_cut=_is_longer(output))
 
     def in_text(self, text: str, *, is_cut: bool = False) -> Outcome:
-        """The number in this text, or why there is none; `is_cut` says that the text's beginning is missing."""
+        """The number in this text, or why it is missing; `is_cut` says that the text's beginning is missing."""
         document = last_document(text, is_cut=is_cut)
         if document is None or isinstance(document, Incomplete):
             problem = "no JSON document"

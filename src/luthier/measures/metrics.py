@@ -13,7 +13,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "cpu": ("user_s", "system_s"),
     "memory": ("peak_memory_bytes",),
 }
-"""What each measure adds up, by the runners' names for it."""
+"""The metrics of the runner that each measure adds up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class Regex:
         object.__setattr__(self, "_compiled", compiled)
 
     def __call__(self, execution: Execution) -> Outcome:
-        """Return the number found, or why there is none."""
+        """Return the number found, or the reason why it is missing."""
         if execution.problem is not None:
             return execution.problem
         if execution.logs is None:
@@ -113,7 +113,7 @@ class Regex:
         return Failed(f"no match for regex:{self.pattern} in its output ({quote_last_line(texts[0] or texts[1])})")
 
     def last(self, text: str) -> Outcome | None:
-        """The number of the last match, or why it is not one; None without a match."""
+        """The number of the last match, or why it is not valid; None without a match."""
         found = None
         try:
             for found in self._matches(text):  # noqa: B007 - the last one counts
@@ -123,7 +123,7 @@ class Regex:
         return None if found is None else self._outcome(text, *found)
 
     def every(self, text: str) -> list[Outcome]:
-        """The number of each match, or why it is not one."""
+        """The number of each match, or why it is not valid."""
         try:
             return [self._outcome(text, *found) for found in self._matches(text)]
         except TimeoutError:
@@ -167,7 +167,7 @@ def _compiled(pattern: str) -> "regex.Pattern[str]":
 
     counts = (int(count[:9]) for pair in _REPETITION.findall(pattern) for count in pair if count.strip("0"))
     if len(pattern) > LONGEST_RULE or math.prod(counts) > _LARGEST_REPETITION:
-        raise InvalidInputError(f"regex:{pattern[:60]}: too large a pattern; make it shorter, or repeat less")
+        raise InvalidInputError(f"regex:{pattern[:60]}: the pattern is too large; make it shorter, or repeat less")
     try:
         re.compile(pattern, re.MULTILINE)
         return regex.compile(pattern, regex.MULTILINE)
@@ -177,7 +177,7 @@ def _compiled(pattern: str) -> "regex.Pattern[str]":
     except regex.error as error:
         raise InvalidInputError(f"regex:{pattern}: {error}; correct the pattern") from error
     except (RecursionError, OverflowError, MemoryError) as error:
-        raise InvalidInputError(f"regex:{pattern[:60]}...: too large a pattern; make it smaller") from error
+        raise InvalidInputError(f"regex:{pattern[:60]}...: the pattern is too large; make it smaller") from error
 
 
 REGEX = MeasureKind(Regex, "PATTERN")

@@ -21,7 +21,7 @@ class ShellTime:
     """
 
     def __call__(self, execution: Execution) -> Outcome:
-        """Return the time, or why there is none."""
+        """Return the time, or the reason why it is missing."""
         if execution.problem is not None:
             return execution.problem
         if execution.logs is None:

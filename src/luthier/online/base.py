@@ -58,7 +58,7 @@ class SlowStrategy(Protocol):
     """What a strategy has in addition if its decisions take long, so that a service need not wait for them.
 
     While `deferred` is set, `report` only takes note, and `is_due` says that `decide` must be called, in any thread,
-    before anything else is asked or reported. By default `report` decides at once.
+    before anything else is asked or reported. By default `report` decides immediately.
     """
 
     deferred: bool

@@ -152,7 +152,7 @@ class StrategyContract:
             assert standing.converged, f"{name} did not converge"
 
     def test_is_restored_from_its_reports(self, each: Iterator[tuple[str, Space]], space_name: str) -> None:
-        """A new strategy that is told the same reports knows the same and goes on in the same way, in any process."""
+        """A new strategy that gets the same reports has the same state and continues alike, in any process."""
         for name, space in each:
             program = self._program(name, space, 4, noisy(bowl(space), 2))
             for _ in range(9):

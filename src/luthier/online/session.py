@@ -62,9 +62,9 @@ class OnlineSession:
 
     First all clients run the default, until `baseline` samples of it are there. Then the strategy searches; clients
     that it does not need run the best known configuration. After convergence all run the best one, and the search
-    starts again there when the program's behaviour changes or the best configuration fails several times in a row.
-    The best configuration is the one that the strategy names, unless the samples do not say that it is at least as good
-    as the default. Times are arguments: nothing here reads a clock or a file.
+    starts again there when the program's behaviour changes or the best configuration fails several times in a row. The
+    best configuration is the one that the strategy names, provided that the samples say that it is at least as good as
+    the default. Times are arguments: nothing here reads a clock or a file.
     """
 
     def __init__(self, space: Space, settings: OnlineSettings | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from luthier.statistics.estimate import median_of
 
 MOST_POINTS = 400
-"""Most points of the history; beyond that every second one is dropped."""
+"""The largest number of points of the history; when it is exceeded, every second one is dropped."""
 
 _MOST_OPEN = 1000
 _MOST_DEFAULTS = 20

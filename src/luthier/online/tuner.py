@@ -48,7 +48,7 @@ class OnlineTuner:
             self._session.report(client, value, self._clock(), config)
 
     def leave(self, client: str = "main") -> None:
-        """Take no further part; what this client was to measure is given to another one."""
+        """Leave; what this client had to measure is given to another one."""
         with self._lock:
             self._session.leave(client, self._clock())
 

@@ -29,7 +29,7 @@ _TIE = 1e-9  # promises that differ by less differ by rounding; one of them is d
 
 
 _Found: TypeAlias = tuple[float, FloatArray] | None
-"""A promise and the codes it is of."""
+"""How promising a configuration is, and its codes."""
 
 
 class Model(Protocol):
@@ -213,7 +213,7 @@ class Pool:
 
 
 class GuardedCandidates:
-    """Looks at informed configurations only, or at all, in turns; the share of the former follows their success."""
+    """Looks in turns at informed configurations only, or at all; the share of the former follows their success."""
 
     def __init__(self, history: History, others: Candidates, head_start: HeadStart, *, seed: int) -> None:
         self._history, self._others, self._head_start, self._seed = history, others, head_start, seed

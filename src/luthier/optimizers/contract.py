@@ -41,7 +41,7 @@ SPACES: Mapping[str, Callable[[], Space]] = {
     "vast": lambda: Space(*(Integer(f"p{i}", 1, 100) for i in range(6))),
     "continuous": lambda: Space(Real("x", -1.0, 1.0), Real("y", 1e-3, 1e3, scale="log"), Choice("c", ["u", "v"])),
 }
-"""One space of every kind that has broken an optimizer somewhere."""
+"""One space of each kind that has caused an error in some optimizer."""
 
 _EXHAUSTIBLE = ("tiny", "one value", "one parameter", "two-valued", "constrained")
 _STEPS, _LONG = 12, 24
@@ -187,7 +187,7 @@ class OptimizerContract:
 
     optimizers: ClassVar[Sequence[str]] = ()
     transfer: ClassVar[str | None] = None
-    """How the optimizers learn from an earlier experiment; None if there is none."""
+    """How the optimizers learn from an earlier experiment; None without one."""
     impact_first: ClassVar[str | None] = None
     """The subset picker that decides which parameters are tuned; None if all are."""
 
@@ -268,7 +268,7 @@ class OptimizerContract:
 
     @pytest.mark.parametrize("scale", [1e-300, -1e-300, 1e300, -1e300, 0.0], ids=str)
     def test_any_finite_values(self, make: Callable[[int], Optimizer], space: Space, scale: float) -> None:
-        """Huge, tiny, negative and all equal values are values."""
+        """Huge, tiny, negative and all equal values are accepted."""
         search = CheckedSearch(make(8), space)
         for _ in range(9):
             search.ask(1)

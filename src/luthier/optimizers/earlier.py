@@ -113,7 +113,9 @@ def read_transfer(text: str) -> tuple[TransferKind, float]:
     if percent is None:
         return kind, DEFAULT_SHARE
     if kind not in ("density", "vae") or not 0.0 < float(percent) <= 100.0:
-        raise InvalidInputError(f"{shown(text)}: only density and vae have a share, above 0% and 100% at most")
+        raise InvalidInputError(
+            f"{shown(text)}: only density and vae take a share; it must be above 0% and at most 100%"
+        )
     return kind, float(percent) / 100.0
 
 

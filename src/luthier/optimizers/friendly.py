@@ -15,7 +15,7 @@ from luthier.trial import Completed, Config, Estimate, Failed, Outcome, Trial, V
 
 
 class AskTell:
-    """Suggests configurations of `space` and learns from what came of them; lower values are better.
+    """Suggests configurations of `space` and learns from their values; lower values are better.
 
     A configuration that was asked for and not told yet counts as running.
     """
@@ -85,7 +85,9 @@ class AskTell:
         first = next(known, None)
         before = told if first is None else len(first)
         if before != told:
-            raise InvalidInputError(f"tell {config}: {told} values, but {before} before; tell as many each time")
+            raise InvalidInputError(
+                f"tell {config}: {told} values, but {before} before; tell the same number each time"
+            )
 
     @property
     def trials(self) -> tuple[Trial, ...]:

@@ -95,7 +95,7 @@ class HeadStart:
 
     @cached_property
     def sampler(self) -> InformedSampler | None:
-        """Draws configurations like the best earlier ones; None if there are none."""
+        """Draws configurations like the best earlier ones; None without any."""
         if self._earlier.kind == "best" or not best_share(self._earlier):
             return None
         return InformedSampler(self._space, self._earlier, seed=self._seed)
@@ -130,7 +130,7 @@ def head_start(space: Space, earlier: Earlier | None, *, seed: int) -> HeadStart
 
 
 def best_share(earlier: Earlier) -> list[EarlierTrial]:
-    """The best trials of each source, in the share that is learnt from."""
+    """The best trials of each source, in the share that is learned from."""
     chosen: list[EarlierTrial] = []
     for source in range(earlier.sources):
         measured = sum(trial.score is not None for trial in earlier.of_source(source))

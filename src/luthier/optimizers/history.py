@@ -42,7 +42,7 @@ class History:
         for trial in finished:
             if trial.estimate is not None and not math.isfinite(trial.estimate.value):
                 raise InvalidInputError(
-                    f"{trial.config}: estimate {trial.estimate.value}; a run without a number has none"
+                    f"{trial.config}: estimate {trial.estimate.value}; give a finite number, or no estimate"
                 )
         codes = self.space.codes([self.space.check(trial.config) for trial in finished])
         units = self.space.to_unit(codes)

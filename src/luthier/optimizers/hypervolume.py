@@ -96,5 +96,5 @@ def log_expected_hypervolume_improvement(
         for improvement, low, high in zip(known, lower, upper, strict=True):
             volume *= np.maximum(improvement[high] - improvement[low], 0.0)
         total += volume
-    learnt = np.log(np.stack([prediction.deviation for prediction in predictions])).sum(axis=0)
-    return np.where(total > _LEAST, np.log(np.maximum(total, _LEAST)), math.log(_LEAST) + np.minimum(learnt, 0.0))
+    learned = np.log(np.stack([prediction.deviation for prediction in predictions])).sum(axis=0)
+    return np.where(total > _LEAST, np.log(np.maximum(total, _LEAST)), math.log(_LEAST) + np.minimum(learned, 0.0))

@@ -1,4 +1,4 @@
-"""Models that know the values of earlier experiments: these are the mean, and the new values correct it."""
+"""Models that begin with what earlier experiments predict, and correct it by the new values."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -115,12 +115,12 @@ class InformedSurrogate:
         self._x, self._known, self._least = x, len(x), None
 
     def left_out(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of each observation of the last `fit`, predicted without it."""
+        """Mean and standard deviation of each observation of the last `fit`, predicted without it."""
         mean, deviation = self._inner.left_out()
         return mean + self._fitted, deviation
 
     def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
-        """Mean and deviation at points, and the lowest mean at the points observed or assumed."""
+        """Mean and standard deviation at points, and the lowest mean at the points observed or assumed."""
         mean, deviation, _ = self._inner.predict(points)
         # Computed once for each state of knowledge, because it needs predictions at all known points.
         if self._least is None:
@@ -129,7 +129,7 @@ class InformedSurrogate:
         return mean + self._slope * points.kept(self._mean), deviation, self._least
 
     def noise(self) -> float:
-        """The deviation of a single measurement from what is predicted."""
+        """The standard deviation of a single measurement from what is predicted."""
         return self._inner.noise()
 
     def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -148,7 +148,7 @@ class InformedSurrogate:
 
 
 def _slope(mean: FloatArray, y: FloatArray) -> float:
-    """The slope of `y` over `mean`, by ridge regression towards the deviation of `y`; never below 0."""
+    """The slope of `y` over `mean`, by ridge regression towards the standard deviation of `y`; never below 0."""
     largest = float(np.max(np.abs(y))) or 1.0  # so that no square overflows
     spread = float(np.std(y / largest))
     if spread < _EQUAL:
@@ -185,17 +185,17 @@ class PooledSurrogate:
         self._inner.condition(self._pooled(data))
 
     def left_out(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of each new observation of the last `fit`, predicted without it."""
+        """Mean and standard deviation of each new observation of the last `fit`, predicted without it."""
         mean, deviation = self._inner.left_out()
         # How well a model predicts the earlier observations says nothing about the new system.
         return mean[len(self._earlier.y) :], deviation[len(self._earlier.y) :]
 
     def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
-        """Mean and deviation at points, and the lowest mean so far."""
+        """Mean and standard deviation at points, and the lowest mean so far."""
         return self._inner.predict(points)
 
     def noise(self) -> float:
-        """The deviation of a single measurement from what is predicted."""
+        """The standard deviation of a single measurement from what is predicted."""
         return self._inner.noise()
 
     def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:

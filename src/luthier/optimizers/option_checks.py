@@ -27,7 +27,7 @@ def check_share(optimizer: str, option: str, given: object) -> None:
 
 
 def check_share_above_0(optimizer: str, option: str, given: object) -> None:
-    """Refuse what is not a number above 0, and 1 at most."""
+    """Refuse what is not a number above 0 and at most 1."""
     check_share(optimizer, option, given)
     if given == 0:
         raise InvalidInputError(f"optimizer {optimizer}: {option} is {given!r}; give a number above 0")

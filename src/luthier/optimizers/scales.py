@@ -12,14 +12,14 @@ from luthier.learn.kernels import Family
 
 
 class Scale(Protocol):
-    """A rising map from values to targets."""
+    """An increasing function from values to targets."""
 
     def __call__(self, y: FloatArray) -> FloatArray:
         """The targets of values."""
         ...
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
-        """The deviations of values at `y` on the scale of the targets."""
+        """The standard deviations of values at `y` on the scale of the targets."""
         ...
 
 
@@ -41,7 +41,7 @@ class Linear:
         return y
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
-        """The deviations of values at `y` on the scale of the targets."""
+        """The standard deviations of values at `y` on the scale of the targets."""
         del y
         return error
 
@@ -57,7 +57,7 @@ class Logarithmic:
         return np.log(np.maximum(y, self.lowest))
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
-        """The deviations of values at `y` on the scale of the targets, by its derivative."""
+        """The standard deviations of values at `y` on the scale of the targets, by its derivative."""
         return error / y
 
 
@@ -114,7 +114,7 @@ class Warp:
         return np.interp(y, self.values, self.targets)
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
-        """The deviations of values at `y` on the scale of the targets."""
+        """The standard deviations of values at `y` on the scale of the targets."""
         return 0.5 * (self(y + error) - self(y - error))
 
 

@@ -57,10 +57,10 @@ class Surrogate(Protocol):
     """
 
     most: int
-    """It is too slow for more observations."""
+    """The number of observations above which it is too slow."""
 
     belief: float
-    """Its weight beside others before anything is known."""
+    """Its initial weight in an ensemble."""
 
     def fit(self, data: Observations) -> None:
         """Replace all known data by `data`, and make the expensive choices (hyper-parameters, trees)."""
@@ -71,15 +71,15 @@ class Surrogate(Protocol):
         ...
 
     def left_out(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of each observation of the last `fit`, predicted without it."""
+        """Mean and standard deviation of each observation of the last `fit`, predicted without it."""
         ...
 
     def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
-        """Mean and deviation at points, and the lowest mean so far."""
+        """Mean and standard deviation at points, and the lowest mean so far."""
         ...
 
     def noise(self) -> float:
-        """The deviation of a single measurement from what is predicted."""
+        """The standard deviation of a single measurement from what is predicted."""
         ...
 
     def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -113,17 +113,17 @@ class GaussianSurrogate:
         self._process.condition(data)
 
     def left_out(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of each observation of the last `fit`, predicted without it."""
+        """Mean and standard deviation of each observation of the last `fit`, predicted without it."""
         return self._process.leave_one_out()
 
     def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
-        """Mean and deviation at points, and the lowest mean at the points observed or assumed."""
+        """Mean and standard deviation at points, and the lowest mean at the points observed or assumed."""
         mean, deviation = points.fixed(self._process).predict(self._process)
         least = self._process.to_targets(np.array([self._process.incumbent_standard()]), np.zeros(1))[0]
         return mean, deviation, float(least[0])
 
     def noise(self) -> float:
-        """The deviation of a single measurement from what is predicted."""
+        """The standard deviation of a single measurement from what is predicted."""
         return self._process.noise_deviation()
 
     def log_chance(self, mean: FloatArray, deviation: FloatArray) -> FloatArray:
@@ -166,12 +166,12 @@ class ForestSurrogate:
         self._forest.fill(data.x, data.y)
 
     def left_out(self) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of each observation of the last `fit`, by the trees that did not draw it."""
+        """Mean and standard deviation of each observation of the last `fit`, by the trees that did not draw it."""
         mean, deviation = self._forest.out_of_bag()
         return mean, np.maximum(deviation, _LEAST_DEVIATION)
 
     def predict(self, points: CachedPoints) -> tuple[FloatArray, FloatArray, float]:
-        """Mean and deviation at points, and the lowest target so far."""
+        """Mean and standard deviation at points, and the lowest target so far."""
         mean, deviation = self._forest.predict(points.leaves(self._forest))
         return mean, np.maximum(deviation, _LEAST_DEVIATION), float(self._measured.y.min())
 

@@ -2,7 +2,7 @@
 
 A step goes to the next value of an ordered parameter. On an axis of more than `FINE` values, and on a continuous one,
 single values are too close to matter: a step there has any length up to 1 / `FINE` of the axis. Categories have no
-order: a step goes to any other one.
+order: a step goes to any other category.
 """
 
 from collections.abc import Sequence, Set

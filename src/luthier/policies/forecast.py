@@ -1,4 +1,4 @@
-"""What a search that goes on is expected to find, learnt from generated searches.
+"""What a search that goes on is expected to find, learned from generated searches.
 
 The weights of the network are in `forecast.json`; `python -m benchmarks.train_stop` makes them.
 """
@@ -63,7 +63,7 @@ def _size(gain: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A network with the mean and the deviation of each of its features."""
+    """A network with the mean and the standard deviation of each of its features."""
 
     network: Network
     mean: FloatArray

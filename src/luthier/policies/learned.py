@@ -1,4 +1,4 @@
-"""A search is over when what it may still find is worth less than looking for it costs: learnt, not a fixed rule."""
+"""Stops a search when further gains are expected to be worth less than they cost, as learned from many searches."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _WIDEST = 1e30  # larger ratios of values count as this one
 class Learned:
     """Stop once further configurations are expected to save less, over `production_runs`, than trying them costs.
 
-    What is expected is learnt from generated searches (`luthier.policies.forecast`). A run of a configuration is taken
+    What is expected is learned from generated searches (`luthier.policies.forecast`). A run of a configuration is taken
     to last in proportion to its value or, where values are below 0 (something is maximized), in inverse proportion. A
     step is a configuration with its repeats, and costs the seconds that these took on average. With values of both
     signs, or before enough is known, the search goes on. With `saves_seconds` the values are seconds of a run in

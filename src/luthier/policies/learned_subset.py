@@ -198,8 +198,8 @@ class Recorder:
         return gained
 
 
-def learnt_from(networks: Networks, decisions: Sequence[Decision], *, seed: int) -> Networks:
-    """The networks after they learnt a little from one more search."""
+def learned_from(networks: Networks, decisions: Sequence[Decision], *, seed: int) -> Networks:
+    """The networks after they learned a little from one more search."""
     better = copied(networks)
     learn(better, [decisions], steps=_LATER_STEPS, rate=_LATER_RATE, seed=seed)
     return better

@@ -48,7 +48,7 @@ class Sedr:
     """Standard error dynamic resampling: run until the mean is known well enough (Di Pietro et al. 2004).
 
     Well enough: the 95 % interval is no wider than `width`, a number in the measure's own unit or, if `relative`, a
-    share of the mean. Two runs are the fewest that have a deviation.
+    share of the mean. At least two runs are needed for a standard deviation.
     """
 
     uses_spare_runs: ClassVar[bool] = False
@@ -91,7 +91,7 @@ class Evadyr:
             raise InvalidInputError(f"evadyr: least={self.least} is below 1; give the fewest runs of a configuration")
         for name in ("most", "decay", "narrowest", "strictest"):
             if not 0.0 < (share := getattr(self, name)) <= 1.0:
-                raise InvalidInputError(f"evadyr: {name}={share:g} is not a share; give more than 0, and 1 at most")
+                raise InvalidInputError(f"evadyr: {name}={share:g} is not a share; give more than 0, and at most 1")
 
     def __call__(self, trial: int, progress: Progress) -> int:
         """Return how many more runs of `trial` are wanted now."""
@@ -127,16 +127,16 @@ class Evadyr:
 class Auto:
     """Run the best configuration again while it may be the best by chance only.
 
-    Only the best one is run again. A search has many configurations that are nearly as good, so it costs little to
-    drop one whose run was slow by chance; to keep one whose run was fast by chance costs the whole gain. When that one
-    runs again it falls behind, and the next one is the best. Where two runs of it contradict each other, one of them
-    was an accident, and a third decides.
+    Only the best one is run again. A search has many configurations that are nearly as good, so it costs little to drop
+    one whose run was slow by chance; to keep one whose run was fast by chance costs the whole gain. When that one runs
+    again it falls behind, and the next one is the best. Where two runs of it contradict each other, one of them was an
+    outlier, and a third decides.
 
-    A search of fewer than 20 runs has none to spare. In others the first two repeats show how noisy runs are; without
+    A search of fewer than 20 runs repeats nothing. In others the first two repeats show how noisy runs are; without
     noise there are no more of them. With noise, the best one may run twice at first and `most` times the square root of
     the budget at the end of the search, but only while the chance that the second best is truly better is at least
-    `doubt`. In the second half of the search a best one with a single run always runs again: what is too good for
-    chance may still be an accident. With several objectives there is no single best one, so nothing runs again.
+    `doubt`. In the second half of the search a best one with a single run always runs again: a value that is too good
+    for noise may still be an outlier. With several objectives there is no single best one, so nothing runs again.
     """
 
     uses_spare_runs: ClassVar[bool] = True

@@ -39,7 +39,9 @@ class StatisticalPicker:
     def __post_init__(self) -> None:
         for name, share in (("enough", self.enough), ("most", self.most)):
             if not 0.0 < share <= 1.0:
-                raise InvalidInputError(f"statistical: {name}={share:g} is not a share; give above 0% to 100%")
+                raise InvalidInputError(
+                    f"statistical: {name}={share:g} is not a share; give more than 0%, and at most 100%"
+                )
         if self.room < 1:
             raise InvalidInputError(f"statistical: room={self.room} is below 1; give a number of configurations")
 

@@ -15,7 +15,7 @@ from luthier.statistics.estimate import mean_of, median_of
 from luthier.trial import Completed, Value
 
 Level: TypeAlias = Literal["best", "mean", "median"]
-"""What of the values is watched for improvement."""
+"""Which statistic of the values must improve."""
 
 _LEVELS: Mapping[Level, Callable[[Sequence[float]], float]] = {"best": min, "mean": mean_of, "median": median_of}
 
@@ -188,7 +188,9 @@ class FewDistinct:
 
     def __post_init__(self) -> None:
         if not 1 < self.below <= self.over:
-            raise InvalidInputError(f"{self.below} of {self.over} runs; give 2 or more, and at least as many runs")
+            raise InvalidInputError(
+                f"fewer than {self.below} in {self.over} runs; give 2 or more, and at least as many runs"
+            )
 
     def __call__(self, progress: Progress) -> str | None:
         """Return the reason to stop, or None to go on."""

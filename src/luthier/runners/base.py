@@ -21,9 +21,9 @@ class Runner(Protocol):
     """Runs jobs, several at a time: the experiment's `slots` says how many.
 
     A key is run at most once: to submit a key that was started before (also by a process that died since) adopts that
-    run instead of starting another, wherever the runner's jobs can outlive their parent.
-    It is adopted for the configuration it was started with only: for another one nothing is started, and the job is
-    reported as `Lost`. So is one from another machine that may have been started there, if nothing of it is here.
+    run instead of starting another, wherever the runner's jobs can outlive their parent. It is adopted for the
+    configuration it was started with only: for another one nothing is started, and the job is reported as `Lost`. So is
+    a job of another machine that may have started there, if it has no files here.
     """
 
     def submit(self, job: Job) -> None:
@@ -62,7 +62,7 @@ class BatchRunner(Runner, Protocol):
     """
 
     def batch_job(self, key: str) -> BatchJob | None:
-        """What is known of a job that was submitted and not yet reported; None for any other key. Waits for nobody."""
+        """What is known of a job that was submitted and not yet reported; None for any other key. Does not wait."""
         ...
 
 

@@ -59,6 +59,6 @@ def verbatim(what: str, texts: Iterable[str]) -> list[bytes]:
     for text in encoded:
         if b"\0" in text:
             raise InvalidInputError(
-                f"{what}: {text!r} holds a NUL character, which cannot be passed to a program; remove it"
+                f"{what}: {text!r} contains a NUL character, which cannot be passed to a program; remove it"
             )
     return encoded

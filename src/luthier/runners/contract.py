@@ -11,7 +11,7 @@ from luthier.runners.base import BatchRunner, Runner
 from luthier.trial import Config, Execution, Failed, Job, Lost, Pruned, TimedOut
 
 Behaviour: TypeAlias = Literal["finish", "fail", "wait", "hang"]
-"""What a job does: end well at once, fail at once, end well when let go, run for ever."""
+"""What a job does: end well immediately, fail immediately, end well when let go, never end."""
 
 
 class Stage(Protocol):
@@ -124,7 +124,7 @@ class RunnerContract:
         collect(runner, ["kept"])
 
     def test_unknown_keys_are_ignored(self, stage: Stage) -> None:
-        """Nobody waits for a job that nobody submitted."""
+        """A poll does not wait for a job that was not submitted."""
         runner = stage.runner(slots=1)
         assert not runner.poll(["nobody"], 1.0)
         assert not runner.poll([], 0)
@@ -165,7 +165,7 @@ class RunnerContract:
         assert not runner.poll(["ended"], 0)
 
     def test_time_limits_hold(self, stage: Stage) -> None:
-        """A job that runs for ever ends at its time limit, and one that is in time does not notice."""
+        """A job that never ends is stopped at its time limit; one that ends in time is not affected."""
         runner = stage.runner(slots=2)
         runner.submit(job("late", "hang", number=1, timeout_s=0.2))
         runner.submit(job("early", "finish", number=2, timeout_s=3600.0))
@@ -175,7 +175,7 @@ class RunnerContract:
         assert reported["early"].problem is None
 
     def test_tells_when_a_running_job_began(self, stage: Stage) -> None:
-        """The start of a job under way is known, of others it is not."""
+        """The start of a running job is known, that of others is not."""
         runner = stage.runner(slots=1)
         assert runner.started_at("running") is None
         runner.submit(job("running", "wait", number=1))

@@ -82,9 +82,9 @@ class DaskRunner:
     no common file system. luthier must be installed on the workers.
 
     Dask executes the task of a dead worker again, and also one that has finished if its result is gone. So the first
-    act of a task is to claim its name with the scheduler, for ever; a second execution gives up, and the run is
-    reported as lost. A worker that dies takes its run with it. A task outlives this process, as does its result, and
-    is found again when its key is submitted again while the same scheduler lives; otherwise it is reported as lost.
+    act of a task is to claim its name permanently with the scheduler; a second execution gives up, and the run is
+    reported as lost. A worker that dies takes its run with it. A task outlives this process, as does its result, and is
+    found again when its key is submitted again while the same scheduler lives; otherwise it is reported as lost.
     """
 
     def __init__(

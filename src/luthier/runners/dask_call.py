@@ -25,7 +25,7 @@ def packed(function: bytes, config: Config) -> bytes:
 
 
 def main(folder: Path) -> None:
-    """Make the call and write what came of it."""
+    """Make the call and write its result."""
     os.environ.pop(MARK_VARIABLE, None)
     result: list[float] | str
     try:

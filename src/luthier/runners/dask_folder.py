@@ -15,7 +15,7 @@ CALL = "call"
 """The file with a function to call, its argument and where its modules are found; only the worker has it."""
 
 RETURNED = "returned"
-"""The file with what a function returned: a list of numbers, or a text that tells why there are none."""
+"""The file with what a function returned: a list of numbers, or a text that says why they are missing."""
 
 _NO_RECORD = "the supervisor of this run died"
 
@@ -86,7 +86,7 @@ class DaskFolder:
         return self._with_value(self.run.execution())
 
     def final(self) -> Execution:
-        """How a run ended of which nothing more will come; lost if somebody removed its folder."""
+        """How a run ended that will report nothing more; lost if its folder was removed."""
         gone = Lost(f"the folder of this run is gone: {self.path}")
         return self.ending() or Execution(self.path.name, time.time(), 0.0, gone)
 

@@ -36,7 +36,7 @@ _TURN_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class FilesOfRun:
-    """The files that a run left; None if it was not made because somebody had claimed its name before, `first`."""
+    """The files that a run left; None if it was not made because its name was claimed before, by `first`."""
 
     files: Mapping[str, bytes] | None
     first: str = ""
@@ -51,7 +51,7 @@ class Claim:
 
 
 def claim(client: "Client", name: str, by: str) -> Claim:
-    """Claim a name for ever, unless somebody did before: the scheduler keeps the events of a topic in their order."""
+    """Claim a name permanently, unless that was done before: the scheduler keeps the order of events."""
     token = secrets.token_hex(8)
     if not (claims := _claims(client, name)):
         client.log_event(name, {"token": token, "by": by})
@@ -130,7 +130,7 @@ def _supervise(name: str, folder: JobFolder, tell: Callable[[float], None]) -> N
     )
     tie = process.stdin
     if tie is None:
-        raise AssertionError("a pipe was asked for")
+        raise AssertionError("the process has no pipe")
     with _lock:
         _running[name] = tie
         if name in _stopped:

@@ -34,10 +34,10 @@ class _Call:
 class FunctionRunner:
     """Calls `function(config)` and takes the number or numbers that it returns; every call has a thread of its own.
 
-    A thread cannot be killed. A call that is cancelled or out of time is reported at once and its slot is free again,
-    but the function goes on in the background until it returns; that late result is ignored. A function that must be
-    stopped for real belongs in a command. Nothing survives the end of this process. A `KeyboardInterrupt` that the
-    function raises is raised by `poll`, and its call is not reported.
+    A thread cannot be killed. A call that is cancelled or out of time is reported immediately and its slot is free
+    again, but the function goes on in the background until it returns; that late result is ignored. If it must be
+    possible to stop a function, tune a command that calls it. Nothing survives the end of this process. A
+    `KeyboardInterrupt` that the function raises is raised by `poll`, and its call is not reported.
     """
 
     def __init__(

@@ -78,7 +78,7 @@ class JobFolder:
         draft.rename(self.path / "job")
 
     def has_job(self) -> bool:
-        """Whether somebody prepared this run before."""
+        """Whether this run was prepared before."""
         return (self.path / "job").exists()
 
     def foreign(self, config: Config) -> Execution | None:
@@ -140,7 +140,7 @@ class JobFolder:
             return None
 
     def request_cancel(self) -> None:
-        """Note that luthier wants this run stopped, and not somebody else.
+        """Note that it is luthier that stops this run.
 
         A job of a batch system that has not begun will then not begin.
         """

@@ -22,5 +22,5 @@ class Pace:
         self._step_s = min(self._step_s * _SLOWER, self._longest_s)
 
     def hurry(self, within_s: float | None = None) -> None:
-        """Note that something happened; with `within_s` look sooner than usual, for a while."""
+        """Note that something happened; for the next `within_s` seconds, look more often than usual."""
         self._step_s = min(self._step_s, self._shortest_s if within_s is None else within_s)

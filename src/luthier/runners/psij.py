@@ -96,12 +96,12 @@ class PsijRunner:
     same small supervisor as a local one: it takes the run on only once, so no key is ever executed twice, measures it
     without the time in the queue, and ends it `timeout_s` after its start. The record that it leaves decides. PSI/J
     reports a job that it does not find as completed, so its report counts only where there is no record, and only if it
-    is repeated at least `ask_every_s` seconds later. Jobs outlive luthier and are adopted when their key is
-    submitted again, by their id; where that was never written down, the job is submitted again and one of the two ends
-    at once.
+    is repeated at least `ask_every_s` seconds later. Jobs outlive luthier and are adopted when their key is submitted
+    again, by their id; where that was never written down, the job is submitted again and one of the two ends
+    immediately.
 
-    A first job that is refused is an `UnavailableError`. Once a job was accepted, others are tried until they are: all
-    ask for the same, so the queue must be full or not reachable.
+    A first job that is refused is an `UnavailableError`. Once a job was accepted, others are tried again until they are
+    accepted: all ask for the same, so the queue must be full or not reachable.
     """
 
     def __init__(
@@ -311,7 +311,7 @@ def checked_executor(name: str) -> str:
         raise NotFoundError("psij: the package is not installed; pip install 'luthier[psij]'") from None
     names = JobExecutor.get_executor_names()
     if name not in names:
-        raise NotFoundError(f"psij:{name}: PSI/J has no such executor; there are {', '.join(sorted(names))}")
+        raise NotFoundError(f"psij:{name}: PSI/J has no such executor; known: {', '.join(sorted(names))}")
     return name
 
 
@@ -338,7 +338,7 @@ def _check(executor: str) -> None:
     if not executor:
         raise InvalidInputError("psij: the executor is missing; write for example psij:pbs")
     if checked_executor(executor) == "local":
-        raise InvalidInputError("psij:local loses sight of runs that luthier left behind; write local")
+        raise InvalidInputError("psij:local cannot find runs again after a restart of luthier; write local")
 
 
 PSIJ = RunnerKind(_make, _check, is_local=False, takes_allocation=True)

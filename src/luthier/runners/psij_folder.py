@@ -77,7 +77,7 @@ class PsijFolder:
         return self._by_record() if (self.path / "ended").exists() else None
 
     def close(self, said: str) -> Execution:
-        """How a run ended whose job is over according to PSI/J; without a record, a late job ends at once."""
+        """How a run ended whose job is over according to PSI/J; without a record, a late job ends immediately."""
         if (execution := self._by_record()) is not None:
             return execution
         write_note(self.path / "closed", said)

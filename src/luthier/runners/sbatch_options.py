@@ -33,7 +33,7 @@ class ScriptOptions:
 
 
 def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -> ScriptOptions:
-    """The last that is said of each option: sbatch reads the script, then its variables, then the command line."""
+    """The last value of each option: sbatch reads the script, then its variables, then the command line."""
     found: dict[str, str] = {}
     _read(words_of(script), found)
     for name in _OPTIONS:

@@ -63,7 +63,9 @@ class Batch:
                     f"environment: {name!r} is not a valid name of a variable; remove the '=', or give a name"
                 )
         if (word := slurm_text.refused_option(self.script, self.options)) is not None:
-            raise InvalidInputError(f"sbatch option {word}: a run is one job on this cluster; remove it")
+            raise InvalidInputError(
+                f"sbatch option {word}: not supported, since each run must be one job on this cluster; remove it"
+            )
 
 
 @dataclass(slots=True)
@@ -96,7 +98,7 @@ class SlurmRunner:
     The folder must be one that the compute nodes see under the same path. On the node the script runs under the same
     small supervisor as a local command: it takes the run on only once, so no key is ever executed twice, measures it
     without the time in the queue, and ends it `timeout_s` after its start. Jobs outlive luthier and are adopted when
-    their key is submitted again for the same configuration, by the name of the job if need be.
+    their key is submitted again for the same configuration, if necessary by the name of the job.
 
     A controller that does not answer is waited for, and a queue that is full is tried again: `submit` has accepted the
     job, and `poll` brings it in. A job that Slurm will never take is reported as failed. How a run ended is known once

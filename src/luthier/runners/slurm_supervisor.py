@@ -1,7 +1,7 @@
 """What Slurm starts for a run, in place of the user's script: `python -I -S -B slurm_supervisor.py FOLDER`.
 
-The supervisor of local runs is a child of this process, and the script is a child of that. This process stands for the
-script towards Slurm, so that the script means what it means to plain sbatch: it gives it the environment that Slurm
+The supervisor of local runs is a child of this process, and the script is a child of that. For Slurm, this process
+takes the place of the script, so that the script runs as with plain sbatch: it gives it the environment that Slurm
 made, passes on the signals that Slurm sends to it alone, copies the output to the files that the script asked for, and
 ends as the script did.
 
@@ -202,7 +202,7 @@ def _take_environment() -> None:
 
 
 def expanded(pattern: str, job_name: str) -> str:
-    """The path that a pattern of sbatch's stands for; see the section "filename pattern" of its manual."""
+    """The path that a filename pattern of sbatch means; see the section "filename pattern" of its manual."""
     if "\\" in pattern:
         return pattern.replace("\\", "")
     number, values = os.environ.get("SLURM_JOB_ID", ""), {"n": "0", "t": "0", "s": "batch", "%": "%", "x": job_name}

@@ -28,10 +28,10 @@ FINAL_STATES = frozenset(
         "TIMEOUT",
     }
 )
-"""Where a job stays; in every other state it waits, runs or is being cleaned up."""
+"""Final states; in every other state a job waits, runs or is being cleaned up."""
 
 WAITING_STATES = frozenset({"PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
-"""Where a job has not begun; or has begun and will begin again."""
+"""States in which a job has not begun, or will begin again."""
 
 _NOT_BEGUN_STATES = WAITING_STATES | {"SUBMITTED", "CONFIGURING"}  # the first is luthier's, before Slurm was asked
 _HOPELESS_REASONS = frozenset(
@@ -158,8 +158,8 @@ def batch_script(script: str, folder: str, python: str, limit_s: float | None) -
 
     Nothing happens if the run was claimed before (a requeued job, or one submitted twice) or cancelled. The time limit
     goes first, so that a limit of the user's own wins; it is a safety net, the supervisor is exact. The environment is
-    kept in a file, because dash drops the functions that bash exports; the shell then gives way to the supervisor, so
-    that Slurm's signals find nothing in between.
+    kept in a file, because dash drops the functions that bash exports; the shell then replaces itself by the
+    supervisor, which gets Slurm's signals directly.
     """
     limit = "" if limit_s is None else f"#SBATCH --time={math.ceil(limit_s / 60) + 1}\n"
     return f"""#!/bin/sh
@@ -190,7 +190,7 @@ def sbatch_command(batch: str, name: str, log: str, options: Sequence[str]) -> l
 
 
 def squeue_command(user: int) -> list[str]:
-    """The command that lists every job of a user that Slurm still has in mind, also those that ended of late.
+    """The command that lists every job of a user that Slurm still knows, also those that ended recently.
 
     Single jobs are not named: a number that Slurm has forgotten would be an error.
     """
@@ -198,7 +198,7 @@ def squeue_command(user: int) -> list[str]:
 
 
 def sacct_command(numbers: Sequence[int]) -> list[str]:
-    """The command that asks the accounting, where there is one, about jobs that Slurm has no longer in mind.
+    """The command that asks the accounting, where there is one, about jobs that Slurm does not know any more.
 
     It lists all jobs that ever had one of these numbers, and every start of a job that was requeued; the oldest first.
     """

@@ -1,14 +1,14 @@
-"""Runs one command to its end, whatever becomes of luthier: `python -I -S supervisor.py FOLDER [tied]`.
+"""Runs one command to its end, even if luthier ends before: `python -I -S supervisor.py FOLDER [tied]`.
 
-A script of its own with few and light imports, because one is started for every run. Everything it needs is in the
-file `job` of the folder, everything it learns goes to `claimed`, `stdout`, `stderr` and, last, `result`. While it lives
-it holds an exclusive lock on `lock`; so a folder that is claimed, without lock and without result had its supervisor
-killed. The first process to create `claimed` runs the command; any other goes away. With `tied` it stops the command
+A script of its own with few and light imports, because one is started for every run. Everything it needs is in the file
+`job` of the folder, everything it learns goes to `claimed`, `stdout`, `stderr` and, last, `result`. While it lives it
+holds an exclusive lock on `lock`; so a folder that is claimed, without lock and without result had its supervisor
+killed. The first process to create `claimed` runs the command; any other one exits. With `tied` it stops the command
 when its standard input, a pipe that its parent holds, ends.
 
-A script that does something before its application begins says when that is: it writes a byte to the named pipe
-`began` and waits. The supervisor looks at its clock and puts a file with the time in place of the pipe, at which the
-script goes on. So the clock is the supervisor's, and nothing that the script prints, closes or redirects can change it.
+A script that does something before its application begins says when that is: it writes a byte to the named pipe `began`
+and waits. The supervisor reads its clock and replaces the pipe by a file with the time; then the script goes on. So the
+clock is the supervisor's, and nothing that the script prints, closes or redirects can change it.
 """
 # ruff: noqa: PTH103, PTH104, PTH108, PTH109, PTH110, PTH118, PTH123, PTH208, S606, SIM105
 # pathlib or contextlib would double the time to start; to run a program without a shell is the purpose of this file.

@@ -121,7 +121,7 @@ def set_session(response: Response, context: Context, secret: str) -> None:
 
 
 def device_in(request: Request) -> str:
-    """The device cookie of an earlier login; empty if there is none."""
+    """The device cookie of an earlier login; empty without one."""
     return request.cookies.get(_device_cookie(context_of(request)), "")
 
 

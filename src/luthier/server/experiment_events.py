@@ -80,7 +80,7 @@ class ExperimentEvents:
                 missed_from = since if since < now.events else 0  # a larger number comes from another store
                 for part in await run_in_threadpool(self._missed, experiment_id, missed_from):
                     yield part
-            # After the runs: whoever stops listening when the experiment has ended has then seen all of them.
+            # After the runs: a client that stops at the end of the experiment has seen all of them.
             yield event("status", watched.state, now.events if since is None else None)
             async for part in listener.parts(may_go_on):
                 yield part

@@ -42,7 +42,7 @@ class Watchable(Protocol[Item]):
     def look(self, known: Mapping[int, Item], wanted: Set[int]) -> tuple[Sequence[Item], Sequence[int]]:
         """The current state of the watched items, and the numbers of those that were deleted.
 
-        `known` are the items of the last look; `wanted` are numbers that somebody watches.
+        `known` are the items of the last look; `wanted` are numbers that clients watch.
         """
         ...
 
@@ -87,7 +87,7 @@ class ListEvents(Generic[Item]):
     async def stream(
         self, who: Principal, may_go_on: Callable[[], bool], number: int | None = None
     ) -> AsyncIterator[bytes]:
-        """The changes from now on, of all items or of one; what is read after the event `watching` misses nothing."""
+        """The changes from now on, of all items or of one; what is read after the event `watching` is complete."""
         if self._closed:
             return
         listener = Listener()

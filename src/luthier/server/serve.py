@@ -39,7 +39,7 @@ class LuthierServer(uvicorn.Server):
 
 
 async def _build_routes(app: FastAPI) -> None:
-    """Answer one request that nobody sent: FastAPI builds its routes then, which takes longer than a job may wait."""
+    """Answer a request of the server itself: FastAPI builds its routes then, too slowly for a job that waits."""
     path, host = "/api/v1/health", [(b"host", b"localhost")]
     about = {"type": "http", "http_version": "1.1", "scheme": "http", "client": None, "root_path": ""}
     scope = {**about, "method": "GET", "path": path, "raw_path": path.encode(), "query_string": b"", "headers": host}
@@ -75,7 +75,7 @@ def server_of(app: FastAPI, limits: Limits | None = None) -> LuthierServer:
 
 
 def serve(app: FastAPI, listening: socket.socket, limits: Limits | None = None) -> None:
-    """Answer requests until SIGINT or SIGTERM; a second SIGINT stops at once."""
+    """Answer requests until SIGINT or SIGTERM; a second SIGINT stops immediately."""
     gc.freeze()
     gc.set_threshold(*_COLLECT)
     server_of(app, limits).run(sockets=[listening])

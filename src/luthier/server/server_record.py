@@ -36,7 +36,7 @@ def record_start(accounts: Accounts, url: str) -> None:
 
 
 def running_url(accounts: Accounts) -> str | None:
-    """The address of the server that was started last and still runs; None if there is none."""
+    """The address of the server that was started last and still runs; None without one."""
     tried = set()
     for entry in _starts(accounts):
         if (entry.target, entry.detail) not in tried and _answers(entry):

@@ -34,7 +34,7 @@ class Listener:
             self.close_stream()
 
     def close_stream(self) -> None:
-        """End the stream: after the parts in the queue if there is room, else at once."""
+        """End the stream: after the parts in the queue if there is room, else immediately."""
         if self._parts.full():
             while not self._parts.empty():
                 self._parts.get_nowait()

@@ -84,7 +84,7 @@ def read_integer(name: str, what: str, given: object, style: str) -> int:
     """Read a bound or default of a whole number."""
     number = read_text(name, given, style) if isinstance(given, str) else given
     if not is_int(number):
-        raise SpaceError(f"{name}: {what} {shown(given)} is not an integer; a parameter with fractions is a Real")
+        raise SpaceError(f"{name}: {what} {shown(given)} is not an integer; use Real for fractions")
     if abs(number) > _LARGEST_INTEGER:
         raise SpaceError(f"{name}: {what} {shown(given)} is above 2**63; take a smaller one")
     return int(number)
@@ -116,7 +116,7 @@ def read_values(name: str, values: Iterable[Value]) -> tuple[Value, ...]:
         if not isinstance(value, bool | str) and not is_number(value):
             raise SpaceError(f"{name}: {shown(value)} is not a finite number below 2**63")
         if isinstance(value, str) and not is_argument(value):
-            raise SpaceError(f"{name}: {shown(value)} holds half of a character, which cannot be encoded; remove it")
+            raise SpaceError(f"{name}: {shown(value)} contains half of a character, which cannot be encoded; remove it")
         for key in (value, value_text(value)):
             if seen.setdefault(key, position) != position:
                 raise SpaceError(

@@ -61,7 +61,7 @@ def parse_constraint(text: str, parameters: Sequence[Parameter]) -> Constraint:
     if not isinstance(text, str) or not text.strip() or not is_argument(text):
         raise SpaceError(f"constraint {shown(text)} is not a text such as 'threshold <= length'")
     if len(text) > LONGEST_RULE:
-        raise SpaceError(f"constraint {shown(text)} has {len(text)} characters; {LONGEST_RULE} are the most; split it")
+        raise SpaceError(f"constraint {shown(text)} has {len(text)} characters; the limit is {LONGEST_RULE}; split it")
     parser = _Parser(text, parameters)
     root = parser.condition()
     if not parser.positions:

@@ -357,7 +357,7 @@ def _integer_axis(name: str, low: int, high: int, step: int | float, scale: Scal
         _check_factor(name, step)
         return geometric(name, low, high, step)
     if not isinstance(step, int):
-        raise SpaceError(f"{name}: step {shown(step)} is not an integer; a parameter with fractions is a Real")
+        raise SpaceError(f"{name}: step {shown(step)} is not an integer; use Real for fractions")
     _check_stride(name, step)
     return linear_integers(name, low, high, step)
 

@@ -43,7 +43,7 @@ _HARMLESS: Mapping[str, str] = {
     f"OMPI_MCA_coll_tuned_{_COLLECTIVES}_algorithm_max_requests": "0..65536",
     "I_MPI_ADJUST_(ALLGATHER|ALLGATHERV|ALLREDUCE|ALLTOALL|ALLTOALLV|BARRIER|BCAST|GATHER|REDUCE|SCATTER)": "0..100",
 }
-"""Names and values that can name no program, library, file or host. Whoever adds one must be sure of that."""
+"""Names and values that can name no program, library, file or host. Add one only if that is certain."""
 
 
 @dataclass(frozen=True, slots=True)

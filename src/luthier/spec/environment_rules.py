@@ -1,4 +1,4 @@
-"""Which environment variables luthier never sets for a job that somebody else wrote.
+"""Which environment variables luthier never sets for a job of another user.
 
 A recommended configuration comes from an experiment of some user, and is used in jobs of others. A variable that makes
 programs load a library, read a start-up file or search another folder would run that user's programs there. An

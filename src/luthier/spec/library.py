@@ -94,7 +94,7 @@ class ReviewedComponent:
 
 
 def _listed(wrong: str, known: Collection[str]) -> str:
-    return suggest(wrong, sorted(known)) if known else "there are none"
+    return suggest(wrong, sorted(known)) if known else "none exists"
 
 
 def component_text(name: str, component: Component) -> str:

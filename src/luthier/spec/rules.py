@@ -119,7 +119,7 @@ def _constants(where: str, text: str, known: Mapping[str, object]) -> dict[str, 
             )
         value, is_whole = float(match[2]) / (100.0 if match[3] else 1.0), known[match[1]] in (int, "int")
         if is_whole and not value.is_integer():
-            raise InvalidInputError(f"{where}: {match[1]} is a whole number")
+            raise InvalidInputError(f"{where}: {match[1]} must be a whole number")
         found[match[1]] = int(value) if is_whole else value
     return found
 

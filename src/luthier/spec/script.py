@@ -38,7 +38,7 @@ _BEFORE_HEADER = (
 )
 """Ends the script when a command of the header fails, unless the author handles that (if, &&, ||).
 
-In bash a trap does it, which spares the inside of functions and of files that are sourced; other shells have `set -e`.
+In bash a trap does it, which has no effect inside functions and sourced files; other shells have `set -e`.
 """
 _AFTER_HEADER = (
     '[ -z "${BASH_VERSION-}" ] || trap - ERR; case $luthier_flags in (*e*) ;; (*) set +e ;; esac; '
@@ -159,7 +159,7 @@ class JobScript:
         try:
             component = Component.model_validate(plain.get("component"))
         except ValidationError as error:
-            raise InvalidInputError(f"experiment settings hold no component: {error.errors()[0]['msg']}") from None
+            raise InvalidInputError(f"experiment settings contain no component: {error.errors()[0]['msg']}") from None
         where, asked = str(plain.get("where", "local")), plain.get("allocation")
         allocation = Allocation(**asked) if isinstance(asked, dict) else None
         application, name, component_name = (
@@ -207,9 +207,11 @@ class JobScript:
         preload = _preload(component.ld_preload)
         script = "\n".join([*lines, *(called + preload if body else preload + called), *body, ""])
         if "\0" in script:
-            raise InvalidInputError(f"{self.name}: holds a NUL character, which cannot be passed to a shell; remove it")
+            raise InvalidInputError(
+                f"{self.name}: contains a NUL character, which cannot be passed to a shell; remove it"
+            )
         if "\r\n" in script and (program := runner_kind(self.where).program):
-            raise InvalidInputError(f"{self.name}: holds DOS line ends, which {program} refuses; remove the \\r")
+            raise InvalidInputError(f"{self.name}: contains DOS line ends, which {program} refuses; remove the \\r")
         return script
 
     def _command(self, values: Mapping[str, str]) -> str:

@@ -151,7 +151,7 @@ class Settings:
         str,
         Setting(
             Text(),
-            "How to learn from the experiments in --after: auto, model (a model of their values corrects itself by the "
+            "How to learn from the experiments in --after: auto, model (a model of their values, corrected by the "
             "new ones), density or vae (suggest what resembles the best of them; vae:20% learns from the best 20%), or "
             "best (only try the best configurations first).",
             "Transfer",
@@ -175,7 +175,7 @@ class Settings:
         Setting(
             Text(),
             "How often a configuration runs: auto (repeats the best one until it is certain), once, static:RUNS, "
-            "sedr:PERCENT% (until the confidence interval of its mean is that narrow) or evadyr; constants as in "
+            "sedr:PERCENT% (until the confidence interval of its mean is that narrow) or evadyr; with constants: "
             "evadyr:least=3,most=20%.",
             "Repeated runs",
             "Noise",
@@ -267,7 +267,7 @@ class Settings:
         str | None,
         Setting(
             Folder(),
-            "The folder in which every run starts; by default the current one; on a server, one of the server.",
+            "The folder in which every run starts; by default the current one; on a server, a folder there.",
             "Working folder",
             "Runs",
             name="folder",

@@ -81,11 +81,11 @@ STEADY = Drift("steady")
 def drift_of(readings: Sequence[RunAtMoment]) -> Drift:
     """Judge whether, and how, values of one configuration moved; moments count from the first reading.
 
-    Jumps are the ends of the beginning, or else of the stretch, that differs most from the other readings, and likewise
-    within each part, as long as the difference is larger than in 98 % of random orders of the same readings (circular
-    binary segmentation, Olshen et al. 2004, on ranks). There is a slope if Kendall's test for a trend says so with the
-    same confidence, and if the line (Theil 1950, Sen 1968) explains the readings better than the jumps. Ranks and
-    orders make no assumption about the noise. Values that are not all positive have no factors and count as steady.
+    A jump is the end of the first part, or else of the stretch, that differs most from the other readings; each part is
+    searched in the same way, as long as the difference is larger than in 98 % of random orders of the same readings
+    (circular binary segmentation, Olshen et al. 2004, on ranks). There is a slope if Kendall's test for a trend says so
+    with the same confidence, and if the line (Theil 1950, Sen 1968) explains the readings better than the jumps. Ranks
+    and orders make no assumption about the noise. Values that are not all positive have no factors and count as steady.
     """
     return _judged(tuple(sorted(readings, key=lambda reading: reading.at_s)))
 

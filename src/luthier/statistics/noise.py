@@ -14,7 +14,7 @@ class Noise:
 
     `deviation` is its standard deviation: of logarithms if `relative`, so that 0.1 means about 10 % of the value. It is
     relative where all values have the same sign, because what slows a program down mostly does so by a factor.
-    `freedom` is the number of repeats behind it; with none, nothing is known and the deviation is 0.
+    `freedom` is the number of repeats behind it; with none, nothing is known and the standard deviation is 0.
     """
 
     deviation: float = 0.0
@@ -22,7 +22,7 @@ class Noise:
     relative: bool = False
 
     def place(self, value: float) -> float:
-        """The place of a value on the scale of the deviation; lower values stay lower."""
+        """The place of a value on the scale of the standard deviation; lower values stay lower."""
         if not self.relative:
             return value
         return math.log(value) if value > 0.0 else -math.log(-value)

@@ -10,7 +10,7 @@ from luthier.statistics.estimate import TO_DEVIATION, median_of
 FEWEST_RUNS = 3
 """Of two runs it is impossible to say which one is the outlier."""
 
-_FAR = 4.0  # in deviations: one of 16,000 runs with normal noise
+_FAR = 4.0  # in standard deviations: one of 16,000 runs with normal noise
 _LEAST = 0.02  # a run within 2 % of the others is never an outlier
 _MOVED = 1.1  # a machine that was less off than this explains no outlier
 

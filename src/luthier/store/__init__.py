@@ -42,7 +42,7 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
     from luthier.store.accounts import SqlAccounts
     from luthier.store.components import SqlComponents
     from luthier.store.explanations import SqlExplanations
-    from luthier.store.learned import SqlLearnt
+    from luthier.store.learned import SqlLearned
     from luthier.store.queue import SqlQueue
     from luthier.store.sql import SqlStore
 
@@ -53,7 +53,7 @@ def open_server_store(url: str | None = None, *, lock_timeout_s: float = 10) -> 
         SqlAccounts(database),
         SqlComponents(database),
         SqlExplanations(database),
-        SqlLearnt(database),
+        SqlLearned(database),
         database,
         backend.where if "://" in backend.where else str(Path(backend.where).resolve()),
     )

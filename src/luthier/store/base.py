@@ -165,7 +165,7 @@ class Store(Protocol):
     def request_stop(self, experiment_id: int, how: StopRequest = "drain") -> None:
         """Ask the owner of the experiment to stop; ignored unless the experiment is `running` or `queued`.
 
-        A `queued` experiment becomes `stopped` at once. A request is not weakened by a later one.
+        A `queued` experiment becomes `stopped` immediately. A request is not weakened by a later one.
         """
         ...
 

@@ -11,7 +11,7 @@ from luthier.trial import BatchJob
 
 
 def jobs_text(jobs: Mapping[int, BatchJob]) -> str | None:
-    """The jobs, by the number of the run, as JSON; None if there are none."""
+    """The jobs, by the number of the run, as JSON; None without any."""
     return json.dumps({number: asdict(job) for number, job in jobs.items()}, ensure_ascii=False) if jobs else None
 
 

@@ -23,7 +23,7 @@ class SqlExplanations:
         self._database = database
 
     def get(self, experiment_id: int) -> Mapping[str, Json] | None:
-        """The explanation of an experiment; None if there is none."""
+        """The explanation of an experiment; None without one."""
         key = queries.key(experiment_id)
         return self._database.read(lambda connection: _mapping(connection.execute(_CONTENT, key).scalar()))
 

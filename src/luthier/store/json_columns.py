@@ -29,7 +29,7 @@ def numbers(found: Iterable[object]) -> tuple[float, ...]:
     """The numbers in a list; an error as of `mapping` if one is something else."""
     kept = tuple(one for one in found if isinstance(one, float | int) and math.isfinite(one))
     if isinstance(found, str | dict) or len(kept) != len(list(found)):
-        raise TypeError("something else in place of a number")
+        raise TypeError("not a list of numbers")
     return kept
 
 
@@ -37,7 +37,7 @@ def mapping(text: str) -> Mapping[str, Json]:
     """The mapping in a text; `ValueError` or `TypeError` if it is damaged."""
     found = json.loads(text)
     if not isinstance(found, dict):
-        raise TypeError(f"{type(found).__name__} in place of a mapping")
+        raise TypeError(f"not a mapping but a {type(found).__name__}")
     return found
 
 

@@ -135,7 +135,7 @@ class MemoryStore:
             self._runs[experiment_id][run.number] = {**row, **ending}
 
     def close(self, experiment_id: int, owner: Owner, status: Status, result: Mapping[str, Json] | None) -> None:
-        """Give up ownership and note how things stand and what was concluded."""
+        """Give up ownership, and record the status and the result."""
         text = None if result is None else rows.to_json(result, "result")
         with self._lock:
             row = self._row(experiment_id)

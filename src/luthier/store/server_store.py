@@ -275,7 +275,7 @@ class Explanations(Protocol):
     """
 
     def get(self, experiment_id: int) -> Mapping[str, Json] | None:
-        """The explanation of an experiment; None if there is none."""
+        """The explanation of an experiment; None without one."""
         ...
 
     def put(self, experiment_id: int, explanation: Mapping[str, Json]) -> None:
@@ -283,15 +283,15 @@ class Explanations(Protocol):
         ...
 
 
-class Learnt(Protocol):
-    """What luthier has learnt from the experiments of the store, by name. Every method is one transaction."""
+class Learned(Protocol):
+    """What luthier has learned from the experiments of the store, by name. Every method is one transaction."""
 
     def get(self, name: str) -> Mapping[str, Json] | None:
-        """What was learnt under this name; None if nothing was."""
+        """What was learned under this name; None if nothing was."""
         ...
 
     def change(self, name: str, better: Callable[[Mapping[str, Json] | None], Mapping[str, Json]]) -> None:
-        """Replace what was learnt by what `better` makes of it; of two simultaneous changes none is lost."""
+        """Replace what was learned by what `better` makes of it; of two simultaneous changes none is lost."""
         ...
 
 
@@ -307,6 +307,6 @@ class ServerStore:
     accounts: Accounts
     components: Components
     explanations: Explanations
-    learnt: Learnt
+    learned: Learned
     database: "Database"
     where: str

@@ -127,7 +127,7 @@ explanations = Table(
     PrimaryKeyConstraint("experiment_id"),
 )
 
-learnt = Table(
+learned = Table(
     "learnt",
     metadata,
     Column("name", Text, nullable=False),

@@ -14,7 +14,7 @@ class WingTables:
     """What happens to the rows of a wing, in the transaction in which the core deletes an experiment or a user.
 
     `forget_experiment` gets the number of the experiment, `change_author` the name of the user and the name that
-    stands for it from then on.
+    replaces it.
     """
 
     forget_experiment: Callable[[Connection, int], None] | None = None

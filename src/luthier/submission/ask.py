@@ -112,7 +112,7 @@ class Server(NamedTuple):
 
 
 def asked(script: str, options: Sequence[str], environment: Mapping[str, str]) -> AnswerToJob:
-    """The decision of the server; an empty answer if there is none in time."""
+    """The decision of the server; an empty answer if it does not come in time."""
     try:
         server = server_of(environment)
     except (OSError, ValueError):

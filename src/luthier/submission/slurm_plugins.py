@@ -115,7 +115,7 @@ def lua_rules() -> str:
 
 
 def removal(folder: Path) -> list[Change]:
-    """What has to change to remove the plug-in: slurm.conf first, so that no job meets half of it."""
+    """What has to change to remove the plug-in: slurm.conf first, so that no job runs with half of it."""
     folder = _checked(folder)
     config = folder / "slurm.conf"
     before = _contents(config) or b""
@@ -191,7 +191,7 @@ def _with_lua(text: str, key: str, config: Path) -> str:
         if "lua" in found[2].lower().split(","):
             return text
         if line.rstrip().endswith("\\"):
-            raise InvalidInputError(f"{config}:{number + 1}: {key} goes on in the next line; write it in one line")
+            raise InvalidInputError(f"{config}:{number + 1}: {key} continues on the next line; write it on one line")
         values = f"{found[2]},lua" if found[2] and found[2].lower() not in ("none", "(null)") else "lua"
         lines[number] = f"{found[1]}{values}{_MARK}{_BEFORE}{line}"
         return "\n".join(lines)

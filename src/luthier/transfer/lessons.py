@@ -114,7 +114,7 @@ def _value(trial: Trial) -> float:
 
 
 def carried_over(config: Mapping[str, Value], space: Space) -> Config | None:
-    """The configuration of `space` that is most similar to one of another space; None if there is none.
+    """The configuration of `space` that is most similar to one of another space; None without one.
 
     Values are assigned by parameter name; a parameter without a value has its default. A number that is not a value of
     an ordered parameter is replaced by the nearest one; any other value must exist, and constraints must hold.

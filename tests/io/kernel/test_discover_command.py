@@ -68,7 +68,7 @@ def test_errors_are_one_line_and_write_nothing(project: Path) -> None:
     failed = luthier(project, "io", "discover", "nothing.c", "-o", "kernel", code=2)
     assert "nothing.c: cannot be read" in failed.stderr
     failed = luthier(project, "io", "discover", "src/main.c", "-o", "src", "--", "-Iinclude", "-DEXTRA=1", code=2)
-    assert "src: exists already" in failed.stderr
+    assert "src: already exists" in failed.stderr
     failed = luthier(project, "io", "discover", "src/main.c", "--buffers", "some", code=2)
     assert "choose from keep, cut" in failed.stderr
     failed = luthier(project, "io", "discover", "src/main.c", "--", "rm", "-rf", code=2)
@@ -76,7 +76,7 @@ def test_errors_are_one_line_and_write_nothing(project: Path) -> None:
     failed = luthier(project, "io", "discover", "src/main.c", "--reduce", "10%", code=2)
     assert "--reduce needs --run" in failed.stderr
     failed = luthier(project, "io", "discover", "src/main.c", "--reduce", "200%", "--run", "{program}", code=2)
-    assert "--reduce '200%': is no share; write for example 10%" in failed.stderr
+    assert "--reduce '200%': is not a share; write for example 10%" in failed.stderr
     failed = luthier(project, "io", "discover", "src/main.c", "--in-memory", "", "--run", "{program}", code=2)
     assert "--in-memory" in failed.stderr
     assert sorted(path.name for path in project.iterdir()) == ["include", "src"]
@@ -148,13 +148,13 @@ def test_a_kernel_that_is_refused_is_not_written(project: Path) -> None:
     flags = ["--", "-Iinclude", "-DEXTRA=3"]
     failed = luthier(project, *words, *flags, code=2)
     assert failed.stderr.count("\n") == 1
-    assert "not verified: the application ends with exit code 3" in failed.stderr
+    assert "not verified: the application ended with exit code 3" in failed.stderr
     assert "No kernel was written" in failed.stdout
     assert sorted(path.name for path in (project / "kernel").rglob("*")) == ["report.html", "report.txt"]
     assert "not verified: the application ends" in (project / "kernel" / "report.txt").read_text()
     found = json.loads(luthier(project, *words[:4], "json", *words[5:], "--json", *flags, code=2).stdout)
     assert (found["files"], found["verification"]["accepted"]) == ([], False)
-    assert found["verification"]["reasons"][0].startswith("the application ends with exit code 3")
+    assert found["verification"]["reasons"][0].startswith("the application ended with exit code 3")
     for wrong in (["--run", "mpirun"], ["--run", "'"], ["--run", "{program}", "--folder", "nowhere"], ["--link", "cc"]):
         failed = luthier(project, "io", "discover", "src/main.c", "-o", "none", *wrong, *flags, code=2)
         assert failed.stderr.count("\n") == 1

@@ -125,7 +125,7 @@ def test_the_report_tells_the_whole_story(project: Path) -> None:
         "search: ended: 13 runs made",
         "time of the whole tuning:",
         "return on tuning (RoTI):",
-        "to search on: luthier resume 1 --budget +30",
+        "to continue the search: luthier resume 1 --budget +30",
     ):
         assert text in told
     _, record, result = stored(project, 2)

@@ -105,7 +105,7 @@ def test_a_refused_kernel_is_not_used(project: Path) -> None:
     (project / "other.c").write_text(text)
     found = told(project, "-n", "3", source="other.c")
     assert not found["kernel"]["is_used"]
-    assert "use the application" in found["kernel"]["sentence"]
+    assert "tune the program itself" in found["kernel"]["sentence"]
     assert found["search"]["best"]["estimate"]["value"] == 2
 
 

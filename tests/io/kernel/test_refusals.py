@@ -160,7 +160,7 @@ def test_macros_that_grow_without_end(tmp_path: Path) -> None:
     text = f"{PRELUDE}#define M0 1\n{grown}int main(void)\n{{\n{WRITE}    return M30;\n}}\n"
     (tmp_path / "a.c").write_text(text)
     source = source_file(Path("a.c"), [], tmp_path, SYSTEM)
-    with pytest.raises(KernelRefusedError, match="use the application") as caught:
+    with pytest.raises(KernelRefusedError, match="tune the program itself") as caught:
         discover_apart([source], KernelOptions(), timeout_s=2)
     assert "\n" not in str(caught.value)
 
@@ -221,7 +221,7 @@ def test_a_device_that_never_ends_is_one_line(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "luthier", "io", "discover", "a.c"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-    assert "use the application" in done.stderr
+    assert "tune the program itself" in done.stderr
 
 
 def test_a_source_that_never_ends(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_an_application_that_differs_from_run_to_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        (END, "    return 3;\n}", "the application ends with exit code 3"),
+        (END, "    return 3;\n}", "the application ended with exit code 3"),
         (END, "    for (volatile int on = 1; on;)\n        continue;\n" + END, "the application runs longer than 2 s"),
         ('"out"', '"/dev/null"', ""),
     ],
@@ -210,7 +210,7 @@ def test_a_kernel_that_is_wrong_on_a_second_input_only(tmp_path: Path) -> None:
     assert verified(right, program, [("{program}",)]).inputs == ("{program}",)  # the same input again
     failing = kernel_of(tmp_path, TEXT.replace(END, "    return argc > 1;\n}"))
     named = verified(failing, program, [("{program}", "1")])  # what the user names must work
-    assert named.reasons == ("with {program} 1: the application ends with exit code 1: it printed nothing",)
+    assert named.reasons == ("with {program} 1: the application ended with exit code 1: it printed nothing",)
 
 
 RANKS = """\
@@ -252,7 +252,7 @@ def test_an_mpi_program_is_compared_on_other_ranks_too(tmp_path: Path, monkeypat
     )
     choosy = verified(discover_io(sources_from([tmp_path / "main.c"], ["mpicc"])), program)
     assert choosy.text.startswith("verified on one input: ")
-    assert choosy.notes[0].startswith("not compared with mpirun -n 1 {program}: the application ends with exit code 4")
+    assert choosy.notes[0].startswith("not compared with mpirun -n 1 {program}: the application ended with exit code 4")
 
 
 @pytest.mark.parametrize(

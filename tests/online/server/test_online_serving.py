@@ -88,7 +88,7 @@ def test_a_second_server_says_that_the_socket_is_taken_and_goes_on(site: Site) -
     first = Served(site, "--no-worker")
     take_part(f"unix:{socket_of(site)}")
     second = Served(site, "--no-worker")
-    assert second.said.splitlines()[0].startswith("luthier: this server does not answer running programs: ")
+    assert second.said.splitlines()[0].startswith("luthier: on-line tuning is off on this server: ")
     wait_until(lambda: bool(second.json("GET", "/api/v1/online")["items"]), "it shows what the first one serves")
     stop(second)
     assert socket_of(site).exists()

@@ -42,7 +42,7 @@ def discover_command(
         str,
         typer.Option(
             "--buffers",
-            help="cut: what is written to files is not computed; or keep.",
+            help="cut: leave out the computing of data that is written; or keep.",
             metavar="keep|cut",
             rich_help_panel=KERNEL,
         ),
@@ -86,7 +86,7 @@ def discover_command(
         str,
         typer.Option(
             "--failures",
-            help="drop: leave out calls of abort and exit that follow an error; or keep.",
+            help="drop: leave out checks that end the program after an error; or keep.",
             metavar="keep|drop",
             rich_help_panel=KERNEL,
         ),
@@ -95,7 +95,7 @@ def discover_command(
         str,
         typer.Option(
             "--reduce",
-            help="Loops do this share of their executions of I/O; needs --run.",
+            help="Loops do only this share of their iterations with I/O; needs --run.",
             metavar="SHARE",
             rich_help_panel=KERNEL,
         ),
@@ -104,7 +104,7 @@ def discover_command(
         list[str] | None,
         typer.Option(
             "--run",
-            help="Verify the kernel by such a run; {program} is its path. Can be repeated with other inputs.",
+            help="Verify the kernel with this command; {program} is the path. Repeat it for other inputs.",
             metavar="COMMAND",
             rich_help_panel=COMMON,
         ),
@@ -113,7 +113,7 @@ def discover_command(
         Path | None,
         typer.Option(
             "--folder",
-            help="The inputs: each run has a copy of this folder.",
+            help="A folder with input files; each run gets a copy.",
             metavar="DIR",
             rich_help_panel=COMMON,
         ),
@@ -122,7 +122,7 @@ def discover_command(
         list[str] | None,
         typer.Option(
             "--in-memory",
-            help="Keep such files in memory in each run, e.g. '*.h5'; can be repeated.",
+            help="Keep files with such names in memory, e.g. '*.h5'; can be repeated.",
             metavar="PATTERN",
             rich_help_panel=_RUNS,
         ),
@@ -173,13 +173,13 @@ def discover_command(
     calls = (tuple(families or FAMILIES), tuple(io_calls or ()), tuple(compute_calls or ()))
     options = KernelOptions(buffers, *calls, failures, share_from(reduce, "--reduce"))
     if options.reduce < 1 and not runs:
-        raise InvalidInputError("--reduce needs --run: which iterations do I/O is seen in runs of the kernel")
+        raise InvalidInputError("--reduce needs --run: luthier runs the kernel to find the iterations with I/O")
     if database is not None and flags:
         raise InvalidInputError("--compile-commands cannot be combined with flags after --; leave one out")
     if link and database is None:
         raise InvalidInputError("--link needs --compile-commands; give the flags after -- instead")
     if output.exists():
-        raise InvalidInputError(f"{output}: exists already; remove it or name another with --output")
+        raise InvalidInputError(f"{output}: already exists; remove it or name another with --output")
     kept = checked_patterns(in_memory or ())
     programs = [BuiltProgram(Build(), run_words(run), folder, timeout_s, kept) for run in runs or ()]
     files = sources_from(sources or [], flags) if database is None else sources_of_database(database, sources or [])

@@ -86,7 +86,7 @@ def show_profile(profile: "IoProfile", files: int) -> None:
     took = f"{seconds_text(profile.wall_s)}, {share:.0f} % of it in I/O"
     say(f"I/O of {count} process{'' if count == 1 else 'es'} in {took}")
     if not count:
-        say("no process left counters: statically linked programs and those killed by a signal may leave none")
+        say("no I/O was counted: statically linked programs, and programs killed by a signal, may write no counters")
         return
     tables = [_layers(profile)]
     tables += [_sizes(profile)] if profile.own.reads or profile.own.writes else []

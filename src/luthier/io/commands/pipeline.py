@@ -78,7 +78,10 @@ def _tell(
         say(f"experiment {last[0].id} compared default and best configuration on the application:")
         print_view(result_view(*last))
     if not as_json and not interrupted:
-        say(f"to search on: luthier resume {search[0].id} --budget +30; then the best is compared again")
+        say(
+            f"to continue the search: luthier resume {search[0].id} --budget +30; "
+            "then the best configuration is compared again"
+        )
     if interrupted or (compared is not None and compared[2]):
         return 130
     return 1 if last[0].status == "no result" else 0

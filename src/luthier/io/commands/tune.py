@@ -52,7 +52,7 @@ def tune_command(
         str,
         typer.Option(
             "--buffers",
-            help="keep: the kernel computes what it writes; or cut.",
+            help="cut: leave out the computing of data that is written; or keep.",
             metavar="keep|cut",
             rich_help_panel=KERNEL,
         ),
@@ -71,7 +71,7 @@ def tune_command(
         str,
         typer.Option(
             "--reduce",
-            help="Loops of the kernel do this share of their executions of I/O.",
+            help="Loops of the kernel do only this share of their iterations with I/O.",
             metavar="SHARE",
             rich_help_panel=KERNEL,
         ),
@@ -80,7 +80,8 @@ def tune_command(
         list[str] | None,
         typer.Option(
             "--in-memory",
-            help="Keep such files in memory, except in the comparison at the end, e.g. '*.h5'; can be repeated.",
+            help="Keep files with such names in memory, except in the comparison at the end, e.g. '*.h5'; can be "
+            "repeated.",
             metavar="PATTERN",
             rich_help_panel=KERNEL,
         ),
@@ -89,7 +90,7 @@ def tune_command(
         Path,
         typer.Option(
             "--output",
-            help="A new folder for programs and runs; its file system is the tuned one.",
+            help="A new folder for programs and runs, on the file system to tune.",
             metavar="DIR",
             rich_help_panel=COMMON,
         ),
@@ -172,7 +173,7 @@ def _check_measures(values: dict[str, Any], option: str) -> None:
     for objective in values.get("objectives", ()):
         if not objective.measure.startswith(PREFIX):
             raise InvalidInputError(
-                f"{option} does not go with the measure {objective.measure}; choose a measure {PREFIX}*, "
+                f"{option} cannot be used with the measure {objective.measure}; choose a measure {PREFIX}*, "
                 f"or leave out {option}"
             )
 

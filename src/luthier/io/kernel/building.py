@@ -28,7 +28,7 @@ def build(sources: Sequence[SourceFile], options: KernelOptions) -> Discovery:
     linked = link(program, options)
     kept, filled, notes = _sliced(program, linked, options)
     if not kept.starts:
-        raise KernelRefusedError("no I/O call is reached from main; nothing can be kept, use the application")
+        raise KernelRefusedError("no I/O call is reached from main; nothing can be kept; tune the program itself")
     loops = loops_with_io(program, linked, kept, options) if options.reduce < 1 else {}
     marked = {path: headed(Path(path).name, emitted(program, kept, path, filled, loops)) for path in program.files}
     texts = {path: without_marks(text) for path, text in marked.items()}
@@ -77,7 +77,7 @@ def _read(sources: Sequence[SourceFile], options: KernelOptions) -> tuple[CProgr
         reader.read(unit)
         if len(program.statements) > options.most_statements:
             raise KernelRefusedError(
-                f"the sources have more than {options.most_statements} statements; use the application"
+                f"the sources have more than {options.most_statements} statements; tune the program itself"
             )
     return program, tuple(sorted(headers))
 

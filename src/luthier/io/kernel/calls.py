@@ -69,7 +69,7 @@ def _refuse(program: CProgram, statement: Statement, call: Call) -> None:
     what = "" if call.key in program.functions else externals.refused(call)
     if what:
         file = program.functions[statement.function].file
-        raise KernelRefusedError(f"{file}:{call.line}: {call.name}: {what} is not supported; use the application")
+        raise KernelRefusedError(f"{file}:{call.line}: {call.name}: {what} is not supported; tune the program itself")
 
 
 def _reachable(program: CProgram) -> set[str]:
@@ -107,7 +107,7 @@ def _link_states(program: CProgram) -> None:
 
 
 def state_node(program: CProgram, state: str) -> int:
-    """The storage that stands for a hidden state of the C library."""
+    """The storage that represents a hidden state of the C library."""
     return program.fields.setdefault(f"state:{state}", program.memory.new())
 
 

@@ -47,7 +47,7 @@ class Discovery:
     loops: tuple[KernelLoop, ...] = ()
     """The loops with I/O, if loops are to be reduced."""
     reduction: Reduction | None = None
-    """What became of them, if they were."""
+    """How they were reduced, if they were."""
 
 
 def discover_io(sources: Sequence[SourceFile], options: KernelOptions | None = None) -> Discovery:
@@ -66,7 +66,7 @@ def discover_io(sources: Sequence[SourceFile], options: KernelOptions | None = N
     try:
         return build(sources, options)
     except RecursionError:
-        raise KernelRefusedError("the sources are nested too deeply; use the application") from None
+        raise KernelRefusedError("the sources are nested too deeply; tune the program itself") from None
 
 
 def read_bytes(path: str, largest: int) -> bytes:

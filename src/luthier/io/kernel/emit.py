@@ -52,7 +52,8 @@ class Edits:
         if not is_balanced(self.text[start:end]):
             line = self.text.count("\n", 0, start) + 1
             raise KernelRefusedError(
-                f"{self.path}:{line}: a statement that is split by #if or #else is not supported; use the application"
+                f"{self.path}:{line}: a statement that is split by #if or #else is not supported; "
+                "tune the program itself"
             )
         self.cuts.append((start, end, replacement))
 

@@ -73,7 +73,7 @@ class Expressions:
     def refuse(self, cursor: Any, what: str) -> KernelRefusedError:
         """The error for a construct that is not supported."""
         return KernelRefusedError(
-            f"{self.file}:{cursor.location.line}: {what} is not supported by I/O discovery; use the application"
+            f"{self.file}:{cursor.location.line}: {what} is not supported in I/O kernels; tune the program itself"
         )
 
     def value(self, cursor: Any) -> Value:

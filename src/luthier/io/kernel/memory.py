@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class StorageGraph:
-    """Nodes stand for storage: of a variable, a field of a record, or whatever a pointer points to.
+    """Nodes represent storage: of a variable, a field of a record, or whatever a pointer points to.
 
     A node has at most one pointee; two pointers that are assigned to each other get the same one.
     """

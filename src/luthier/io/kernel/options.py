@@ -45,7 +45,7 @@ def share_from(text: str, option: str) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share <= 1:
-        raise InvalidInputError(f"{option} {shown(text)}: is no share; write for example 10%")
+        raise InvalidInputError(f"{option} {shown(text)}: is not a share; write for example 10%")
     return share
 
 

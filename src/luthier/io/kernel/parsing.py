@@ -66,14 +66,14 @@ def parsed(source: SourceFile, texts: Mapping[str, str]) -> Any:
     try:
         unit = cindex.Index.create().parse(source.path, _arguments(source), unsaved, _DETAILED)
     except cindex.TranslationUnitLoadError:
-        raise KernelRefusedError(f"{source.path}: libclang cannot read this file; use the application") from None
+        raise KernelRefusedError(f"{source.path}: libclang cannot read this file; tune the program itself") from None
     for diagnostic in unit.diagnostics:
         if diagnostic.severity >= _ERROR:
             where = diagnostic.location
             name = where.file.name if where.file else source.path
             raise KernelRefusedError(
-                f"{visible(name)}:{where.line}: {visible(diagnostic.spelling)}; with errors there is no I/O kernel, "
-                "use the application or correct the flags"
+                f"{visible(name)}:{where.line}: {visible(diagnostic.spelling)}; with errors no I/O kernel can be made; "
+                "correct the flags, or tune the program itself"
             )
     return unit
 
@@ -94,18 +94,18 @@ def _arguments(source: SourceFile) -> list[str]:
 def check_source(path: str, data: bytes, largest: int) -> str:
     """The text of a source as Latin-1; raise if it cannot be C."""
     if len(data) > largest:
-        raise KernelRefusedError(f"{path}: has {len(data)} bytes; at most {largest} are analysed, use the application")
+        raise KernelRefusedError(f"{path}: has {len(data)} bytes; the limit is {largest}; tune the program itself")
     if b"\0" in data:
-        raise KernelRefusedError(f"{path}: contains NUL bytes and is not C; use the application")
+        raise KernelRefusedError(f"{path}: contains NUL bytes and is not C; tune the program itself")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise KernelRefusedError(f"{path}:{line}: is not UTF-8; convert the file, or use the application") from None
+        raise KernelRefusedError(f"{path}:{line}: is not UTF-8; convert the file, or tune the program itself") from None
     text = data.decode("latin-1")
     for pattern, what in _REFUSED_TEXT.items():
         found = pattern.search(text)
         if found:
             line = text.count("\n", 0, found.start()) + 1
-            raise KernelRefusedError(f"{path}:{line}: {what} is not supported by I/O discovery; use the application")
+            raise KernelRefusedError(f"{path}:{line}: {what} is not supported in I/O kernels; tune the program itself")
     return text

@@ -1,8 +1,8 @@
 """Loops that are left early: how much of each is done, and the text of the kernel that does it.
 
-What counts are executions of I/O, which are iterations in which I/O happens: a loop of 2000 iterations that writes
-every 200th has 10. It is left behind an iteration after which the wanted share of the executions is done, and the same
-share of the operations and bytes. The counters of what happens in it are multiplied by the inverse of that share.
+Executions of I/O are the iterations in which I/O happens: a loop of 2000 iterations that writes in every 200th has 10.
+The loop is left after an iteration with which the wanted share of the executions is done, and the same share of the
+operations and bytes. The counters of what happens in it are multiplied by the inverse of that share.
 """
 
 import re
@@ -71,7 +71,7 @@ class ReducedLoop:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What became of the loops of a kernel: reduced ones, and why others are whole, by their numbers."""
+    """How the loops of a kernel were reduced: reduced ones, and why others are whole, by their numbers."""
 
     share: float
     loops: tuple[ReducedLoop, ...]
@@ -129,7 +129,7 @@ def chosen_loops(
 ) -> tuple[list[ReducedLoop], list[tuple[KernelLoop, str]]]:
     """The loops to reduce, those with the most I/O first, and why others are whole.
 
-    `processes` are the traces of all processes. Of nested loops the outermost that can be reduced is.
+    `processes` are the traces of all processes. Of nested loops, the outermost one that can be reduced is chosen.
     """
     known = {loop.number: loop for loop in loops}
     seen = {number: [one for process in processes for one in process if one.number == number] for number in known}

@@ -60,7 +60,7 @@ def text_report(discovery: Discovery, verdict: Sequence[str] = (UNVERIFIED,)) ->
 
 
 def all_notes(discovery: Discovery) -> tuple[str, ...]:
-    """The notes, with what became of the loops."""
+    """The notes, and how the loops were reduced."""
     return (*discovery.notes, *(discovery.reduction.notes if discovery.reduction is not None else ()))
 
 

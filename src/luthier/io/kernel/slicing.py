@@ -233,7 +233,7 @@ class Slicer:
     def _refuse_variadic(self, function: Function) -> None:
         raise KernelRefusedError(
             f"{function.file}:{function.line}: {function.name}: a function with a variable number of arguments that "
-            "reads them itself is not supported; use the application"
+            "reads them itself is not supported; tune the program itself"
         )
 
     # Dependences

@@ -33,7 +33,7 @@ def source_file(path: Path, flags: Sequence[str], folder: Path, system: Sequence
     Flags that do not change what the file means (warnings, libraries, output) are ignored.
     """
     if path.suffix in _CPLUSPLUS or path.suffix != ".c":
-        raise InvalidInputError(f"{path}: only C sources (.c) are analysed; use the application")
+        raise InvalidInputError(f"{path}: only C sources (.c) are analysed; tune the program itself")
     arguments = [f"-working-directory={folder}"]
     for directory in system:
         arguments += ["-isystem", directory]

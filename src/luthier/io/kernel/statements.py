@@ -297,7 +297,8 @@ class UnitReader:
         first.end, first.last_line = max(first.end, second.end), max(first.last_line, second.last_line)
 
     def _refuse_line(self, line: int, what: str) -> KernelRefusedError:
-        return KernelRefusedError(f"{self.path}:{line}: {what} is not supported by I/O discovery; use the application")
+        where = f"{self.path}:{line}"
+        return KernelRefusedError(f"{where}: {what} is not supported in I/O kernels; tune the program itself")
 
     def _body(self, statement: Statement, cursor: Any) -> None:
         child = self._statement(cursor, statement)

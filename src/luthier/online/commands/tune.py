@@ -67,7 +67,7 @@ class OnlineRequest:
 
 
 def tune_online(chosen: OnlineChoices, asked: TuneRequest) -> int:
-    """Tune a running program; the exit code is 130 if it was stopped at once."""
+    """Tune a running program; the exit code is 130 if it was stopped immediately."""
     name = check_name(asked.name, "--name")
     space = space_from(asked.parameters, asked.constraints)
     request = OnlineRequest(chosen, space, asked.command, asked.settings, maximize=asked.maximize, shell=asked.shell)

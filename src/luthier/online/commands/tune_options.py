@@ -79,14 +79,14 @@ class OnlineChoices:
         float | None,
         typer.Option(
             "--guard",
-            help="Put back the last good configuration at once when the number is this many times "
+            help="Put back the last good configuration immediately when the number is this many times "
             "worse than with the default; 0 disables it. [default: 2]",
             metavar="FACTOR",
         ),
     ] = None
     keep_watching: Annotated[
         bool,
-        typer.Option("--keep-watching", help="Stay at the end, and search again when the number changes."),
+        typer.Option("--keep-watching", help="Do not end after the search, and search again when the number changes."),
     ] = False
 
 

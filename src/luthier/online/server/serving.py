@@ -103,7 +103,7 @@ class OnlineServing:
 
 @contextmanager
 def serving(store: ServerStore, url: str | None, options: OnlineServeOptions | None) -> Iterator[OnlineState]:
-    """Serve on-line sessions beside the server; if the default address cannot be used, say so and go on without."""
+    """Serve on-line sessions beside the server; if its default address cannot be used, only report that."""
     given = (options and options.online) or []
     listen = addresses_in(given)
     service = None
@@ -117,7 +117,7 @@ def serving(store: ServerStore, url: str | None, options: OnlineServeOptions | N
         if given:
             raise
         service = None
-        print(f"luthier: this server does not answer running programs: {error}", file=sys.stderr)  # noqa: T201 - as serve
+        print(f"luthier: on-line tuning is off on this server: {error}", file=sys.stderr)  # noqa: T201 - as serve
     try:
         yield OnlineState(store, () if service is None else service.addresses)
     finally:

@@ -115,7 +115,7 @@ class OnlineState:
         return self.events.listeners
 
     def start(self) -> None:
-        """Nothing must be ready before the first request."""
+        """Nothing needs to be started before the first request."""
 
     def close(self) -> None:
         """Close the event streams."""

@@ -49,7 +49,7 @@ class Access:
 
 
 def access_for(accounts: Accounts, addresses: Iterable[Address]) -> Access:
-    """The access to a service at these addresses; the token of a store without accounts is made if need be."""
+    """The access to a service at these addresses; the token of a store without accounts is made if necessary."""
     has_tcp = any(isinstance(address, TcpAddress) for address in addresses)
     return Access(accounts, kept_token(token_path()) if has_tcp and not accounts.users() else None)
 

@@ -76,7 +76,7 @@ class ClientConnection:
                 self._heard = time.monotonic()
                 yield self._expected.popleft(), line
         if self._buffer:
-            raise ConnectionError("the service sends answers that nobody has asked for")
+            raise ConnectionError("the service sent an answer without a request")
 
     @property
     def owed(self) -> int:

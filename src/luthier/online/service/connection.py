@@ -103,7 +103,7 @@ class ServedConnection(asyncio.Protocol):
         self._go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 the reason makes no difference
-        """Give what the clients have to others."""
+        """Give the configurations of the clients to others."""
         self._is_closing = True
         if self._timer is not None:
             self._timer.cancel()
@@ -235,7 +235,7 @@ class ServedConnection(asyncio.Protocol):
                 self._close_soon()
                 return protocol.OK_LINE
             case Hello():
-                raise InvalidInputError("hello was already said on this connection; open another one")
+                raise InvalidInputError("hello was already sent on this connection; open another one")
 
     def _hold(self, served: ServedSession, wait_s: float) -> bytes:
         """Answer a fetch when the strategy has decided, or after a while, whatever comes first."""

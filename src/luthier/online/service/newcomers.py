@@ -33,10 +33,11 @@ class Newcomer(Protocol):
 class Newcomers:
     """Gives places to new connections until they have joined a session.
 
-    While fewer than half of the places are taken, everybody gets one. From then on each new connection may replace one
-    that has waited for `GRACE_S`, and if all places are taken, one of an address that has more of them than its own.
-    Those of addresses from which nobody has joined before go first, then those of the address with the most, then the
-    oldest. Addresses from which somebody has joined, and those of this machine, never lose a place to others at once.
+    While fewer than half of the places are taken, every connection gets one. After that, a new connection may replace
+    one that has waited for `GRACE_S`; if all places are taken, it may also replace one of an address that has more
+    places than its own. Addresses that have never joined lose a place first, then the address with most places; of
+    equal ones, the oldest connection. Addresses that have joined before, and those of this machine, never lose a place
+    to others at once.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

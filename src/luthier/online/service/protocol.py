@@ -18,7 +18,7 @@ LARGEST_VALUE: Final = 1e300
 """The largest magnitude of a reported value: sums of very many of them are finite."""
 
 MOST_CLIENTS: Final = 16384
-"""Most clients for which one connection can speak."""
+"""The largest number of clients of one connection."""
 
 _LONGEST_VALUE = 32  # characters of one value in a list, with its comma
 _LONGEST_TOKEN = 1000

@@ -156,7 +156,7 @@ class RemoteTuner:
         self._ask("report", line)
 
     def leave(self) -> None:
-        """Take no further part; the next `fetch` joins again."""
+        """Leave the session; the next `fetch` joins again."""
         if self._connection is not None:
             self._drop(leave=self._pid == os.getpid())
 

@@ -118,7 +118,7 @@ _log = logging.getLogger(__name__)
 
 
 class OnlineService:
-    """Serves on-line sessions out of a store until it is told to stop.
+    """Serves on-line sessions from a store until it is told to stop.
 
     The thread of `run` answers requests and waits for nothing: others write to the store, open sessions and make the
     decisions of strategies that take long.

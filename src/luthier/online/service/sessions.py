@@ -91,7 +91,7 @@ class ServedSession:
         self._keep(samples)
 
     def leave(self, clients: Iterable[str], now: float, *, lost: bool) -> None:
-        """Give what the clients have to others."""
+        """Give the configurations of the clients to others."""
         self.is_changed = True
         self.idle_since = time.monotonic()
         clients = list(clients)

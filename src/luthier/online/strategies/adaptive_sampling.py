@@ -1,4 +1,4 @@
-"""The number of samples, adapted to the noise: what decides is whether another sample could change the order."""
+"""Adapts the number of samples to the noise: another sample is taken only if it could change the order."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ _INDIFFERENT = 0.01  # differences below this share do not matter
 
 @dataclass(frozen=True, slots=True)
 class AdaptiveSampling:
-    """Samples again what may be the best of those that are compared, until it is clear or has three samples.
+    """Takes further samples of what may be the best of those that are compared, until that is clear, three at most.
 
     Clients without other work take further samples in the same step, up to five.
 
-    How much lower the value of a configuration may become is estimated from the configurations that have two samples
-    or more, whatever the distribution of the noise is. While there are none, one is sampled twice.
+    How much lower the value of a configuration may become is estimated from the configurations that have two samples or
+    more, whatever the distribution of the noise is. Without such configurations, one is sampled twice.
     """
 
     estimator: EstimatorName = "minimum"
@@ -37,7 +37,8 @@ class AdaptiveSampling:
     ) -> Mapping[Config, int]:
         """One sample of each configuration without any; else one more of each that may turn out to be the best.
 
-        Clients that would have no work in the last step of it take further samples of the same: that takes no longer.
+        Clients without work in the last step take further samples of the same configurations, which takes no extra
+        time.
         """
         fewest = self._fewest(samples, needed, best)
         if not fewest:
@@ -99,7 +100,8 @@ def proven_best(
 ) -> Config:
     """The configuration named as the best, if its samples say that it is at least as good as those `known` before.
 
-    Otherwise the best one of which they say so, or else the best of the known ones. What was not measured says nothing.
+    Otherwise the best one for which they say so, or else the best of the known ones. Configurations without samples are
+    ignored.
     """
     value = ESTIMATORS[estimator]
     measured = [config for config in known if samples.get(config)]

@@ -1,4 +1,4 @@
-"""The default strategy: a search by a model that a simplex finishes."""
+"""The default strategy: a search by a model, which is finished by a simplex."""
 
 from dataclasses import replace
 

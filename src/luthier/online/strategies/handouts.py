@@ -1,4 +1,4 @@
-"""Who measures what of a plan."""
+"""Which client measures which part of a plan."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from luthier.trial import Config
 class Handouts:
     """Gives each client one of the samples that are planned and not yet taken; all others get what is left over.
 
-    What is planned changes by reports only. Asking and leaving decide only who runs what.
+    Only reports change the plan. Asking and leaving only change which client runs what.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Where a strategy looks: near what was measured, so that nothing wild is tried in a running program."""
+"""What a strategy considers: configurations near those measured, as a running program must not get extreme ones."""
 
 import numpy as np
 

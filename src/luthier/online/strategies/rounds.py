@@ -2,7 +2,7 @@
 
 
 class Rounds:
-    """Recognises when all clients have reported, from the reports alone: nobody says how many clients there are.
+    """Recognises when all clients have reported, from the reports alone: the number of clients is not given.
 
     That a client reports a second time shows that all others have had their turn. So the size of a round is known from
     the second one on; it follows clients that join or leave.

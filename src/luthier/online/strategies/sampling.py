@@ -1,4 +1,4 @@
-"""How many samples of a configuration are needed, and the one value that stands for them."""
+"""How many samples of a configuration are needed, and how one value is estimated from them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Sampling(Protocol):
         """How many further samples configurations need before the strategy compares those that are `needed`.
 
         It is asked when all samples that it wanted were taken. `samples` are all samples so far and `best` is the best
-        configuration known before. So many samples as there are clients take one step. An empty answer means: compare
+        configuration known before. One step takes as many samples as there are clients. An empty answer means: compare
         them now.
         """
         ...
@@ -55,7 +55,7 @@ class FixedSampling:
         best: Config | None,  # noqa: ARG002 the number does not depend on it
         clients: int = 1,  # noqa: ARG002 nor on this
     ) -> Mapping[Config, int]:
-        """What is missing of the fixed number."""
+        """How many samples are missing from the fixed number."""
         # Samples of other requests count as well: a point that comes again needs no new ones.
         missing = {config: self.count - len(samples.get(config, ())) for config in needed}
         return {config: count for config, count in missing.items() if count > 0}

@@ -20,8 +20,8 @@ _LEAST_GAIN = 0.001  # a smaller expected gain of a step, as a share of the valu
 class Prospects:
     """What is predicted of configurations, relative to the best: positive means are worse.
 
-    `learned` is the deviation of the mean that one sample more would cause: all of the `deviation` without noise, less
-    with it. `chance` is how probable it is that a configuration works.
+    `learned` is the standard deviation of the change of the mean by one more sample: all of the `deviation` without
+    noise, less with it. `chance` is how probable it is that a configuration works.
     """
 
     mean: FloatArray
@@ -31,7 +31,7 @@ class Prospects:
 
     @staticmethod
     def of(mean: FloatArray, deviation: FloatArray, single: float, chance: FloatArray) -> "Prospects":
-        """Prospects of configurations; `single` is the deviation of one sample."""
+        """Prospects of configurations; `single` is the standard deviation of one sample."""
         return Prospects(mean, deviation, learned_by_sample(deviation, single), chance)
 
     def gains(self) -> FloatArray:
@@ -40,7 +40,7 @@ class Prospects:
 
 
 def learned_by_sample(deviation: FloatArray, single: float) -> FloatArray:
-    """The deviation of the posterior mean before a sample is taken (Frazier et al. 2009, eq. 3)."""
+    """The standard deviation of the posterior mean before a sample is taken (Frazier et al. 2009, eq. 3)."""
     # The variance of the mean after one more sample is variance² / (variance + noise²), seen from before it.
     variance = deviation * deviation
     return np.asarray(variance / np.sqrt(np.maximum(variance + single * single, 1e-30)), dtype=np.float64)
@@ -58,7 +58,7 @@ def expected_gain(mean: FloatArray, learned: FloatArray) -> FloatArray:
 
 
 class Trust:
-    """Compares the gains that were expected with those that came, so that a model that promises too much is noticed."""
+    """Compares expected gains with those that were reached, so that a model that promises too much is noticed."""
 
     def __init__(self) -> None:
         self._expected = self._came = 0.0
@@ -70,7 +70,7 @@ class Trust:
 
     @property
     def share(self) -> float:
-        """Which share of an expected gain can be expected to come: at most 1."""
+        """The share of an expected gain that is usually reached: at most 1."""
         return min(1.0, (_FIRST_TRUST + self._came) / (_FIRST_TRUST + self._expected))
 
 
@@ -83,7 +83,7 @@ class StepChoice:
 
 
 def worthwhile(prospects: Prospects, noise: SampleNoise, clients: int, horizon: float) -> StepChoice | None:
-    """How many times as long as the best a configuration may be expected to take to be worth a try; None: none is.
+    """The longest expected time of a configuration worth a try, in multiples of the best; None if none is.
 
     For every such limit the expected gain of the best step within it, over `horizon` further steps, is compared with
     what the slowest of its configurations costs.
@@ -103,7 +103,7 @@ def worthwhile(prospects: Prospects, noise: SampleNoise, clients: int, horizon: 
 
 
 def expected_ratios(prospects: Prospects) -> FloatArray:
-    """How many times as long as the best each configuration is expected to take, with caution."""
+    """A cautious estimate of the time of each configuration, in multiples of the best."""
     # Predictions are differences of logarithms.
     return np.exp(np.minimum(prospects.mean + _CAUTION * prospects.deviation, 50.0))
 

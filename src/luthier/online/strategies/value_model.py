@@ -96,17 +96,17 @@ class ValueModel:
         return factor if known == count else 1.0
 
     def single_deviation(self) -> float:
-        """The deviation of one sample."""
+        """The standard deviation of one sample."""
         return float(self.noise.of_estimates(np.array([1]))[1][0])
 
     def predict(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and deviation of points that were not measured; `assume` refers to them from then on."""
+        """Mean and standard deviation of points that were not measured; `assume` refers to them from then on."""
         self._points = FixedPoints(PointSet(rows), in_blocks=False)
         mean, deviation = self._points.predict(self._process)
         return mean, np.hypot(deviation, self._process.noise_deviation())
 
     def assume(self, row: FloatArray) -> FloatArray:
-        """The deviations of the points predicted last, if a further one were measured."""
+        """The standard deviations of the points predicted last, if a further one were measured."""
         if self._points is None:
             raise RuntimeError("predict first")
         self._process.assume(row[None, :])

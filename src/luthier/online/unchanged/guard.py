@@ -1,4 +1,4 @@
-"""The guard of a running program: when the last good configuration must be put back at once."""
+"""The guard of a running program: when the last good configuration must be put back immediately."""
 
 import math
 from dataclasses import dataclass

@@ -96,9 +96,10 @@ _PICKED = "after the URL, write regex:PATTERN or json:PATH, separated by a space
 
 @dataclass(frozen=True, slots=True)
 class NumbersRead:
-    """The numbers since the last reading, and why there is none if there is none.
+    """The numbers since the last reading, or the reason why they are missing.
 
-    `is_failure` tells that nobody answered, which a guard takes for a bad number; no new line in a log is no failure.
+    `is_failure` tells that no answer came, which a guard counts as a bad number; a log without new lines is not a
+    failure.
     """
 
     numbers: tuple[float, ...]

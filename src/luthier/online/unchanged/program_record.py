@@ -71,7 +71,7 @@ class ProgramRecord:
         self._show(now)
 
     def is_stop_requested(self, now: float) -> bool:
-        """Whether somebody stopped or deleted the session; tells the store too that it is being worked on."""
+        """Whether a user stopped or deleted the session; also tells the store that it is in use."""
         if now - self._seen_at < BEAT_EVERY_S:
             return False
         self._seen_at = now
@@ -164,7 +164,9 @@ def _locked(path: Path, name: str) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise InUseError(f"on-line session {shown(name)} is being worked on by another luthier; wait for it") from None
+        raise InUseError(
+            f"on-line session {shown(name)} is in use by another luthier process; wait until it ends"
+        ) from None
     return descriptor
 
 

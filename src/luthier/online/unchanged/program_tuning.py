@@ -107,7 +107,7 @@ class ProgramTuning:
     def run(self) -> ProgramResult:
         """Tune until everything is known; afterwards the winner, or what was there before, is in place.
 
-        That is so too if an error ends it, or a signal.
+        This also holds if an error or a signal ends it.
         """
         try:
             while True:

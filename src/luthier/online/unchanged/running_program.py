@@ -41,7 +41,7 @@ class Clock(Protocol):
 
 
 class RunningTarget(Protocol):
-    """A program that runs, as far as tuning is concerned."""
+    """A running program, as tuning sees it."""
 
     def apply(self, config: Config | None) -> None:
         """Set a configuration, None for what was there before; `RefusedError` if the program does not accept it."""
@@ -58,7 +58,7 @@ class RunningTarget(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WindowRules:
-    """How long a window is, and what becomes of the numbers in it."""
+    """How long a window is, and how its numbers become one."""
 
     every_s: float
     settle_s: float
@@ -138,12 +138,12 @@ class RunningProgram:
         return Window("measured", self._statistic(seen.numbers)) if seen.numbers else Window("silent")
 
     def put_back(self) -> None:
-        """Put the last good configuration in place, at once."""
+        """Put the last good configuration in place, immediately."""
         try:
             self.set(self.last_good)
         except RefusedError as error:
             raise UnavailableError(
-                f"the last good configuration was refused as well ({error}); look after the program"
+                f"the last good configuration was refused as well ({error}); check the program"
             ) from error
         self._watch(self._rules.settle_s, None)
 

@@ -96,7 +96,7 @@ class TunedProgram:
         self.settings.apply(config)
 
     def ending(self) -> str | None:
-        """The last words of a program that luthier started, after it has ended; None while it runs."""
+        """The last output of a program that luthier started, after it has ended; None while it runs."""
         if self.process is None or self.process.is_running():
             return None
         return f"the program ended ({visible(self.process.last_words()) or 'it printed nothing'})"

@@ -30,7 +30,7 @@ class WrittenFile:
         replace_file(self.target, fill(self.text, values).encode("utf-8", "surrogateescape"))
 
     def keep_original(self, copy: Path) -> None:
-        """Copy the present file to `copy`, unless a copy was made before; an empty folder says that there is none."""
+        """Copy the present file to `copy`, unless that was done before; an empty folder means that no file existed."""
         for left in self.target.parent.glob(f".{glob.escape(self.target.name[:100])}.*{_SUFFIX}"):
             left.unlink(missing_ok=True)  # by a luthier that was killed
         if copy.exists():

@@ -189,7 +189,7 @@ def create_token(server: Server, who: Viewer, given: NewToken) -> IssuedToken:
 def delete_token(
     server: Server, who: Viewer, token_id: Annotated[int, Path(ge=1, le=LARGEST_NUMBER, examples=[3])]
 ) -> None:
-    """The token stops working at once."""
+    """The token stops working immediately."""
     mine = [one.id for one in server.store.accounts.credentials(who.name) if one.kind == "token"]
     if token_id not in mine:
         raise NotFoundError(f"you have no token {token_id}")

@@ -23,7 +23,7 @@ export function takeDraft() {
   return kept.typed;
 }
 
-/** The page whose form was kept; null if there is none. */
+/** The page whose form was kept; null without one. */
 export function draftPage() {
   return read()?.page ?? null;
 }

@@ -138,7 +138,7 @@ export function showUse(element, detail) {
   );
 }
 
-/** What the best configuration does differently from the default, if somebody has had it explained. */
+/** What the best configuration does differently from the default, if it was explained. */
 export function showExplanation(element, { explanation }) {
   element.hidden = !explanation;
   if (element.hidden) return;

@@ -40,7 +40,7 @@ class SubmissionServeOptions:
         bool,
         typer.Option(
             "--accounts-are-logins",
-            help="Accounts are logins of the cluster: jobs get what their user found.",
+            help="Accounts are named like users of the cluster: jobs get what their user found.",
             rich_help_panel=_HEADING,
         ),
     ] = False

@@ -14,7 +14,7 @@ from luthier.cli.terminal import say, say_lines
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 
 slurm = typer.Typer(
-    help="Install the plug-in of Slurm that gives jobs the configuration found for jobs like them.",
+    help="Install the plug-in of Slurm that gives jobs the configuration found for similar jobs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -102,7 +102,7 @@ def key(
 
 @slurm.command()
 def collect(
-    once: Annotated[bool, typer.Option("--once", help="Ask Slurm once, and end.")] = False, store: StoreUrl = None
+    once: Annotated[bool, typer.Option("--once", help="Ask Slurm once, then exit.")] = False, store: StoreUrl = None
 ) -> None:
     """Write down how submitted jobs ended, until Ctrl-C; only where luthier serve runs on a host without squeue.
 

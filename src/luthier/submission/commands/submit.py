@@ -1,4 +1,4 @@
-"""The command that submits a job with the configuration that was found for jobs like it."""
+"""The command that submits a job with the configuration that was found for similar jobs."""
 
 from typing import Annotated
 
@@ -18,10 +18,13 @@ def submit(
         typer.Argument(help="Options of sbatch; after -- arguments of the script.", metavar="[SBATCH OPTIONS]"),
     ] = None,
     no_tuning: Annotated[
-        bool, typer.Option("--no-tuning", help="Submit the job without asking; as LUTHIER=off in the environment.")
+        bool,
+        typer.Option(
+            "--no-tuning", help="Submit the job without asking the server, like LUTHIER=off in the environment."
+        ),
     ] = False,
 ) -> None:
-    """Submit a job with the configuration that was found for jobs like it; the script is not changed.
+    """Submit a job with the configuration that was found for similar jobs; the script is not changed.
 
     If the server does not answer within 0.2 s, the job is submitted as it is.
 

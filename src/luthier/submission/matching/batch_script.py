@@ -21,7 +21,7 @@ _MINOR = frozenset(
     uname uniq unset wait wc which xargs
     """.split()  # noqa: SIM905 a list of seventy quoted words is hard to read
 )
-"""Commands that are in many scripts, and seldom what a script is for."""
+"""Commands that are in many scripts, and seldom the purpose of a script."""
 
 _NODES = re.compile(r"([0-9]{1,9})([kKmM]?)(?:-.*)?", re.DOTALL)
 _FACTORS = {"": 1, "k": 1024, "m": 1024**2}

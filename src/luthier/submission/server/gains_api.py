@@ -146,7 +146,7 @@ class JobGain(ResponseModel):
     pairs: int
     """From how many pairs of jobs with and without the configuration; 0: from the experiment."""
     saved_s: float | None
-    """The time that the default would have taken more, estimated from `speedup`."""
+    """The additional time that the default would have taken, estimated from `speedup`."""
     withdrawn: str | None
     """Why the record is not used any more; null while it is used."""
 
@@ -218,7 +218,7 @@ class TuningCandidate(ResponseModel):
     """Of how many the time is known."""
     elapsed_s: float
     saving_s: float | None
-    """What tuning would have saved with the median speed-up of the jobs that were tuned; null if there are none."""
+    """What tuning would have saved with the median speed-up of the jobs that were tuned; null without any."""
     last_at: float
     last_id: int
     """The newest of these jobs."""
@@ -266,7 +266,7 @@ def list_gains(server: Server, who: Viewer) -> list[JobGain]:
 
 @router.get("/tuning-candidates", summary="List programs that could be tuned")
 def list_candidates(
-    server: Server, who: Viewer, days: Annotated[int, Query(ge=1, le=3650, description="Look back so far.")] = 90
+    server: Server, who: Viewer, days: Annotated[int, Query(ge=1, le=3650, description="How far to look back.")] = 90
 ) -> TuningCandidates:
     """Your own; of all users for administrators. Those that took most time first."""
     found, tuned, usual = candidates(server.store, who, since=time.time() - days * _DAY_S)

@@ -150,7 +150,7 @@ class SubmissionQueue:
         return [one for one in batch if one.since >= earliest]
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
-        if str(error) != self._complaint:  # not the same line again and again
+        if str(error) != self._complaint:  # not the same line many times
             self._complaint = str(error)
             logger.warning("jobs are submitted without a configuration: %s", visible(self._complaint))
         for one in batch:

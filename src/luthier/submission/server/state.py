@@ -1,4 +1,4 @@
-"""What the server keeps for jobs at submission, and what works beside it."""
+"""What the server keeps for jobs at submission, and the threads that work on them."""
 
 import asyncio
 import threading

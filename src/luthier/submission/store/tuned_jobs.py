@@ -14,7 +14,7 @@ class TunedConfiguration:
     """What tuning found for a job: a configuration of a component that is proven to be better than its default.
 
     `environment` and `options` are how the configuration is passed to a job: variables, and options of sbatch. All
-    three are empty if nothing better than the default was found: jobs like this one keep the default. The values are in
+    three are empty if nothing better than the default was found: similar jobs keep the default. The values are in
     the unit of the `measure`; `speedup` is how many times better the best one is, or a difference where values are not
     positive.
     """

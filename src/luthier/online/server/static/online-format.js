@@ -15,7 +15,7 @@ export function gainText(one) {
   return one.phase === "baseline" ? null : (gain({ speedup: one.gain })?.text ?? null);
 }
 
-/** What the steps that can be compared with the default have saved; null while there are none. */
+/** What the steps that can be compared with the default have saved; null without such steps. */
 export function savedText({ saved, default_total: whole, phase }) {
   if (saved === null || phase === "baseline") return null;
   const share = whole > 0 ? percent(Math.abs(saved) / whole) : number(Math.abs(saved));

@@ -1,4 +1,4 @@
-"""Keep what was learnt from the experiments of a store."""
+"""Keep what was learned from the experiments of a store."""
 
 import sqlalchemy as sa
 from alembic import op
