@@ -1,4 +1,4 @@
-"""From the arguments of the command line to the parts of an experiment."""
+"""Turns the arguments of the command line into the parts of an experiment."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -246,7 +246,7 @@ class Client:
         return cast("dict[str, Json]", self._ask("POST", f"/submissions/{number}/review", {"confirmed": confirmed}))
 
     def job_gains(self) -> list[dict[str, Json]]:
-        """What submitted jobs gained, by user and record."""
+        """The time saved by submitted jobs, by user and record."""
         return cast("list[dict[str, Json]]", self._ask("GET", "/job-gains"))
 
     def tuning_candidates(self) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""From the search on an I/O kernel to the comparison on the application, also after an interrupt."""
+"""The comparison on the application that follows a search on its I/O kernel, also after an interrupt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""From an experiment file to a running experiment."""
+"""Turns an experiment file into a running experiment."""
 
 import json
 import os

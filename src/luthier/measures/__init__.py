@@ -1,1 +1,1 @@
-"""From what a run left behind to a number, from repeats to an estimate, from two estimates to a verdict."""
+"""Measures: each turns the output of a run, or what was noted about it, into a number."""

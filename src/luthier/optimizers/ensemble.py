@@ -140,7 +140,7 @@ class Blend:
 
 
 class Ensemble:
-    """Predicts how good a configuration is, by one of its models in turn, and by all of them whether it runs at all.
+    """Predicts values of configurations by one of its models in turn, and by all models whether they succeed.
 
     Predictions depend on the history only. Hyper-parameters, trees and weights come from the last snapshot; then the
     models are conditioned on all trials.

@@ -1,4 +1,4 @@
-"""From trials to the targets that models learn."""
+"""Turns trials into the targets that models learn."""
 
 import math
 from collections.abc import Sequence

@@ -103,7 +103,7 @@ def shipped() -> Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What so many further `steps` are expected to save in production, and what they are expected to cost."""
+    """The expected saving in production by `steps` further steps, and their expected cost."""
 
     steps: int
     saved_s: float

@@ -199,7 +199,7 @@ class Recorder:
 
 
 def learned_from(networks: Networks, decisions: Sequence[Decision], *, seed: int) -> Networks:
-    """The networks after they learned a little from one more search."""
+    """The networks after a training step on one more search."""
     better = copied(networks)
     learn(better, [decisions], steps=_LATER_STEPS, rate=_LATER_RATE, seed=seed)
     return better

@@ -11,7 +11,7 @@ from luthier.texts import LONGEST_NAME, is_argument, shown
 from luthier.trial import Value
 
 Scale: TypeAlias = Literal["linear", "log"]
-"""How the values of a number are spread."""
+"""The scale of a number: how its values are spread over the range."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _UNIT = re.compile(r"[A-Za-z%µ°/]*")

@@ -1,4 +1,4 @@
-"""From the values to try in a file to the parameters of a search space."""
+"""Turns the values to try, as a file gives them, into the parameters of a search space."""
 
 from typing import Literal
 

@@ -157,7 +157,7 @@ def _check(default_values: Sequence[float], winner_values: Sequence[float]) -> N
             "pass as many of one as of the other, at least 1"
         )
     if not all(math.isfinite(default - winner) for default, winner in zip(default_values, winner_values, strict=True)):
-        raise InvalidInputError("values: not all pairs are finite numbers to subtract; leave out those that are not")
+        raise InvalidInputError("values: some differences of pairs are not finite; leave out these pairs")
 
 
 def _exp(exponent: float) -> float:

@@ -1,4 +1,4 @@
-"""From the repeats of a configuration to one value with its uncertainty."""
+"""Estimates one value with its uncertainty from the repeated runs of a configuration."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -26,7 +26,7 @@ _Seal: TypeAlias = tuple[int, int, str, str, str]  # runs, events, checksums of 
 
 
 def numbers(found: Iterable[object]) -> tuple[float, ...]:
-    """The numbers in a list; an error as of `mapping` if one is something else."""
+    """The numbers in a list; `TypeError` if one of them is not a number."""
     kept = tuple(one for one in found if isinstance(one, float | int) and math.isfinite(one))
     if isinstance(found, str | dict) or len(kept) != len(list(found)):
         raise TypeError("not a list of numbers")
@@ -52,7 +52,7 @@ def sealed(result: str, experiment: Mapping[str, object], runs: Iterable[RowMapp
 
 
 def result_from(experiment: Mapping[str, object], runs: int) -> Mapping[str, Json] | None:
-    """The result of an experiment with so many runs, without its checksums; errors as of `mapping`."""
+    """The result of an experiment with so many runs, without its checksums; raises what `mapping` raises."""
     if experiment["result"] is None:
         return None
     result = dict(mapping(cast("str", experiment["result"])))

@@ -1,4 +1,4 @@
-"""From the sources of a program to its I/O kernel."""
+"""Makes an I/O kernel from the sources of a program."""
 
 import os
 from collections.abc import Sequence

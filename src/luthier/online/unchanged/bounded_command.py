@@ -17,7 +17,7 @@ _LONGEST_QUOTE = 300
 
 @dataclass(frozen=True, slots=True)
 class EndedCommand:
-    """How a command ended: the end of its standard output, and what went wrong, in one line, or None."""
+    """How a command ended: the end of its standard output, and its problem in one line (None: it succeeded)."""
 
     output: str
     problem: str | None

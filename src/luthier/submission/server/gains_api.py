@@ -144,7 +144,7 @@ class JobGain(ResponseModel):
     speedup: float | None
     """How many times faster; null if it is not known."""
     pairs: int
-    """From how many pairs of jobs with and without the configuration; 0: from the experiment."""
+    """The number of pairs of jobs with and without the configuration behind it; 0: from the experiment."""
     saved_s: float | None
     """The additional time that the default would have taken, estimated from `speedup`."""
     withdrawn: str | None
@@ -215,7 +215,7 @@ class TuningCandidate(ResponseModel):
     program: str
     jobs: int
     ended: int
-    """Of how many the time is known."""
+    """The number of these jobs whose time is known."""
     elapsed_s: float
     saving_s: float | None
     """What tuning would have saved with the median speed-up of the jobs that were tuned; null without any."""
@@ -231,7 +231,7 @@ class TuningCandidates(ResponseModel):
 
     items: list[TuningCandidate] = Field(default_factory=list)
     tuned: int
-    """From how many tuned jobs the saving is estimated."""
+    """The number of tuned jobs from which the saving is estimated."""
     median_speedup: float | None
 
 
@@ -243,7 +243,7 @@ class Withdrawal(RequestModel):
     reason: Annotated[Short, Field(min_length=1)]
 
 
-@router.get("/job-gains", summary="What submitted jobs gained")
+@router.get("/job-gains", summary="Get the time saved by submitted jobs")
 def list_gains(server: Server, who: Viewer) -> list[JobGain]:
     """Your own; of all users for administrators. The largest first."""
     return [
