@@ -63,3 +63,9 @@ def test_every_long_help_has_headings() -> None:
     }
     assert long
     assert {path for path in long if not isinstance(ALL[path], WithHeadings)} == set()
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_every_option_has_help(path: str) -> None:
+    shown = [each for each in getattr(ALL[path], "params", ()) if not getattr(each, "hidden", False)]
+    assert [each.name for each in shown if not getattr(each, "help", None)] == []

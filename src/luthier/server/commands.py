@@ -238,7 +238,9 @@ def add_user(
 
 
 @user.command("list")
-def list_users(store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+def list_users(
+    store: StoreUrl = None, as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False
+) -> None:
     """List the accounts.
 
     Example: luthier user list

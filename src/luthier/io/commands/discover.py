@@ -104,7 +104,7 @@ def discover_command(
         list[str] | None,
         typer.Option(
             "--run",
-            help="Verify the kernel with this command; {program} is the path. Repeat it for other inputs.",
+            help="Verify the kernel with this command, in which {program} is the path. Can be repeated.",
             metavar="COMMAND",
             rich_help_panel=COMMON,
         ),
@@ -122,7 +122,7 @@ def discover_command(
         list[str] | None,
         typer.Option(
             "--in-memory",
-            help="Keep files with such names in memory, e.g. '*.h5'; can be repeated.",
+            help="Keep files with these names in memory, e.g. '*.h5'; can be repeated.",
             metavar="PATTERN",
             rich_help_panel=_RUNS,
         ),

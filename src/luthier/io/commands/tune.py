@@ -80,7 +80,7 @@ def tune_command(
         list[str] | None,
         typer.Option(
             "--in-memory",
-            help="Keep files with such names in memory, except in the comparison at the end, e.g. '*.h5'; can be "
+            help="Keep files with these names in memory, except in the comparison at the end, e.g. '*.h5'; can be "
             "repeated.",
             metavar="PATTERN",
             rich_help_panel=KERNEL,

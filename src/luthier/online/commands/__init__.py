@@ -15,7 +15,7 @@ class OnlineServeOptions:
         typer.Option(
             "--online",
             help="Where running programs reach the server: unix:PATH, tcp:PORT or tcp:HOST:PORT; can be repeated. "
-            "By default LUTHIER_ONLINE or a socket in the data directory; none to switch it off.",
+            "By default LUTHIER_ONLINE or a socket in the data directory; none disables it.",
             metavar="ADDRESS",
             rich_help_panel="Programs that run",
         ),

@@ -22,7 +22,7 @@ class SubmissionServeOptions:
         float,
         typer.Option(
             "--keep-default",
-            help="The share of submitted jobs that keep the default although they match, to compare the two; 0 to 0.5.",
+            help="The share of matching jobs that keep the default, for comparison; 0 to 0.5.",
             metavar="SHARE",
             rich_help_panel=_HEADING,
         ),
@@ -40,7 +40,7 @@ class SubmissionServeOptions:
         bool,
         typer.Option(
             "--accounts-are-logins",
-            help="Accounts are named like users of the cluster: jobs get what their user found.",
+            help="Accounts have the names of cluster users: a job gets what the account of its user found.",
             rich_help_panel=_HEADING,
         ),
     ] = False
