@@ -32,7 +32,8 @@ MOST_LOSSES = 2
 """How often a configuration is tried again after its run was lost."""
 
 FEWEST_LOST = 20
-"""Lost runs do not use up the budget; the search ends when as many were lost as the budget allows, at least so many."""
+"""Lost runs do not use up the budget; the search ends when as many were lost as the budget allows, at least this
+many."""
 
 ENDED_BEFORE = "the search had ended before"
 """The reason given in a replay, which does not know the original one."""

@@ -143,7 +143,7 @@ class Tuning:
     store_url: str | None = None
 
     def search(self, settings: Mapping[str, Any], pairs: int | None, memory: MemoryFolder | None = None) -> Launch:
-        """The search; its best configuration is compared on the application, in at most so many `pairs` of runs.
+        """The search; its best configuration is compared on the application, in at most `pairs` pairs of runs.
 
         With `memory` the search keeps its files there.
         """

@@ -14,7 +14,7 @@ from luthier.spec.experiment import Experiment
 from luthier.spec.rules import is_learned
 from luthier.store import open_server_store
 from luthier.store.base import ENDED, Record, Store
-from luthier.store.server_store import Learnt
+from luthier.store.server_store import Learned
 from luthier.transfer.lessons import best_configs, carried_over, earlier_from, lower_is_better
 from luthier.transfer.related import related
 from luthier.trial import Config, Json, Run
@@ -94,18 +94,18 @@ def _note(experiment: Experiment, record: Record, result: Result, why: str) -> s
     return f"{text}, {failed} of them without a number" if failed else text
 
 
-def learnt_in(url: str | None) -> Learnt | None:
-    """What was learnt in the store with this URL; a store in memory keeps nothing."""
-    return None if url == _MEMORY else open_server_store(url).learnt
+def learned_in(url: str | None) -> Learned | None:
+    """What was learned in the store with this URL; a store in memory keeps nothing."""
+    return None if url == _MEMORY else open_server_store(url).learned
 
 
-def with_weights(experiment: Experiment, learnt: Learnt | None) -> Experiment:
+def with_weights(experiment: Experiment, learned: Learned | None) -> Experiment:
     """The experiment with the weights of its picker, if it has a learned one, so that a resume uses the same."""
     if not is_learned(experiment.impact_first):
         return experiment
     from luthier.policies.learned_subset import shipped
 
-    known = None if learnt is None else learnt.get(SUBSET_PICKER)
+    known = None if learned is None else learned.get(SUBSET_PICKER)
     return replace(experiment, picker_weights=shipped().to_json() if known is None else known)
 
 
@@ -113,7 +113,7 @@ def learn_from(record: Record, experiment: Experiment, runs: Sequence[Run], url:
     """Learn from an experiment that has ended; without success, a line in the log."""
     if record.status not in ENDED or not is_learned(experiment.impact_first) or experiment.picker_weights is None:
         return
-    from luthier.policies.learned_subset import Recorder, learnt_from, shipped
+    from luthier.policies.learned_subset import Recorder, learned_from, shipped
     from luthier.policies.picker_networks import Networks
 
     recorder = Recorder(Networks.from_json(experiment.picker_weights))
@@ -122,11 +122,11 @@ def learn_from(record: Record, experiment: Experiment, runs: Sequence[Run], url:
 
     def better(known: Mapping[str, Json] | None) -> Mapping[str, Json]:
         before = shipped() if known is None else Networks.from_json(known)
-        return learnt_from(before, decisions, seed=experiment.seed).to_json()
+        return learned_from(before, decisions, seed=experiment.seed).to_json()
 
     try:
-        learnt = learnt_in(url)
-        if learnt is not None:
-            learnt.change(SUBSET_PICKER, better)
+        learned = learned_in(url)
+        if learned is not None:
+            learned.change(SUBSET_PICKER, better)
     except LuthierError as error:
         log.warning("what experiment %d taught the subset picker is not kept: %s", record.id, error)

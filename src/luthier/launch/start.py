@@ -10,7 +10,7 @@ from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
-from luthier.launch.earlier import Past, learn_from, learnt, learnt_in, with_earlier, with_weights
+from luthier.launch.earlier import Past, learn_from, learned, learned_in, with_earlier, with_weights
 from luthier.launch.runners import build_libraries, closed_at_end, runner_of
 from luthier.measures.registry import measures_from
 from luthier.result.result import Result
@@ -99,8 +99,8 @@ def create(request: LaunchRequest) -> Launch:
         history, past, now, by = requester.store.history, requester.past, requester.now, requester.by
     informed = experiment if experiment.earlier is not None else with_earlier(experiment, request.name, past)
     if is_learned(informed.impact_first) and informed.picker_weights is None:
-        informed = with_weights(informed, learnt_in(request.store) if requester is None else requester.store.learnt)
-    notes = (*request.notes, *learnt(experiment, informed), *assumptions(experiment))
+        informed = with_weights(informed, learned_in(request.store) if requester is None else requester.store.learned)
+    notes = (*request.notes, *learned(experiment, informed), *assumptions(experiment))
     record = history.create(request.name, informed.to_json(), now, by)
     return Launch(history, record, informed, notes, request.store)
 

@@ -16,8 +16,8 @@ from luthier.trial import Completed, Execution, Failed, Outcome
 class OsuLatency:
     """The latencies that an OSU benchmark printed, each times its message size, added up; or that of one `size`.
 
-    These are the numbers that SHAMan's `parse_osu_output` and `parse_osu_output_SIZE` make of the table. A line with a
-    size but without a complete latency makes the run fail. So does a table without `size`.
+    These are the numbers that SHAMan's `parse_osu_output` and `parse_osu_output_SIZE` compute from the table. A line
+    with a size but without a complete latency makes the run fail. So does a table without `size`.
     """
 
     size: int | None = None

@@ -26,7 +26,7 @@ from luthier.space import Space
 from luthier.trial import Config
 
 MOST_STEPS = 5000
-"""A search that has not converged after so many steps of a program counts as endless."""
+"""A search that has not converged after this many steps of a program counts as endless."""
 
 Report = tuple[str, Config, float | None]
 

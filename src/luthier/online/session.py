@@ -29,7 +29,7 @@ from luthier.trial import Config, Json, Sample, Value
 Phase: TypeAlias = Literal["baseline", "searching", "converged", "stopped"]
 
 MOST_LOSSES = 3
-"""A configuration counts as failed when it was lost with so many clients in a row."""
+"""A configuration counts as failed when it was lost with this many clients in a row."""
 
 _PATIENCE = 4.0  # a client is waited for as many times as long as the longest iteration
 _SHORTEST_WAIT_S = 1.0

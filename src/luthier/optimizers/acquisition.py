@@ -60,4 +60,4 @@ ACQUISITIONS: Mapping[str, Callable[[FloatArray, FloatArray, float], FloatArray]
     "pi": log_probability_of_improvement,
     "lcb": confidence_bound,
 }
-"""How promising a prediction is, given the lowest mean so far; on a logarithmic scale, but for `lcb`."""
+"""How promising a prediction is, given the lowest mean so far; on a logarithmic scale, except for `lcb`."""

@@ -18,7 +18,7 @@ from luthier.learn.network import Network
 WEIGHTS = Path(__file__).with_name("forecast.json")
 
 HORIZONS = (1, 2, 4, 8, 16, 32, 64)
-"""The forecast is for so many further steps."""
+"""The forecast is for this many further steps."""
 
 FEWEST_STEPS = 5
 """Fewer steps say too little about what further ones would bring."""

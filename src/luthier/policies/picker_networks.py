@@ -22,7 +22,7 @@ SIZES = (0.0, 0.15, 0.3, 0.5, 1.0)
 PARAMETER_INPUTS, STATE_INPUTS = 14, 11
 # Rajesh et al. 2024, III-C.
 DELAY = 5
-"""A decision is rewarded by the performance so many steps later."""
+"""A decision is rewarded by the performance this many steps later."""
 
 _HIDDEN = (16,)  # units of the only hidden layer
 _DISCOUNT = 0.7  # of the value of the next state

@@ -113,7 +113,7 @@ def fruitless_steps(search: SearchSoFar) -> int:
 
 
 def with_room(search: SearchSoFar, best: Config, ranked: Sequence[str], count: int, room: int) -> int:
-    """How many of the ranked parameters to tune, `count` or more, so that so many configurations are free."""
+    """How many of the ranked parameters to tune, `count` or more, so that this many configurations are free."""
     told = search.space.codes([trial.config for trial in search.trials])
     while count < len(ranked):
         part = search.space.narrowed(best, ranked[:count])

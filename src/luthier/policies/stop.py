@@ -45,7 +45,7 @@ class AfterRuns:
 
 @dataclass(frozen=True, slots=True)
 class AfterSeconds:
-    """Stop when so many seconds have passed since the experiment began."""
+    """Stop when this many seconds have passed since the experiment began."""
 
     seconds: float
 

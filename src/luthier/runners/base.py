@@ -70,7 +70,7 @@ class BatchRunner(Runner, Protocol):
 class RunnerSetup:
     """What a runner is made from.
 
-    `command` makes of a configuration the command that runs it on a machine, `batch` the script and the options for a
+    `command` makes from a configuration the command that runs it on a machine, `batch` the script and the options for a
     batch system. A run may keep its files in the folder `folder/KEY`. At most `slots` jobs are submitted at a time.
     `allocation` is what each job asks of the batch system, if that was given.
     """

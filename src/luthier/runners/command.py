@@ -81,7 +81,7 @@ class _Watched:
 
 
 class CommandRunner:
-    """Runs the command that `render` makes of a configuration, each run in `folder/<key>/` with its output files.
+    """Runs the command that `render` makes from a configuration, each run in `folder/<key>/` with its output files.
 
     Every command has a small supervisor process of its own, in another session than luthier: a Ctrl-C in the terminal
     reaches neither of them, and when luthier dies the command goes on, still under its time limit. To submit the same

@@ -41,7 +41,7 @@ Work: TypeAlias = Callable[[Config], tuple[Command, Mapping[str, bytes]]]
 
 
 def commands(render: Callable[[Config], Command]) -> Work:
-    """Run the command that `render` makes of a configuration."""
+    """Run the command that `render` makes from a configuration."""
     return lambda config: (render(config), {})
 
 

@@ -96,7 +96,7 @@ class SchedulerConnection:
 
 
 def connect(place: DaskPlace, workers: int) -> SchedulerConnection:
-    """Connect to a scheduler, or start a cluster on this machine with so many workers."""
+    """Connect to a scheduler, or start a cluster on this machine with this many workers."""
     require_dask()
     if not place.address:
         return _started(workers)

@@ -46,7 +46,7 @@ class Process:
 
 
 def identity_of(config: Config) -> bytes:
-    """Identifies a configuration, independent of the command that a version of luthier makes of it."""
+    """Identifies a configuration, independent of the command that a version of luthier makes from it."""
     plain = {name: _plain(value) for name, value in config.items()}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest().encode()
 

@@ -90,7 +90,7 @@ class _Watched:
 
 
 class PsijRunner:
-    """Submits the command that `render` makes of a configuration through one of PSI/J's executors.
+    """Submits the command that `render` makes from a configuration through one of PSI/J's executors.
 
     Each run has `folder/<key>/`, which the compute nodes must see under the same path. There the command runs under the
     same small supervisor as a local one: it takes the run on only once, so no key is ever executed twice, measures it

@@ -93,7 +93,7 @@ class _Watched:
 
 
 class SlurmRunner:
-    """Submits the script that `render` makes of a configuration, each run in `folder/<key>/` with its output files.
+    """Submits the script that `render` makes from a configuration, each run in `folder/<key>/` with its output files.
 
     The folder must be one that the compute nodes see under the same path. On the node the script runs under the same
     small supervisor as a local command: it takes the run on only once, so no key is ever executed twice, measures it

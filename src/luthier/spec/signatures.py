@@ -34,7 +34,7 @@ def with_options(
     options: Sequence[inspect.Parameter],
     gathered: Callable[[dict[str, Any]], object],
 ) -> Callable[..., Code]:
-    """The command with these options in place of an argument, which gets what `gathered` makes of their values."""
+    """The command with these options in place of an argument, which gets what `gathered` makes from their values."""
 
     def run(**given: Any) -> Code:
         values = {each.name: given.pop(each.name) for each in options}

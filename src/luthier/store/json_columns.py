@@ -52,7 +52,7 @@ def sealed(result: str, experiment: Mapping[str, object], runs: Iterable[RowMapp
 
 
 def result_from(experiment: Mapping[str, object], runs: int) -> Mapping[str, Json] | None:
-    """The result of an experiment with so many runs, without its checksums; raises what `mapping` raises."""
+    """The result of an experiment with this many runs, without its checksums; raises what `mapping` raises."""
     if experiment["result"] is None:
         return None
     result = dict(mapping(cast("str", experiment["result"])))

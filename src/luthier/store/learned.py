@@ -29,7 +29,7 @@ class SqlLearned:
         return self._database.read(lambda connection: _known(connection, _READ, name))
 
     def change(self, name: str, better: Callable[[Mapping[str, Json] | None], Mapping[str, Json]]) -> None:
-        """Replace what was learned by what `better` makes of it, in one transaction."""
+        """Replace what was learned by what `better` makes from it, in one transaction."""
 
         def work(connection: Connection) -> None:
             content = rows.to_json(better(_known(connection, _CONTENT, name)), "learned")

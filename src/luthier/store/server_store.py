@@ -291,7 +291,7 @@ class Learned(Protocol):
         ...
 
     def change(self, name: str, better: Callable[[Mapping[str, Json] | None], Mapping[str, Json]]) -> None:
-        """Replace what was learned by what `better` makes of it; of two simultaneous changes none is lost."""
+        """Replace what was learned by what `better` makes from it; of two simultaneous changes none is lost."""
         ...
 
 

@@ -95,7 +95,7 @@ def _kind(ended: EndedJob) -> tuple[object, ...]:
 
 
 def _chance_of_failures(effect: Effect) -> float:
-    """The chance of so many failures with the configuration, if it makes no difference (Fisher's exact test)."""
+    """The chance of this many failures with the configuration, if it makes no difference (Fisher's exact test)."""
     total, failed = effect.ended + effect.default_ended, effect.failed + effect.default_failed
     if not effect.ended or not effect.default_ended:
         return 1.0

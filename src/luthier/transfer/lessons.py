@@ -97,7 +97,7 @@ def _earlier_trials(history: Sequence[Trial], space: Space, source: int) -> list
 
 
 def _spread(trials: Sequence[Trial], most: int) -> list[Trial]:
-    """At most so many of the trials, at equal distances."""
+    """At most this many of the trials, at equal distances."""
     if len(trials) <= most:
         return list(trials)
     return [trials[at * len(trials) // most] for at in range(most)]

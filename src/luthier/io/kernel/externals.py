@@ -143,7 +143,7 @@ def tags(call: Call) -> list[int | None]:
 
 
 def reads_content(call: Call) -> str:
-    """What a call makes of data that is written later, other than to store it: then its content matters; or ""."""
+    """What a call does with data that is written later, other than storing it: then its content matters; or ""."""
     if call.name.startswith(tables.FILTERS):
         return "a filter makes the written size depend on the values"
     if call.name.startswith(tables.TYPES_WITH_ADDRESSES):

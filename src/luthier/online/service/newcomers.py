@@ -47,7 +47,7 @@ class Newcomers:
         self._known: dict[str, None] = {}  # addresses from which somebody has joined, the latest last
 
     def admit(self, newcomer: Newcomer, most: int) -> str | None:
-        """Give a place, one of so many; the reason if there is none."""
+        """Give a place, of at most `most`; the reason if all are taken."""
         if len(self._since) >= most // 2:
             weakest = max(self._since, key=self._rank, default=None)
             is_full = len(self._since) >= most

@@ -7,7 +7,7 @@ from luthier.trial import Config
 
 
 class Handouts:
-    """Gives each client one of the samples that are planned and not yet taken; all others get what is left over.
+    """Gives each client one of the samples that are planned and not yet taken; the others run another configuration.
 
     Only reports change the plan. Asking and leaving only change which client runs what.
     """

@@ -20,7 +20,7 @@ class Rounds:
         return len(self._reported)
 
     def end_first(self, clients: int) -> None:
-        """End the first round without having seen a client twice; from now on so many reports are a round."""
+        """End the first round without having seen a client twice; from now on this many reports are a round."""
         self.clients = clients
         self._reported.clear()
 

@@ -39,7 +39,7 @@ class SampleNoise:
         return SampleNoise(np.sort(np.concatenate(above)), estimator, drop)
 
     def of_estimates(self, counts: IntArray) -> tuple[FloatArray, FloatArray]:
-        """How far estimates from so many samples lie above the least possible value: median and deviation."""
+        """How far estimates from this many samples lie above the least possible value: median and deviation."""
         limited = np.minimum(counts, _MOST)
         table = np.zeros((_MOST + 1, 2))
         for count in set(limited.tolist()):

@@ -14,10 +14,10 @@ from luthier.statistics.estimate import mean_of, median_of
 from luthier.trial import Config
 
 EMPTY_WINDOWS = 3
-"""After so many windows without a number, a configuration is suspected to be the reason."""
+"""After this many windows without a number, a configuration is suspected to be the reason."""
 
 LONGEST_SILENCE = 60
-"""After so many windows without a number the tuning ends."""
+"""After this many windows without a number the tuning ends."""
 
 READINGS = 10
 """How often the guard reads the number in a window."""
