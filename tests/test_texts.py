@@ -90,7 +90,7 @@ def test_nesting() -> None:
 
 def test_values_are_what_programs_can_be_given() -> None:
     assert Choice("x", ["a\udcff"]).default == "a\udcff"  # a byte of a command line that is not UTF-8
-    with pytest.raises(luthier.LuthierError, match=r"x: '\\ud800' holds half of a character"):
+    with pytest.raises(luthier.LuthierError, match=r"x: '\\ud800' contains half of a character"):
         Choice("x", ["\ud800"])
 
 

@@ -77,7 +77,7 @@ def test_an_experiment_through_psij(slurm: Cluster, user: User) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("psij:slurm", "psij:pbspro2", "e.yaml:2: experiment.runner: psij:pbspro2: PSI/J has no such executor; there"),
+        ("psij:slurm", "psij:pbspro2", "e.yaml:2: experiment.runner: psij:pbspro2: PSI/J has no such executor; known"),
         ("psij:slurm", "psij:local", "e.yaml:2: experiment.runner: psij:local cannot find runs again"),
         (
             "psij:slurm",

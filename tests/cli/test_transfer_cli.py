@@ -116,7 +116,7 @@ def test_bad_settings_are_one_line(shell: Shell) -> None:
         (["--after", "x"], "'x' is not the number of an experiment"),
         (["--after", "3,auto"], "give numbers of experiments, or auto, or none"),
         (["--transfer", "magic"], "transfer: 'magic' is unknown; use auto, best, density, vae, model"),
-        (["--transfer", "model:5%"], "only density and vae have a share"),
+        (["--transfer", "model:5%"], "only density and vae take a share"),
         (["--after", "9"], "experiment 9 is not in this store"),
         (["--set", "earlier=1"], "options: earlier is not an option of an optimizer; use the setting after"),
         (["--set", "seed=1"], "options: seed is not an option of an optimizer; use the setting seed"),

@@ -38,9 +38,7 @@ def compiler_path(compiler: str) -> str:
     """Where a C compiler, or a wrapper such as mpicc or h5pcc, is in PATH; any other program is refused."""
     path = shutil.which(Path(compiler).name)
     if not _COMPILER.match(Path(compiler).name) or path is None:
-        raise InvalidInputError(
-            f"{shown(compiler)}: no C compiler with this name was found in PATH; name another one after --"
-        )
+        raise InvalidInputError(f"{shown(compiler)}: is not a C compiler in PATH; name another one after --")
     return path
 
 

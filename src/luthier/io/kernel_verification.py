@@ -230,5 +230,5 @@ def failures(theirs: CountedRun, limit_s: float) -> tuple[str, ...]:
     if theirs.exit_code > 128:
         return (f"the kernel crashes with signal {theirs.exit_code - 128}",)
     if theirs.exit_code != 0:
-        return (f"the kernel ends with exit code {theirs.exit_code}",)
+        return (f"the kernel ended with exit code {theirs.exit_code}",)
     return ()

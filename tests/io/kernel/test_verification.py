@@ -86,7 +86,7 @@ WRONG = {
         'log = sprintf(data, "log%d", getpid()) < 0 ? -1 : open(data',
         "log: used by the application only",
     ),
-    "exit code 1": (END, "    return 1;\n}", "the kernel ends with exit code 1"),
+    "exit code 1": (END, "    return 1;\n}", "the kernel ended with exit code 1"),
     "a crash after all I/O": (END, "    abort();\n}", "the kernel crashes with signal 6"),
     "an endless loop": (END, "    for (volatile int on = 1; on;)\n        continue;\n" + END, "runs longer than 2 s"),
     "an undeclared function": (END, "    undeclared(3);\n" + END, "does not compile"),
