@@ -55,7 +55,7 @@ def test_refused(name: str, tmp_path: Path) -> None:
         discovered(tmp_path, program=text)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert "application" in str(caught.value)
+    assert "tune the program itself" in str(caught.value)
 
 
 DEFINITIONS = {
@@ -125,7 +125,7 @@ def test_cplusplus_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(b"\x7fELF\0\0\1", "NUL"), (b"int main(void) { return '\xff'; }", "UTF-8"), (b"//" + b"x" * 200, "at most 100")],
+    [(b"\x7fELF\0\0\1", "NUL"), (b"int main(void) { return '\xff'; }", "UTF-8"), (b"//" + b"x" * 200, "the limit is 100")],
 )
 def test_files_that_are_not_c(data: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "a.c").write_bytes(data)
