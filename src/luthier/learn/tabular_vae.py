@@ -13,7 +13,7 @@ from luthier.learn.mixture import Mixture, fit_mixture
 _HIDDEN, _LATENT = 48, 6
 _STEPS, _BATCH = 900, 64
 _RATE = 3e-3
-_WIDTH = 2.0  # in standard deviations of a mode (4 in Xu et al. 2019, section 4.2)
+_WIDTH = 2.0  # a number is given in standard deviations of its mode, divided by this (Xu et al. 2019, section 4.2: 4)
 _LEAST_LOG_NOISE = -3.0  # smaller noise would learn the rows by heart
 
 
