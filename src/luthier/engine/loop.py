@@ -21,7 +21,7 @@ from luthier.trial import NO_JOBS, BatchJob, Completed, Execution, Job, Lost, Ou
 class WorkTime:
     """The time an experiment has been worked on, without the time in which all of its active runs waited in a queue.
 
-    All times are those of one monotonic clock. `spent_s` is what earlier processes worked on it.
+    All times are those of one monotonic clock. `spent_s` is how long earlier processes worked on it.
     """
 
     def __init__(self, now: float, spent_s: float) -> None:

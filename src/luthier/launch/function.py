@@ -112,6 +112,6 @@ def _runner_of(measure: Measured, experiment: Experiment, runner: AnyRunner | No
     made = runner if isinstance(runner, Runner) else runner(experiment.slots) if callable(runner) else None
     if not isinstance(made, Runner):
         raise InvalidInputError(
-            f"runner: {shown(runner)} is not a runner, and makes none; it needs submit, poll, cancel and started_at"
+            f"runner: {shown(runner)} is not a runner, nor makes one; it needs submit, poll, cancel and started_at"
         )
     return made

@@ -114,7 +114,7 @@ def named_libraries(job: JobScript) -> Sequence[str]:
 def with_libraries(job: JobScript, instruments: Sequence[Instrument]) -> JobScript:
     """The job with the paths of luthier's libraries; they are built first if necessary.
 
-    Those of instruments come first, so that they see what the program does and not what another library makes of it.
+    Those of instruments come first, so that they see what the program does, before another library changes it.
     """
     named_libraries(job)
     own = OWN_LIBRARY.sub(lambda match: preload([match[1]]), job.component.ld_preload)

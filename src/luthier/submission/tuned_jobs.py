@@ -29,7 +29,7 @@ def batch_script(experiment: Experiment) -> JobScript | None:
 def job_description(
     record: Record, result: Result, user: str, local: Callable[[datetime], datetime] = datetime.astimezone
 ) -> tuple[NewJob, TunedConfiguration] | None:
-    """The job that an experiment ran, and what to use for jobs like it; None without a batch script or a result.
+    """The job that an experiment ran, and what to use for similar jobs; None without a batch script or a result.
 
     That is the best configuration if it is proven to be better than the default, else the default: jobs that are most
     like this one then do not get the configuration of another. `user` is the name of who submits the job; `local` puts

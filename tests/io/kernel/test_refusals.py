@@ -125,7 +125,11 @@ def test_cplusplus_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "words"),
-    [(b"\x7fELF\0\0\1", "NUL"), (b"int main(void) { return '\xff'; }", "UTF-8"), (b"//" + b"x" * 200, "the limit is 100")],
+    [
+        (b"\x7fELF\0\0\1", "NUL"),
+        (b"int main(void) { return '\xff'; }", "UTF-8"),
+        (b"//" + b"x" * 200, "the limit is 100"),
+    ],
 )
 def test_files_that_are_not_c(data: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "a.c").write_bytes(data)

@@ -48,7 +48,7 @@ class PathWords:
             self.frequencies[self._vocabulary[code]] += change
 
     def bounds(self, path: str, paths: IntArray, records: int) -> FloatArray:
-        """How similar some paths are at most to a new one; but for ties of close words, this is the similarity."""
+        """How similar some paths are at most to a new one; this is the similarity, except when close words tie."""
         own = words_of_path(path)
         if not own:
             return np.zeros(len(paths))

@@ -22,7 +22,7 @@ KEEP_S = 5.0
 """How long a token is accepted without asking the store."""
 
 _LONGEST_S = 30.0
-"""How long it is accepted while the store has not answered."""
+"""How long a token is accepted while the store does not answer."""
 
 _MOST = 10_000
 
