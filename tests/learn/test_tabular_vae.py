@@ -3,8 +3,7 @@
 import numpy as np
 
 from luthier.learn.density import KernelDensity
-from luthier.learn.mixture import fit_mixture
-from luthier.learn.tabular_vae import Block, TabularVae, encode, initial_weights, loss_and_gradients
+from luthier.learn.tabular_vae import Block, TabularVae, encode, fit_mixture, initial_weights, loss_and_gradients
 
 ORDERED = np.array([True, False, True])
 SIZES = np.array([0.0, 3.0, 0.0])

@@ -3,7 +3,7 @@ import pytest
 
 from luthier.optimizers import make_optimizer
 from luthier.optimizers.contract import measured
-from luthier.optimizers.exploration import Exploration, explains_nothing
+from luthier.optimizers.ensemble import Exploration, explains_nothing
 from luthier.optimizers.surrogates import CachedPoints
 from luthier.space import Integer, Space
 

@@ -7,7 +7,6 @@ from luthier.designs.factorial import factorial
 from luthier.designs.latin_hypercube import latin_hypercube, maximin_latin_hypercube
 from luthier.designs.minimax import minimax
 from luthier.designs.statistical import d_optimal, i_optimal
-from luthier.designs.uniform import random_design
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +16,12 @@ if TYPE_CHECKING:
 
 Design: TypeAlias = "Callable[[Space, int, np.random.Generator], list[Config]]"
 """Chooses up to `count` distinct valid configurations; all of the space if it has no more."""
+
+
+def random_design(space: "Space", count: int, rng: "np.random.Generator") -> "list[Config]":
+    """Distinct valid configurations drawn uniformly; all of the space if it has no more than `count`."""
+    return space.sample(count, rng)
+
 
 DESIGNS: Mapping[str, Design] = {
     "d-optimal": d_optimal,

@@ -29,7 +29,7 @@ class Network:
     def squared_error(self, x: FloatArray, wanted: FloatArray) -> tuple[float, list[FloatArray]]:
         """Half the squared error, averaged over the rows, with its derivatives; a NaN in `wanted` does not count."""
         activations = self._activations(x)
-        # With NaN for what is unknown, an error of 0 changes no weight.
+        # What is unknown is NaN; an error of 0 changes no weight.
         error = np.where(np.isfinite(wanted), activations[-1] - wanted, 0.0)
         return 0.5 * float(np.sum(error * error)) / len(x), self._back(activations, error / len(x))
 

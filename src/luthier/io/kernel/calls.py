@@ -257,8 +257,10 @@ class _Resolver:
             memory.unify(call.result, memory.pointee(kept))
             if values[0] and values[0].node != kept:
                 memory.unify(call.result, values[0].node)
+        # They keep pointers to the arguments: optarg is one of argv.
         if name in ("getopt", "getopt_long", "getopt_long_only") and len(values) > 1 and values[1]:
             memory.unify(memory.pointee(state_node(self.program, "options")), memory.pointee(values[1].node))
+        # A function that is not known may return any pointer that it got.
         if externals.family(call) == "unknown":
             for argument in call.arguments:
                 if argument.value and not argument.opaque:

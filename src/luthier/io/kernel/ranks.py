@@ -33,6 +33,7 @@ class Ranks:
         statements = [found for key in sorted(linked.reachable) for found in program.functions[key].statements]
         for statement in statements:
             self._find_broadcasts(statement)
+        # To a fixed point: a statement may pass on to those before it, by loops and calls.
         while sum(self._visit(statement) for statement in statements):
             pass
 
@@ -55,9 +56,11 @@ class Ranks:
         is_missed = statement.function in self._entered or self._under_parted(statement)
         for name, part in statement.parts.items():
             differs = is_missed or self._reads_differ(part)
+            # A macro may hide a condition.
             if differs and (name in ("cond", "any") or statement.kind == "atomic"):
                 self._parted.add(statement.index)
             self._spread(statement, part, differs=differs, is_missed=is_missed)
+        # A return at the end of a function changes nothing: all ranks leave there.
         if is_missed and (statement.kind in JUMPS or statement.jumps) and not self._is_last(statement):
             self._left.add(statement.function)
         after = len(self._differs) + len(self._returns) + len(self._parted) + len(self._entered) + len(self._left)
@@ -74,6 +77,7 @@ class Ranks:
 
     def _spread(self, statement: Statement, part: Effects, *, differs: bool, is_missed: bool) -> None:
         own = [call for call in part.calls if call.key not in self._program.functions]
+        # What MPI_Allreduce and the like give is the same on all ranks, whatever went in.
         is_same = bool(own) and all(call.name.startswith(_SAME_EVERYWHERE) for call in own)
         starts = any(self._is_source(call) for call in own)
         if (differs and not is_same) or is_missed or starts:
@@ -98,6 +102,7 @@ class Ranks:
                     continue
                 value = call.arguments[at].value
                 nodes = [value.node]
+                # A whole record, unless one field or several in a row were passed.
                 if not value.neighbour:
                     records = memory.records[memory.find(value.node)]
                     nodes += [node for record in records for node in self._program.stored_fields(record)]
@@ -132,6 +137,7 @@ class Ranks:
         group = externals.family(call)
         if group == "mpi":
             return not call.name.startswith(_SAME_EVERYWHERE)
+        # Files, clocks and hidden states of the C library may differ between ranks.
         return group != "quiet" or call.name in tables.STATE_OF or call.name in _OF_ONE_PROCESS
 
     def _keys(self, place: StorageSpot) -> list[int | str]:

@@ -64,6 +64,7 @@ class Types:
             return CType("function")
         if kind == TypeKind.VOID:
             return CType("void", constant, volatile)
+        # Other threads may change it at any time, as with volatile.
         if kind == TypeKind.ATOMIC:
             return CType("scalar", constant, volatile=True)
         return CType("scalar", constant, volatile, small=exact.get_size() == 1)
@@ -89,10 +90,12 @@ class Types:
         for child in definition.get_children():
             if child.kind == CursorKind.FIELD_DECL:
                 name, kind = self._key_of(child), self.of(child.type)
+            # Members of a record without a name belong to the record around it; it gets a field of its own.
             elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL) and child.is_anonymous():
                 name, kind = self._key_of(child) + "#", self.of(child.type)
             else:
                 continue
+            # The members of a union share their storage.
             node = shared if is_union else program.memory.new()
             program.fields[name] = node
             self.describe(node, kind)
@@ -115,6 +118,7 @@ class Types:
                 memory.records[root].add(element.record)
                 record = self._program.records.get(element.record)
                 memory.holds_pointers[root] |= record is None or record.holds_pointers
+            # Deeper chains of pointers, as in a linked list, need not be described.
             if element.kind != "pointer" or element.to is None or seen > 4:
                 return
             memory.holds_pointers[root] = True
