@@ -22,7 +22,7 @@ _ITERATIONS = 30
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """A mixture of normal distributions on the unit interval: modes with their weights, means and standard deviations."""
+    """A mixture of normal distributions: modes with their weights, means and standard deviations."""
 
     weights: FloatArray
     means: FloatArray
