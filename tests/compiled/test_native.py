@@ -184,7 +184,7 @@ def test_it_is_built_where_the_wheel_is_installed(wheel: Path, tmp_path: Path) -
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.rstrip() == (
         "luthier: unknown native part 'sbbd'; known: io, io-mpi, slurm-ask; the systems of testbeds/ are built from a "
-        "clone only: clone the repository of luthier, and there: pip install -e ."
+        "clone only: clone the repository and run pip install -e . in its folder"
     )
 
 

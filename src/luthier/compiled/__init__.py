@@ -25,7 +25,7 @@ _NOT_FOR_PRELOAD = re.compile(r"[\s:;\"'`$\\]")
 """Characters that end a path in LD_PRELOAD, or have a meaning within quotes of a shell."""
 
 _FROM_A_CLONE = (
-    "the systems of testbeds/ are built from a clone only: clone the repository of luthier, and there: pip install -e ."
+    "the systems of testbeds/ are built from a clone only: clone the repository and run pip install -e . in its folder"
 )
 
 
