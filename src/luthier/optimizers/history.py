@@ -53,6 +53,7 @@ class History:
                 self.trials.append(trial)
                 self._codes[row], self._units[row] = code, unit
             else:
+                # The earlier trial of this configuration no longer counts.
                 self.measured -= self.trials[row].estimate is not None
                 self.trials[row] = trial
             self._values[row] = math.inf if trial.estimate is None else trial.estimate.value
@@ -62,6 +63,7 @@ class History:
     def _make_room(self) -> None:
         """Make room for one more row; views of the old rows stay valid."""
         if len(self.trials) == len(self._values):
+            # Room in proportion to the rows, so that adding a row costs the same however many there are.
             more = len(self.trials) // 2 + 64
             room = np.empty((more, len(self.space.names)))
             self._codes, self._units = np.concatenate((self._codes, room)), np.concatenate((self._units, room))

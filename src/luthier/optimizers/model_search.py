@@ -62,11 +62,13 @@ class ModelSearch:
         counted = taken.union(chosen).difference(() if head is None or is_helpful else head.first)
         rng, slots = np.random.default_rng([self._seed, len(taken)]), count + len(running)
         with one_thread():
+            # With few slots the initial design comes one configuration after the other.
             if slots <= FEW_SLOTS or self._history.measured:
                 drawn = (self._informed_start if is_helpful else self._start).next(count - len(chosen), counted)
                 chosen += [config for config in drawn if config not in taken and config not in chosen]
             if head is not None and not self._history.measured:
                 chosen += head.draw(count - len(chosen), taken.union(chosen), rng)
+            # With many slots all of them start at once, long before a model knows anything.
             if slots > FEW_SLOTS and not self._history.measured:
                 return chosen + self._spread(count - len(chosen), taken.union(chosen), rng)
             if len(chosen) < count:
@@ -94,6 +96,7 @@ class ModelSearch:
             self._candidates = candidates_of(self._history, self._head_start, self._pool, seed=self._seed)
         busy = self._history.running_codes(running)
         self._candidates.begin(busy)
+        # What is running counts as measured as predicted, so that suggestions do not gather in one place.
         model.assume(space.to_unit(busy))
         chosen: list[Config] = []
         try:

@@ -66,6 +66,7 @@ def _collapsed(landscape: Landscape, simplex: FloatArray) -> bool:
     """Whether the simplex no longer spans the axes it can move along."""
     if len(simplex) <= len(landscape.axes) or landscape.coincide(simplex):
         return True
+    # On a grid, vertices are often on one line or plane long before they coincide.
     edges = landscape.unit(simplex[1:]) - landscape.unit(simplex[0])
     return int(np.linalg.matrix_rank(edges[:, landscape.axes], tol=1e-6)) < len(landscape.axes)
 
@@ -90,6 +91,7 @@ def _move(landscape: Landscape, simplex: FloatArray) -> Generator[RowsNeeded, No
         """The point centroid + share (centroid - worst), on the grid."""
         return landscape.project(best, (centroid + share * (centroid - units[-1]))[None, :], inward=False)
 
+    # The standard coefficients of Lagarias et al. 1998, section 2.
     reflected, expanded, outside, inside = at(1.0), at(2.0), at(0.5), at(-0.5)
     yield RowsNeeded(reflected, maybe_next=np.concatenate((expanded, outside, inside)))
     value = landscape.value(reflected[0])
@@ -100,6 +102,7 @@ def _move(landscape: Landscape, simplex: FloatArray) -> Generator[RowsNeeded, No
         return _replaced(simplex, reflected)
     contracted = outside if value < landscape.value(worst) else inside
     yield RowsNeeded(contracted)
+    # Lagarias et al. also accept an outside contraction that is only as good as the reflection.
     if landscape.value(contracted[0]) < min(value, landscape.value(worst)):
         return _replaced(simplex, contracted)
     shrunk = landscape.project(best, 0.5 * (units[:1] + units[1:]))

@@ -103,6 +103,7 @@ class Warp:
 
         values, counts = np.unique(y, return_counts=True)
         last = np.cumsum(counts)
+        # Equal values share the mean of their ranks.
         ranks = last - 0.5 * (counts - 1)
         scores = ndtri((ranks - 0.375) / (len(y) + 0.25))  # Blom 1958
         weight = counts / len(y)
@@ -115,6 +116,7 @@ class Warp:
 
     def errors(self, y: FloatArray, error: FloatArray) -> FloatArray:
         """The standard deviations of values at `y` on the scale of the targets."""
+        # The slope of the scale, over the range of the error.
         return 0.5 * (self(y + error) - self(y - error))
 
 
@@ -124,6 +126,7 @@ def _squeezed(values: FloatArray) -> FloatArray:
     small = values / (float(np.max(np.abs(values))) or 1.0)
     away = small - np.median(small)
     spread = float(np.median(np.abs(away)))
+    # Linear near 0 and logarithmic far from it, for both signs.
     return np.arcsinh(away / spread) if spread > 1e-13 else np.arcsinh(away)
 
 

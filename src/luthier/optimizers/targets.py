@@ -69,6 +69,7 @@ def expected_above(process: GaussianProcess, x: FloatArray, bound: FloatArray) -
 
     mean, deviation = process.predict(x)
     a = (bound - mean) / deviation
+    # Density over remaining probability, from logarithms: both vanish far above the mean.
     hazard = np.exp(-0.5 * a * a - 0.5 * math.log(2.0 * math.pi) - log_ndtr(-a))
     above = mean + deviation * hazard
     return np.asarray(np.where(np.isfinite(above), np.maximum(above, bound), bound), dtype=np.float64)
@@ -83,6 +84,7 @@ def observations(x: FloatArray, estimates: Sequence[Estimate]) -> Observations:
     counts = np.array([estimate.count for estimate in estimates], dtype=np.float64)
     deviations = np.array([estimate.deviation or 0.0 for estimate in estimates])
     freedom = np.array([0.0 if estimate.deviation is None else estimate.count - 1.0 for estimate in estimates])
+    # The two parts of that variance, over the number of runs: of the common noise, and of the sample's own.
     share = _PRIOR_FREEDOM / (_PRIOR_FREEDOM + freedom) / counts
     error = deviations * np.sqrt(freedom / (_PRIOR_FREEDOM + freedom) / counts)
     return Observations(x, np.array([estimate.value for estimate in estimates]), share, error)

@@ -34,6 +34,7 @@ def _stepped(parameter: Parameter, codes: FloatArray, rng: np.random.Generator) 
         length = (1.0 - rng.random(count)) / FINE
         return parameter.from_unit(_turned(unit, length, 1.0, rng))
     if not parameter.ordered:
+        # Any other category, with equal chances.
         return np.asarray((codes + rng.integers(1, size, count)) % size, dtype=np.float64)
     length = rng.integers(1, max(1, size // FINE) + 1, count).astype(np.float64)
     return _turned(codes, length, size - 1.0, rng)

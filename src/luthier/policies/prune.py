@@ -75,6 +75,7 @@ class BeyondPast:
 
     def __call__(self, trial: int, elapsed_s: float, progress: Progress) -> str | None:
         """Return the reason to stop the run, or None to let it go on."""
+        # Robert 2022, chapter 5: during the initial draws there is no past to compare with.
         if trial < progress.initial:
             return None
         limit_s = self.level(progress.trials)
@@ -132,9 +133,11 @@ class BeyondChance:
             return None
         runs = completed_values(progress.trials[progress.best])
         best_s = median_of(runs)  # whatever the estimator: a minimum would be no typical run
+        # The two single values add nothing to the noise, but must have a place on its scale.
         noise = noise_of([*progress.repeats, [best_s], [elapsed_s]])
         noise = replace(noise, deviation=max(noise.deviation, self.margin))
         behind = noise.place(elapsed_s) - noise.place(best_s)
+        # One run against the mean of the best one's runs.
         chance = noise.chance_below(behind, len(runs) / (len(runs) + 1))
         if chance >= self.least:
             return None
