@@ -52,6 +52,7 @@ class ParetoSearch:
         if self._objectives is None or self._objectives == 1:
             return self._single.ask(count, running)
         size, taken = self._history.space.size, self._history.taken(running)
+        # Every configuration was told or is running.
         if size is not None and len(taken) >= size:
             return []
         if self._start is None:
@@ -105,6 +106,7 @@ class ParetoSearch:
                 self._grid = _Points(space, space.grid(), once=False)
             found = _most_promising(self._grid, models, taken, rng)
             return None if found is None else found[1]
+        # As in the search with one objective: a random pool, and neighbours of the best.
         around = models.front_units(rng)
         codes = np.concatenate((space.sample_codes(_POOL, rng), neighbourhood(space, around, rng)))
         found = _most_promising(_Points(space, codes, once=True), models, taken, rng)
@@ -264,6 +266,7 @@ def _most_promising(
     free = np.array([key not in taken for key in points.keys], dtype=np.bool_)
     if not free.any():
         return None
+    # Promises that differ by rounding only are equal, and one of them is drawn.
     promise = np.round(np.where(free, models.log_promise(points), -np.inf), _TIE)
     row = int(rng.choice(np.flatnonzero(promise == promise.max())))
     return float(promise[row]), points.codes[row]

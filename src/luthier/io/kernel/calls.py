@@ -44,6 +44,7 @@ def link(program: CProgram, options: KernelOptions) -> Linked:
             for call in part.calls:
                 resolver.resolve(statement, part, call)
     resolver.join_moved()
+    # Records that are joined share fields, and these may hold pointers: a second time.
     _join_records(program)
     resolver.join_moved()
     resolver.follow_pointers()
@@ -77,6 +78,7 @@ def _reachable(program: CProgram) -> set[str]:
     if not start:
         raise KernelRefusedError("no function main in the sources; name all sources of the program")
     for declaration in program.declarations:
+        # A function in a table outside of functions may be called through it.
         start += [name for name in declaration.effects.names if name in program.functions]
     found: set[str] = set()
     while start:
@@ -102,6 +104,7 @@ def _reads_errno(statements: Iterable[Statement]) -> bool:
 def _link_states(program: CProgram) -> None:
     for variable in program.variables.values():
         state = tables.STATE_VARIABLES.get(variable.name)
+        # Only the global of the C library, such as optarg; a local variable may have the same name.
         if state and variable.key == f"c:@{variable.name}":
             program.memory.unify(variable.node, state_node(program, state))
 
@@ -149,11 +152,13 @@ class _Resolver:
                 continue
             if value.neighbour:
                 self.memory.neighbours[self.memory.find(value.node)].add(value.neighbour)
+            # Passing an argument is an assignment to the parameter; further arguments are those of `...`.
             if index < len(function.parameters):
                 parameter = self.program.variables[function.parameters[index]]
                 self.memory.unify(self.memory.pointee(parameter.node), value.node)
             else:
                 part.reads.append(StorageSpot(value.node, whole=True, indexed=True))
+        # Each call of an allocator gives new storage; joined, all buffers of the program would be one.
         if function.key not in self.linked.allocators or not call.key:
             self.memory.unify(self.memory.pointee(function.result), call.result)
 
@@ -164,6 +169,7 @@ class _Resolver:
         self._result(call)
         state = tables.STATE_OF.get(call.name)
         if state:
+            # Such as the state of rand(): the next call depends on this one.
             place = StorageSpot(state_node(self.program, state))
             part.reads.append(place)
             part.writes.append(place)
@@ -187,10 +193,12 @@ class _Resolver:
         value = argument.value
         if not value or mode == ".":
             return
+        # `&x` for a typed parameter is x alone; for void * it may be the beginning of an array.
         one_element = value.is_address_of and (not argument.untyped or self._is_single(call, index))
         if value.neighbour and not one_element:
             self.memory.neighbours[self.memory.find(value.node)].add(value.neighbour)
         places = [StorageSpot(value.node, whole=not one_element, indexed=not one_element)]
+        # A pointer to pointers: what these point to is used too.
         if argument.deep and externals.family(call) != "mpi":
             places.append(StorageSpot(self.memory.pointee(value.node), whole=True, indexed=True))
         group = externals.family(call)
@@ -222,6 +230,7 @@ class _Resolver:
         called: set[str] = set()
         for argument in call.arguments:
             called |= {key for key in argument.value.functions if key in self.program.functions}
+            # Perhaps a pointer to a function out of a variable: then any of them may be called.
             is_pointer = not argument.points and not argument.value.functions and not argument.opaque
             if argument.value and (is_pointer or is_unknown):
                 called |= set(self._takers())

@@ -43,6 +43,7 @@ class Messages:
                     continue
                 if externals.is_point_to_point(call):
                     found += [other for other, theirs in self._messages if _may_match(call, theirs)]
+                # If all ranks come here, all take part by this statement alone.
                 elif externals.is_collective(call) and self._missed(statement):
                     found += [other for other in self._collectives[call.name] if self._missed(other)]
         return found

@@ -43,7 +43,8 @@ def _reads(program: CProgram, call: Call, options: KernelOptions) -> bool:
 def _is_needed(program: CProgram, kept: Slice, call: Call) -> bool:
     """Whether the flow of control depends on what is read, or anything that is kept uses it."""
     if call.name in tables.READS_TEXT:
-        return True  # where lines and numbers end
+        # The content tells where lines and numbers end.
+        return True
     return any(
         location in kept.needed
         for argument, mode in zip(call.arguments, externals.modes(call), strict=True)
@@ -73,6 +74,7 @@ class _Order:
                 waiting += self._linked.callers.get(one.function, [])
                 if one.function in self._program.address_taken:
                     found |= {self._main.start, self._main.end}
+        # With a goto in main, the order of the text says nothing.
         if self._jumps or not found:
             return self._main.start, self._main.end
         return min(found), max(found)
