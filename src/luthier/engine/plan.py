@@ -271,14 +271,14 @@ class Plan:
         )
 
     def _last_orders(self, reason: str) -> list[Order]:
-        """The last runs of the search, one at a time: configurations whose only run may have been an accident."""
+        """The last runs of the search, one at a time: configurations whose only run may have been an outlier."""
         self._reason_to_end = reason
         if self._running:
             return []
         if self.is_stopped and 0 in self._again and self._known.trials[0].estimate is None:
             return [_repeat(self._known.trials, 0)]  # without a default there is nothing to compare with
         left = self.experiment.budget - self.counted
-        # A best configuration with a single run may be an accident: docs/research/2026-11-16-accidental-runs.md.
+        # A best configuration with a single run may be an outlier: docs/research/2026-11-16-accidental-runs.md.
         may_look = self._resample.uses_spare_runs and not self.experiment.has_front and not self.is_stopped
         if may_look and self._looks * _RUNS_FOR_A_LOOK < self.experiment.budget and left > 2 * FEWEST_PAIRS:
             number = second_look(self.experiment.space, self._known.trials, self._known.best)

@@ -165,7 +165,7 @@ class Auto:
         most = self.most * math.sqrt(progress.budget)
         if not noisy or count >= 1.0 + (most - 1.0) * progress.runs / progress.budget:
             return 0
-        # A single run may have been an accident: docs/research/2026-11-16-accidental-runs.md.
+        # A single run may have been an outlier: docs/research/2026-11-16-accidental-runs.md.
         if count == 1 and 2 * progress.runs >= progress.budget:
             return 1
         return int(_chance_of_second(progress, trial) >= self.doubt)
@@ -175,7 +175,7 @@ def _is_contradictory(trial: int, progress: Progress, doubt: float) -> bool:
     """Whether the better of two runs would lead, and the usual noise explains no such difference.
 
     Both happen on real machines: a run that waited for somebody else, and one that found its data in a cache. So other
-    repeats may hold accidents as well; the usual noise is the median of their deviations, not the mean.
+    repeats may contain outliers as well; the usual noise is the median of their deviations, not the mean.
     """
     values = sorted(completed_values(progress.trials[trial]))
     best = None if progress.best is None else progress.trials[progress.best].estimate

@@ -15,7 +15,7 @@ from luthier.statistics.estimate import TO_DEVIATION, median_of
 from luthier.trial import Completed, Lost, Trial
 
 _MOST = 1_000  # a model of more trials is slow; only those with the lowest estimates are used
-_FARTHEST = 3.0  # in deviations: a value farther away is an outlier
+_FARTHEST = 3.0  # in standard deviations: a value farther away is an outlier
 _PRIOR_FREEDOM = 2.0  # weight of the noise of all configurations, in degrees of freedom
 
 
@@ -52,7 +52,7 @@ def challenger_of(space: Space, trials: Sequence[Trial], estimator: str) -> int 
 
 
 def recommended(space: Space, trials: Sequence[Trial]) -> int | None:
-    """The position of the trial with the lowest expected value among those that never failed; None if there is none.
+    """The position of the trial with the lowest expected value among those that never failed; None without one.
 
     If the runs show a machine with two speeds, the values expected at the same speed are compared. Otherwise each
     estimate is taken as the mean of its runs, the noise is estimated from repeated runs, and a Gaussian process

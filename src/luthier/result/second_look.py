@@ -1,4 +1,4 @@
-"""Configurations whose only run may have been an accident."""
+"""Configurations whose only run may have been an outlier."""
 
 from collections.abc import Sequence
 
@@ -14,15 +14,15 @@ from luthier.trial import Trial
 
 _FEWEST = 6  # trials: a model of fewer says nothing about one of them
 _MOST = 500  # a model of more trials is slow
-_SURPRISING = 2.0  # in deviations: how much worse than expected an accident looks
-_PROMISING = -1.0  # in deviations: how far the expected value may be above the best one
+_SURPRISING = 2.0  # in standard deviations: how much worse than expected an outlier looks
+_PROMISING = -1.0  # in standard deviations: how far the expected value may be above the best one
 
 
 def second_look(space: Space, trials: Sequence[Trial], best: int | None) -> int | None:
     """The trial to run again: worse than expected from all others, which expect it to be about as good as the best.
 
     A disturbed run can hide a good configuration, which no search suggests a second time. If the second run of such a
-    trial beats the best one, it runs a third time: then the median decides which of the two runs was the accident.
+    trial beats the best one, it runs a third time: then the median decides which of the two runs was the outlier.
     """
     guess = None if best is None else trials[best].estimate
     if guess is None:

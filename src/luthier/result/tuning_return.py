@@ -1,4 +1,4 @@
-"""What a tuning brought for the time it took: RoTI, the net gain in production, and when it has paid.
+"""The return on a tuning: RoTI, the net gain in production, and when it has paid off.
 
 RoTI, the return on tuning investment, is the gain over the default divided by the time spent on tuning (Rajesh et al.,
 TunIO, IV). The time is that of all runs, those of the verification included, and of what was done before as part of

@@ -151,7 +151,7 @@ def test_a_kernel_that_is_refused_is_not_written(project: Path) -> None:
     assert "not verified: the application ended with exit code 3" in failed.stderr
     assert "No kernel was written" in failed.stdout
     assert sorted(path.name for path in (project / "kernel").rglob("*")) == ["report.html", "report.txt"]
-    assert "not verified: the application ends" in (project / "kernel" / "report.txt").read_text()
+    assert "not verified: the application ended" in (project / "kernel" / "report.txt").read_text()
     found = json.loads(luthier(project, *words[:4], "json", *words[5:], "--json", *flags, code=2).stdout)
     assert (found["files"], found["verification"]["accepted"]) == ([], False)
     assert found["verification"]["reasons"][0].startswith("the application ended with exit code 3")
