@@ -209,7 +209,7 @@ def test_killed_and_continued_and_never_two_at_once(site: Site, program: list[st
     first.send_signal(signal.SIGSTOP)  # it must not end meanwhile
     other = site.run(*program, "--name", "app", "--budget", "40")
     assert other.returncode == 2
-    assert "being worked on" in other.stderr
+    assert "in use by another luthier process" in other.stderr
     first.kill()
     first.communicate()
     before = site.record("app")[1]

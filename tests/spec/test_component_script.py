@@ -293,7 +293,7 @@ def test_a_job_survives_json(where: str) -> None:
         "echo\n", where, header="h", command="c", files=files, parameters={"A": parameter(cmd_var=True, flag="f")}
     )
     assert JobScript.from_json(script.to_json()) == script
-    with pytest.raises(InvalidInputError, match="hold no component"):
+    with pytest.raises(InvalidInputError, match="contain no component"):
         JobScript.from_json({"component": {}})
 
 

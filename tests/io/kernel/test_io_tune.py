@@ -151,7 +151,7 @@ def test_loops_are_reduced_and_files_kept_in_memory_in_the_search_only(project: 
         (("--build", "sh -c true"), "is not a C compiler"),
         (("--folder", "nowhere"), "is not a folder"),
         (("--buffers", "some"), "buffer_content"),
-        (("--output", "data"), "exists already"),
+        (("--output", "data"), "already exists"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(project: Path, options: tuple[str, ...], message: str) -> None:
