@@ -107,7 +107,8 @@ def tuned(options: Options, point: Point, first: list[lt.Config]) -> tuple[lt.Re
     else:
         request = launch.LaunchRequest(found.experiment, found.name, options.store)
         ready = launch.resume(known[-1].id, options.store) if known else launch.create(request)
-        record, result, _ = work_on(ready, quiet=False)
+        done = work_on(ready, quiet=False)
+        record, result = done.record, done.result
     if record.status not in ENDED:
         raise KeyboardInterrupt
     if result.default is None or result.default.estimate is None:

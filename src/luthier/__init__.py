@@ -77,9 +77,12 @@ def __getattr__(name: str) -> object:
 
         warnings.warn(f"luthier.{name} moved: use luthier.tunio.{name}", DeprecationWarning, stacklevel=2)
         return getattr(import_module("luthier.tunio"), name)
-    if name not in _MODULES:
+    if name not in _MODULES and name != "launch":
         raise AttributeError(f"module 'luthier' has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    from luthier.__main__ import join_wings
+
+    join_wings()  # as on the command line: their measures, and what follows their experiments
+    return import_module("luthier.launch") if name == "launch" else getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

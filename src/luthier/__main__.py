@@ -30,6 +30,7 @@ def main() -> None:
     call()
 
 
+@cache
 def join_wings() -> None:
     """Add the wings that are shipped with luthier to the core of this process."""
     from importlib.util import find_spec

@@ -61,3 +61,12 @@ def test_opening_a_door_imports_nothing_heavy(door: str) -> None:
 
 def test_everything_that_the_door_names_is_there() -> None:
     assert all(getattr(launch, name) is not None for name in launch.__all__)
+
+
+@pytest.mark.parametrize(
+    "use", ["import luthier; luthier.tune", "from luthier import launch", "import luthier.io; luthier.io.tune"]
+)
+def test_python_has_the_measures_and_follow_ups_of_wings(use: str) -> None:
+    code = f"{use}\nfrom luthier.launch.start import FOLLOW_UPS; print(*FOLLOW_UPS.own())"
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    assert done.stdout.split() == ["io"]

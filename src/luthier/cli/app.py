@@ -16,7 +16,7 @@ from luthier.cli.options import AsJson, Number, Quiet, RunnerName, StoreUrl
 from luthier.cli.running import show_result, work_on
 from luthier.cli.setting_options import Given, read_settings, with_settings
 from luthier.cli.terminal import prepare_streams, print_data, print_json, print_view, say, say_lines, warn
-from luthier.cli.tune_modes import Modes, TuneRequest, resumed_by_wing, run_in_mode, with_modes
+from luthier.cli.tune_modes import Modes, TuneRequest, run_in_mode, with_modes
 from luthier.errors import InvalidInputError, LuthierError
 from luthier.spec.signatures import COMMON, OUTPUT, WithHeadings
 from luthier.store.url import without_password
@@ -155,7 +155,7 @@ def tune(
     note = arguments.default_note(parameters or [], experiment.space)
     name = check_name(name or visible(Path(template.argv[0]).name)[:LONGEST_NAME], "--name")
     launch = create(LaunchRequest(experiment, name, store))
-    return show_result(*work_on(launch, note=note, quiet=quiet), as_json=as_json)
+    return show_result(work_on(launch, note=note, quiet=quiet), as_json=as_json)
 
 
 @app.command()
@@ -181,9 +181,7 @@ def resume(
     """
     from luthier import launch
 
-    if (code := resumed_by_wing(number, store, budget, quiet=quiet, as_json=as_json)) is not None:
-        return code
-    return show_result(*work_on(launch.resume(number, store, budget), quiet=quiet), as_json=as_json)
+    return show_result(work_on(launch.resume(number, store, budget), quiet=quiet), as_json=as_json)
 
 
 @app.command("list")

@@ -350,9 +350,9 @@ def _run(
     experiment = found.experiment if found.has_slots else with_usual_slots(found.experiment)
     note = f"default: {config_text(space.default, space)}"
     launch = create(LaunchRequest(experiment, found.name, store))
-    record, result, interrupted = work_on(launch, note=note, quiet=quiet)
-    _keep(record, result, script_folder, result_file)
-    return show_result(record, result, interrupted, as_json=as_json)
+    done = work_on(launch, note=note, quiet=quiet)
+    _keep(done.record, done.result, script_folder, result_file)
+    return show_result(done, as_json=as_json)
 
 
 def _approved_text(variable: "ComponentVariable", allowed: str | None) -> str:

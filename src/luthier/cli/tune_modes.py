@@ -62,15 +62,3 @@ def run_in_mode(modes: Modes, request: TuneRequest) -> int | None:
         if (code := MODES.get(name).run(chosen, request)) is not None:
             return code
     return None
-
-
-RESUMES: Registry[Callable[..., int | None]] = Registry("resume", {})
-"""Ways of `luthier resume` for experiments that are a step of a larger tuning."""
-
-
-def resumed_by_wing(number: int, store: str | None, budget: str | None, *, quiet: bool, as_json: bool) -> int | None:
-    """Continue an experiment in the way of the wing that began it; None if no wing did."""
-    for name in RESUMES.own():
-        if (code := RESUMES.get(name)(number, store, budget, quiet=quiet, as_json=as_json)) is not None:
-            return code
-    return None

@@ -1,14 +1,19 @@
-"""The comparison on the application that follows a search on its I/O kernel, also after an interrupt."""
+"""What follows a search on an I/O kernel: the comparison of its best configuration on the application."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from luthier import launch
 from luthier.errors import InvalidInputError
-from luthier.io.steps import comparison_step, search_step, searched
-from luthier.launch import Launch, LaunchRequest, create
-from luthier.result.result import Result, conclude
+from luthier.launch import Done, FollowUp, Launch, LaunchRequest, Told, create
+from luthier.result.result import Result
+from luthier.result.sentences import runs_text
+from luthier.result.serial import ending_of, result_json
+from luthier.result.text import duration_text, estimate_text
+from luthier.result.tuned_parameters import tuned_parameters, tuned_text
+from luthier.result.tuning_return import tuning_return
 from luthier.spec.experiment import Experiment
-from luthier.spec.origin import Origin, origin_in
+from luthier.spec.origin import Origin, Searched, Step, origin_in
 from luthier.spec.script import JobScript
 from luthier.store import open_store
 from luthier.store.base import ENDED, Record, Store
@@ -71,7 +76,7 @@ def comparison(record: Record, result: Result, store_url: str | None) -> Launch 
     if compared_already(earlier, result) is not None:
         return None
     steps = [*origin.steps, search_step(record, result, origin.program)]
-    steps += [comparison_step(one, concluded(store, one)) for one in earlier]
+    steps += [comparison_step(one, launch.open(one.id, store)[1]) for one in earlier]
     found = searched(record, result, origin.program)
     before = Origin(tuple(steps), APPLICATION, found, Planned(planned.kernel, None, 0).to_json())
     compared = replace(
@@ -99,6 +104,11 @@ def comparison(record: Record, result: Result, store_url: str | None) -> Launch 
     return create(LaunchRequest(compared, f"{name}: {COMPARISON}", store_url))
 
 
+def compared_earlier(record: Record, result: Result, store_url: str | None) -> Record | None:
+    """The earlier comparison of the same configuration, where a search that went on found none that is better."""
+    return compared_already(comparisons(open_store(store_url), record), result)
+
+
 def comparisons(store: Store, search: Record) -> list[Record]:
     """The comparisons of what a search found, oldest first."""
     return [one for one in store.experiments() if _search_of(one) == search.uid]
@@ -116,11 +126,73 @@ def is_search(record: Record) -> bool:
     return origin is not None and origin.data.get("application") is not None
 
 
-def concluded(store: Store, record: Record) -> Result:
-    """The result of a stored experiment."""
-    return conclude(Experiment.from_json(record.settings), store.runs(record.id))
-
-
 def _search_of(record: Record) -> str | None:
     origin = origin_in(record.settings)
     return None if origin is None or origin.searched is None else origin.searched.uid
+
+
+def search_step(record: Record, result: Result, program: str) -> Step:
+    """A finished search: its values are of the `program` that it ran, and not verified."""
+    measure = result.experiment.objective.measure
+    trials = [trial for trial in (result.default, result.winner) if trial is not None]
+    values = " -> ".join(dict.fromkeys(estimate_text(trial.estimate, measure) for trial in trials))
+    spent = f"{runs_text(result)}, {duration_text(result.cost_s)} of run time"
+    ending = ending_of(record)
+    lines = [f"experiment {record.id}, on {program}, not verified: {values} ({spent})", *tuned_lines(record, result)]
+    return Step("search", (*lines, *([] if ending is None else [f"ended: {ending}"])), result.cost_s)
+
+
+def tuned_lines(record: Record, result: Result) -> list[str]:
+    """Which parameters were tuned first and last, and why; none if all were tuned all the time."""
+    found = tuned_parameters(record, result.experiment, result.runs)
+    if found is None:
+        return []
+    chosen = [step for step in found.steps if step.begin > 0]
+    if not chosen:
+        return ["impact first: the search ended before parameters were chosen"]
+    lines = [f"tuned first, after {chosen[0].begin} configurations: {tuned_text(chosen[0], found.of)}"]
+    if set(chosen[-1].names) != set(chosen[0].names):
+        lines.append(f"tuned last, after {chosen[-1].begin} configurations: {tuned_text(chosen[-1], found.of)}")
+    return lines
+
+
+def searched(record: Record, result: Result, program: str) -> Searched:
+    """The search, as the comparison of its best configuration stores it."""
+    found = tuning_return(result)
+    return Searched(record.uid, record.id, len(result.runs), program, () if found is None else found.over_time)
+
+
+def comparison_step(record: Record, result: Result) -> Step:
+    """A comparison that was made earlier in the same tuning."""
+    return Step("comparison", (f"experiment {record.id}: {result.verdict}",), result.cost_s)
+
+
+def tell(done: Done) -> Told:
+    """Both results for programs, and for people which program was compared, or why none was."""
+    search, compared = (done, None) if done.before is None else (done.before, done)
+    planned = Planned.of(search.result.experiment)
+    plain: dict[str, Json] = {
+        "kernel": None if planned is None else dict(planned.kernel),
+        "search": result_json(search.record, search.result),
+        "verification": None if compared is None else result_json(compared.record, compared.result),
+    }
+    above, below = list[str](), list[str]()
+    if compared is not None:
+        above.append(f"experiment {compared.record.id} compared default and best configuration on the application:")
+    elif not search.is_interrupted and search.result.winner is not None:
+        below.append(_why_nothing_is_compared(planned))
+    if not search.is_interrupted:
+        below.append(
+            f"to continue the search: luthier resume {search.record.id} --budget +30; "
+            "then the best configuration is compared again"
+        )
+    return Told(plain, tuple(above), tuple(below))
+
+
+def _why_nothing_is_compared(planned: Planned | None) -> str:
+    if planned is not None and not planned.pairs:
+        return "not compared on the application (--without verify): the values are those of the search"
+    return "nothing to compare on the application: no configuration was better than the default"
+
+
+FOLLOW_UP = FollowUp(is_search, comparison, compared_earlier, tell)

@@ -3,24 +3,28 @@
 import shlex
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from luthier.errors import InvalidInputError, KernelRefusedError
 from luthier.io.comparison import APPLICATION, KERNEL, SEARCH, Planned
 from luthier.io.kernel import KernelOptions
-from luthier.io.kernel_memory import MemoryFolder
+from luthier.io.kernel_memory import MemoryFolder, checked_patterns
+from luthier.io.kernel_memory import in_memory as memory_for
 from luthier.io.kernel_reduction import Reduced, with_reduced_loops
 from luthier.io.kernel_runs import discover_apart, sources_from, write_kernel
 from luthier.io.kernel_trial import WORD
-from luthier.io.kernel_verification import BuiltProgram, Verification, built, verified
-from luthier.launch import Launch, LaunchRequest, create, declared_by, library
+from luthier.io.kernel_verification import BuiltProgram, Verification, build_from, built, verified
+from luthier.io.measures import PREFIX
+from luthier.launch import Done, Launch, LaunchRequest, View, create, declared_by, library, unseen, work_through
 from luthier.spec.component import Component, read_components
 from luthier.spec.experiment import Experiment
+from luthier.spec.objectives import Objective
 from luthier.spec.origin import Origin, Step
 from luthier.spec.script import JobScript
+from luthier.spec.settings import GivenSettings
 from luthier.spec.yaml_lines import parse_document
 from luthier.trial import Json
 
@@ -28,6 +32,99 @@ MEASURE = "io:time"
 """What is tuned by default: the seconds that the slowest process spends in I/O."""
 PAIRS = 5
 """Pairs of runs of the application, with the default and with the best configuration."""
+STEPS = ("kernel", "impact-first", "stop", "verify")
+"""The steps that can be left out; a reduced kernel and files in memory are left out by default."""
+
+
+def tune(  # noqa: PLR0913 - keywords, as the options of `luthier io tune`
+    sources: Sequence[Path],
+    run: Sequence[str],
+    *,
+    component: str,
+    build: str = "cc",
+    folder: Path | None = None,
+    output: Path = Path("io-tuning"),
+    measures: Sequence[Objective] | None = None,
+    buffers: str = "cut",
+    reduce: float = 1.0,
+    in_memory: Sequence[str] = (),
+    without: Collection[str] = (),
+    store: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+    view: View = unseen,
+    **settings: Unpack[GivenSettings],
+) -> Done:
+    """Tune the I/O of a C program: search on its I/O kernel, then compare the best configuration on the program.
+
+    `run` is the command, with {program} in place of the path of the program; each run has a new copy of `folder`.
+    `component`, the name of a registered one or a file, says what is tuned. Programs and runs are in the new folder
+    `output`. `reduce` is the share of the executions of I/O that loops of the kernel do; files that match `in_memory`
+    are kept in memory during the search. `without` has those of `STEPS` that are left out. `say` is told what is
+    searched on, and `view` shows the progress. The search is `before` of what is returned if a comparison followed.
+    `luthier io tune --help` explains more, and the settings.
+    """
+    _check_steps(without)
+    values: dict[str, Any] = {**settings, **({} if measures is None else {"objectives": tuple(measures)})}
+    described = component_named(component, store)
+    program = _program(run, build, folder, values)
+    options = KernelOptions(buffer_content=buffers, reduce=reduce)
+    if reduce < 1 and "kernel" in without:
+        raise InvalidInputError("--reduce shortens loops of the kernel; leave out --without kernel, or --reduce")
+    if reduce < 1 or in_memory:
+        _check_measures(values, "--reduce" if reduce < 1 else "--in-memory")
+    values, pairs = _with_steps(values, without)
+    program = replace(program, in_memory=checked_patterns(in_memory))
+    prepared = prepare(sources, program, output, None if "kernel" in without else options)
+    say(prepared.sentence)
+    if program.in_memory:
+        say("the search keeps files in memory; the comparison at the end does not")
+    with memory_for(program.in_memory) as kept:
+        return work_through(Tuning(prepared, program.run, described, store).search(values, pairs, kept), view)
+
+
+def _check_steps(left_out: Collection[str]) -> None:
+    if unknown := sorted(set(left_out) - set(STEPS)):
+        raise InvalidInputError(f"--without {unknown[0]}: unknown step; choose from {', '.join(STEPS)}")
+
+
+def _with_steps(values: dict[str, Any], left_out: Collection[str]) -> tuple[dict[str, Any], int | None]:
+    """The settings of the search with the steps that are not left out, and the pairs of runs of the comparison."""
+    objectives = values.get("objectives", (Objective.parse(MEASURE),))
+    if len(objectives) > 1:
+        raise InvalidInputError("luthier io tune needs a single measure, since it compares two configurations")
+    given = {"impact-first": "impact_first", "stop": "stop", "verify": "verify_pairs"}
+    for step in sorted(set(left_out) & set(given)):
+        if values.get(given[step]):
+            raise InvalidInputError(f"--without {step} and --{step} exclude each other; give one of them")
+    values = dict(values)
+    if "impact-first" not in left_out:
+        values.setdefault("impact_first", "auto")
+    if "stop" not in left_out and not objectives[0].is_amount:
+        values.setdefault("stop", ("learned",))
+    pairs: int | None = values.pop("verify_pairs", None)
+    return values, 0 if "verify" in left_out else pairs
+
+
+def _check_measures(values: dict[str, Any], option: str) -> None:
+    """Only the library that counts I/O multiplies counters of loops that are left early, and keeps files in memory."""
+    for objective in values.get("objectives", ()):
+        if not objective.measure.startswith(PREFIX):
+            raise InvalidInputError(
+                f"{option} cannot be used with the measure {objective.measure}; choose a measure {PREFIX}*, "
+                f"or leave out {option}"
+            )
+
+
+def _program(run: Sequence[str], build: str, folder: Path | None, values: dict[str, Any]) -> BuiltProgram:
+    """How to build and run the program."""
+    if not run:
+        raise InvalidInputError("no command; put it after --, e.g. luthier io tune sim.c ... -- {program} 1000")
+    try:
+        words = shlex.split(build)
+    except ValueError as error:
+        raise InvalidInputError(f"--build: {error}; correct the quotes") from None
+    how = BuiltProgram(build_from(words), tuple(run), folder)
+    return how if values.get("timeout_s") is None else replace(how, timeout_s=values["timeout_s"])
 
 
 @dataclass(frozen=True, slots=True)

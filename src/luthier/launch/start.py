@@ -2,26 +2,32 @@
 
 import os
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from luthier.engine.interrupts import Interrupts
 from luthier.engine.loop import Watcher
 from luthier.engine.session import carry_on, optimizer_of, resumable
 from luthier.errors import InvalidInputError
+from luthier.launch import stored
 from luthier.launch.earlier import Past, learn_from, learned, learned_in, with_earlier, with_weights
 from luthier.launch.runners import build_libraries, closed_at_end, runner_of
 from luthier.measures.registry import measures_from
+from luthier.plugins import Registry
 from luthier.result.result import Result
 from luthier.runners.base import Runner
 from luthier.runners.registry import runner_kind
 from luthier.spec.experiment import Experiment
+from luthier.spec.origin import origin_in
 from luthier.spec.rules import is_learned, needs_relation_to_time
 from luthier.spec.template import Template
 from luthier.store import open_store
-from luthier.store.base import Record, RequestedBy, Store
+from luthier.store.base import ENDED, Record, RequestedBy, Store
 from luthier.store.server_store import ServerStore
+from luthier.trial import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class Launch:
     """What to tell the user first."""
     url: str | None = None
     """The URL of the store."""
+    before: "Done | None" = None
+    """The experiment that this one follows, if that has ended earlier."""
 
     def work(
         self,
@@ -79,6 +87,52 @@ class Launch:
             )
         learn_from(record, self.experiment, result.runs, self.url)
         return record, result
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An experiment that was worked on, until its end or an interrupt, and the one that it followed."""
+
+    record: Record
+    result: Result
+    is_interrupted: bool = False
+    before: "Done | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came out of an experiment and of what followed it: for programs, and around the last result for people."""
+
+    plain: Mapping[str, Json]
+    above: tuple[str, ...]
+    below: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """What a wing does after experiments that are the first step of a tuning of its own.
+
+    `concerns` tells whether an experiment is such a step. When it has ended, `following` gives the next experiment, or
+    None if nothing is left to do; `earlier` is then the experiment that has done it already, if there is one. `tell`
+    says what came out.
+    """
+
+    concerns: Callable[[Record], bool]
+    following: Callable[[Record, Result, str | None], Launch | None]
+    earlier: Callable[[Record, Result, str | None], Record | None]
+    tell: Callable[[Done], Told]
+
+
+FOLLOW_UPS: Registry[FollowUp] = Registry("follow-up", {}, fits=lambda thing: isinstance(thing, FollowUp))
+"""What wings do after experiments; only asked about those that have an origin."""
+
+View: TypeAlias = Callable[[Launch], AbstractContextManager[Watcher]]
+"""What shows the progress of an experiment: entered before it begins, and left when it ends."""
+
+
+def unseen(_launch: Launch) -> AbstractContextManager[Watcher]:
+    """A view that shows nothing."""
+    return nullcontext(lambda *_: None)
 
 
 def create(request: LaunchRequest) -> Launch:
@@ -106,7 +160,18 @@ def create(request: LaunchRequest) -> Launch:
 
 
 def resume(number: int, store: str | None = None, budget: str | int | None = None) -> Launch:
-    """A stored experiment that is not finished, or one that gets a larger `budget`: `+30` or a total."""
+    """A stored experiment that is not finished, or one that gets a larger `budget`: `+30` or a total.
+
+    Of one that has ended, without a `budget`, what follows it, if that is not done yet.
+    """
+    history = open_store(store)
+    record = history.experiment(number)
+    rule = _follow_up(record)
+    if rule is not None and budget is None and record.status in ENDED:
+        result = stored.open(number, history)[1]
+        upcoming = rule.following(record, result, store)
+        if upcoming is not None:
+            return replace(upcoming, before=Done(record, result))
     launch = reopened(number, store, budget)
     if launch.experiment.command is None:
         raise InvalidInputError(
@@ -120,6 +185,40 @@ def reopened(number: int, store: str | None, budget: str | int | None) -> Launch
     history = open_store(store)
     record = history.experiment(number)
     return Launch(history, record, resumable(history, record, budget), url=store)
+
+
+def work_through(launch: Launch, view: View = unseen) -> Done:
+    """Work on an experiment and then on what follows it, to the end or until an interrupt."""
+    done, upcoming = launch.before, launch
+    while True:
+        interrupts = Interrupts()
+        with view(upcoming) as watch:
+            record, result = upcoming.work(watch, interrupts)
+        done = Done(record, result, interrupts.count > 0 and record.status not in ENDED, done)
+        rule = None if done.is_interrupted else _follow_up(record)
+        if rule is None:
+            return done
+        following = rule.following(record, result, launch.url)
+        if following is None:
+            earlier = rule.earlier(record, result, launch.url)
+            return done if earlier is None else Done(*stored.open(earlier.id, launch.url), before=done)
+        upcoming = following
+
+
+def told(done: Done) -> Told | None:
+    """What came out of an experiment with its follow-up; None for one that no wing follows up."""
+    first = done
+    while first.before is not None:
+        first = first.before
+    rule = _follow_up(first.record)
+    return None if rule is None else rule.tell(done)
+
+
+def _follow_up(record: Record) -> FollowUp | None:
+    if origin_in(record.settings) is None:
+        return None
+    rules = map(FOLLOW_UPS.get, FOLLOW_UPS.own())
+    return next((rule for rule in rules if rule.concerns(record)), None)
 
 
 def assumptions(experiment: Experiment) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.io.kernel.tiny import discovered
 
+import luthier.io as luthier_io
 from luthier.errors import InvalidInputError
 from luthier.io.kernel import compile_commands, source_file
 from luthier.io.kernel.report import html_report, line_states, text_report
@@ -46,6 +47,16 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "src" / "main.c").write_text(TEXT)
     (tmp_path / "include" / "size.h").write_text("#define SIZE 4\n")
     return tmp_path
+
+
+def test_the_same_in_python(project: Path) -> None:
+    flags = [f"-I{project / 'include'}", "-DEXTRA=3"]
+    kernel = luthier_io.discover([project / "src" / "main.c"], project / "kernel", flags=flags)
+    assert (kernel.found.kept, kernel.found.total, kernel.reduced) == (3, 6, None)
+    assert project / "kernel" / "src" / "main.c" in kernel.files
+    assert kernel.to_json()["kept"] == 3
+    with pytest.raises(InvalidInputError, match="already exists"):
+        luthier_io.discover([project / "src" / "main.c"], project / "kernel", flags=flags)
 
 
 def test_the_command(project: Path) -> None:

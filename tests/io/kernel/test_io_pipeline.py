@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.io.io_runs import MPI_ENVIRONMENT
 
+from luthier.io.comparison import search_step
 from luthier.io.kernel_verification import BuiltProgram, build_from
-from luthier.io.steps import search_step
 from luthier.io.tuning import Tuning, component_named, prepare
 from luthier.result.result import conclude
 from luthier.result.tuning_return import return_lines, tuning_return

@@ -1,6 +1,5 @@
 """The command that makes an I/O kernel out of a C program."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,14 +8,11 @@ import typer
 from luthier.cli.options import AsJson
 from luthier.cli.terminal import print_json, say, warn
 from luthier.cli.words import WORDS, WithWords
-from luthier.errors import InvalidInputError
 from luthier.io.commands.io import KERNEL, io
 from luthier.spec.signatures import COMMON
 
 if TYPE_CHECKING:
-    from luthier.io.kernel import Discovery
-    from luthier.io.kernel_reduction import Reduced
-    from luthier.io.kernel_verification import Verification
+    from luthier.io.kernels import WrittenKernel
 
 _CALLS, _COMPILER, _RUNS = "Functions that do I/O", "Compiler", "Verifying runs"
 """Headings of the help."""
@@ -154,78 +150,44 @@ def discover_command(
 
     Example: luthier io discover main.c output.c --buffers cut --run 'mpirun -n 2 {program}' -- mpicc -Iinclude -lm
     """
+    from luthier.io import discover
     from luthier.io.kernel import KernelOptions
     from luthier.io.kernel.options import FAMILIES, share_from
-    from luthier.io.kernel_memory import checked_patterns
-    from luthier.io.kernel_reduction import with_reduced_loops
-    from luthier.io.kernel_runs import discover_apart, sources_from, sources_of_database, write_kernel
-    from luthier.io.kernel_verification import (
-        NOT_VERIFIED,
-        Build,
-        BuiltProgram,
-        build_from,
-        build_of_database,
-        run_words,
-        verified,
-    )
 
-    flags: list[str] = context.meta.get(WORDS, [])
     calls = (tuple(families or FAMILIES), tuple(io_calls or ()), tuple(compute_calls or ()))
-    options = KernelOptions(buffers, *calls, failures, share_from(reduce, "--reduce"))
-    if options.reduce < 1 and not runs:
-        raise InvalidInputError("--reduce needs --run: luthier runs the kernel to find the iterations with I/O")
-    if database is not None and flags:
-        raise InvalidInputError("--compile-commands cannot be combined with flags after --; leave one out")
-    if link and database is None:
-        raise InvalidInputError("--link needs --compile-commands; give the flags after -- instead")
-    if output.exists():
-        raise InvalidInputError(f"{output}: already exists; remove it or name another with --output")
-    kept = checked_patterns(in_memory or ())
-    programs = [BuiltProgram(Build(), run_words(run), folder, timeout_s, kept) for run in runs or ()]
-    files = sources_from(sources or [], flags) if database is None else sources_of_database(database, sources or [])
-    found = discover_apart(files, options)
-    verdict, reduced = NOT_VERIFIED, None
-    if programs:
-        paths = [file.path for file in found.files]
-        build = build_from(flags) if database is None else build_of_database(database, paths, run_words(link, "--link"))
-        program = replace(programs[0], build=build)
-        verdict = verified(found, program, [other.run for other in programs[1:]])
-        if verdict.accepted and options.reduce < 1:
-            reduced = with_reduced_loops(found, program, verdict, options.reduce)
-            found = reduced.discovery
-    lines = (*verdict.lines, *([reduced.text] if reduced is not None else []))
-    loops = None if reduced is None else reduced.plain
-    written = write_kernel(found, output, lines, loops=loops, is_usable=not programs or verdict.accepted)
-    _show(found, verdict, reduced, written, output, as_json=as_json)
-    return 0 if written else 2
+    kernel = discover(
+        sources or [],
+        output,
+        options=KernelOptions(buffers, *calls, failures, share_from(reduce, "--reduce")),
+        flags=context.meta.get(WORDS, []),
+        compile_commands=database,
+        link=link,
+        runs=runs or (),
+        folder=folder,
+        in_memory=in_memory or (),
+        timeout_s=timeout_s,
+    )
+    if as_json:
+        print_json(kernel.to_json())
+    else:
+        _show(kernel, output)
+    return 0 if kernel.files else 2
 
 
-def _show(
-    found: "Discovery",
-    verdict: "Verification",
-    reduced: "Reduced | None",
-    written: list[Path],
-    output: Path,
-    *,
-    as_json: bool,
-) -> None:
+def _show(kernel: "WrittenKernel", output: Path) -> None:
     from luthier.io.kernel.report import all_notes
 
-    if as_json:
-        names = [str(path) for path in written]
-        plain = {"files": names, "kept": found.kept, "statements": found.total, "notes": list(found.notes)}
-        print_json({**plain, "verification": verdict.plain, "reduction": None if reduced is None else reduced.plain})
-        return
+    found, verdict = kernel.found, kernel.verification
     say(f"{found.kept} of {found.total} statements kept for {len(found.starts)} I/O calls")
     for note in (*all_notes(found), *verdict.notes):
         say(f"note: {note}")
-    for path in written:
+    for path in kernel.files:
         say(f"wrote {path}")
-    if not written:
+    if not kernel.files:
         warn(verdict.text)
         say(f"No kernel was written. All differences are in {output / 'report.txt'}.")
         return
     say(verdict.text)
-    if reduced is not None:
-        say(reduced.text)
+    if kernel.reduced is not None:
+        say(kernel.reduced.text)
     say(f"The reasons are in {output / 'report.html'}. Compile the kernel with the flags of the program.")
