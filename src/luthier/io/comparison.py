@@ -115,7 +115,7 @@ def comparisons(store: Store, search: Record) -> list[Record]:
 
 
 def compared_already(earlier: Sequence[Record], result: Result) -> Record | None:
-    """The comparison of the best configuration of a search, of those that were made earlier."""
+    """The earlier comparison of the best configuration of a search; None if it was not compared."""
     best = None if result.winner is None else dict(result.winner.config)
     return next((one for one in reversed(earlier) if one.settings.get("first") == [best]), None)
 

@@ -110,7 +110,7 @@ def with_weights(experiment: Experiment, learned: Learned | None) -> Experiment:
 
 
 def learn_from(record: Record, experiment: Experiment, runs: Sequence[Run], url: str | None) -> None:
-    """Learn from an experiment that has ended; without success, a line in the log."""
+    """Learn from an experiment that has ended; a failure is only logged."""
     if record.status not in ENDED or not is_learned(experiment.impact_first) or experiment.picker_weights is None:
         return
     from luthier.policies.learned_subset import Recorder, learned_from, shipped

@@ -33,7 +33,7 @@ FEWEST_VERIFIED = 10
 """A smaller budget is too small for a verification."""
 
 OF_ITS_HISTORY = ("refinements", "spent_before_s")
-"""What of a stored experiment belongs to its own runs, and not to a copy of it."""
+"""The settings of a stored experiment that a copy of it does not get."""
 
 _FOREIGN = "the store was written by another program"
 

@@ -45,7 +45,7 @@ class Discovery:
     total: int
     """Statements."""
     loops: tuple[KernelLoop, ...] = ()
-    """The loops with I/O, if loops are to be reduced."""
+    """The loops with I/O, if loops should be reduced."""
     reduction: Reduction | None = None
     """How they were reduced, if they were."""
 

@@ -147,7 +147,7 @@ class OnlineView(ResponseModel):
     default_step: float | None = None
     """The value of one step with the default, in the present search."""
     history: list[tuple[int, float | None]] = Field(default_factory=list)
-    """Step and value of the slowest client, thinned."""
+    """Some of the steps, each with the value of its slowest client."""
     changes: list[OnlineChange] = Field(default_factory=list)
 
 
