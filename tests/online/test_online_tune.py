@@ -10,10 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import luthier as lt
+import luthier.online as luthier_online
 from luthier.__main__ import main
+from luthier.errors import InvalidInputError
 from luthier.online.change import REFERENCE
 from luthier.online.commands.tune_options import OnlineChoices
 from luthier.online.records import OnlineRecord
@@ -126,6 +130,40 @@ def test_a_running_program_is_tuned_and_the_winner_stays(site: Site, program: li
     again = site.run(*program, "--name", "app")
     assert again.returncode == 2
     assert "this tuning has ended" in again.stderr
+
+
+def test_the_same_in_python(site: Site, program: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(site.folder / "data"))
+    lines: list[str] = []
+    done = luthier_online.tune(
+        lt.Space(lt.Integer("x", 1, 9, default=9)),
+        read=f"log:{site.log}:t=([0-9.]+)",
+        write=[f"{site.folder}/app.json.in:{site.conf}"],
+        signal=program[1],
+        pid_file=Path(program[3]),
+        every="0.1s",
+        store=str(site.folder / "online.db"),
+        say=lines.append,
+        budget=6,
+        verify_pairs=0,
+    )
+    assert (done.name, done.was_cut_short) == ("app.json", False)
+    assert json.loads(site.conf.read_text()) == (done.result.best if done.result.improved else json.loads(ORIGINAL))
+    assert lines[0] == "on-line session app.json"
+    assert lines[1].startswith("window   1")
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({}, "add --read"),
+        ({"read": "command:echo 1"}, "--reload"),
+        ({"slots": 2}, "slots is not for a running program"),
+    ],
+)
+def test_what_python_cannot_ask_for(given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidInputError, match=reason):
+        luthier_online.tune(lt.Space(lt.Integer("x", 1, 9)), store="memory:", **given)
 
 
 def test_a_program_that_luthier_starts_and_stops(site: Site) -> None:

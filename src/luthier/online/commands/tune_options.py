@@ -92,9 +92,6 @@ class OnlineChoices:
 
 _UNSET = OnlineChoices()
 
-SETTINGS = frozenset({"budget", "optimizer", "seed", "estimator", "verify_pairs", "timeout_s", "time_limit_s"})
-"""The settings of experiments that a running program has too."""
-
 
 def check_offline(running: OnlineChoices) -> None:
     """Raise if an option that needs `--online` was given without it."""
@@ -106,6 +103,8 @@ def check_offline(running: OnlineChoices) -> None:
 
 def check_online(given: Mapping[str, object], others: Mapping[str, object]) -> None:
     """Raise if a setting or another option was given that is for experiments only."""
+    from luthier.online.unchanged.program_request import SETTINGS
+
     flags = {setting.field: setting.flags[-1] for setting in all_settings()}
     unfit = [flags[name] for name in given if name not in SETTINGS]
     unfit += [flag for flag, value in others.items() if value]
