@@ -17,6 +17,7 @@ from luthier.space import Space
 from luthier.spec.experiment import Experiment
 from luthier.spec.objectives import Goal, Objective
 from luthier.spec.settings import GivenSettings
+from luthier.store import open_store
 from luthier.store.base import ENDED
 from luthier.texts import check_name, closest, shown
 from luthier.trial import Config
@@ -87,7 +88,8 @@ def resume(
     With a `budget`, `"+30"` for 30 more runs or a total, also one that has finished: the search continues and knows
     what was measured, and is verified again. `runner` is the same as for `tune`.
     """
-    launch = reopened(number, store, budget)
+    history = open_store(store)
+    launch = reopened(history, history.experiment(number), budget, store)
     if launch.experiment.command is not None:
         raise InvalidInputError(f"experiment {number} tunes a command; continue it with: luthier resume {number}")
     used = _runner_of(measure, launch.experiment, runner)

@@ -172,7 +172,7 @@ def resume(number: int, store: str | None = None, budget: str | int | None = Non
         upcoming = rule.following(record, result, store)
         if upcoming is not None:
             return replace(upcoming, before=Done(record, result))
-    launch = reopened(number, store, budget)
+    launch = reopened(history, record, budget, store)
     if launch.experiment.command is None:
         raise InvalidInputError(
             f"experiment {number} tunes a Python function; continue it with luthier.resume in that program"
@@ -180,11 +180,9 @@ def resume(number: int, store: str | None = None, budget: str | int | None = Non
     return launch
 
 
-def reopened(number: int, store: str | None, budget: str | int | None) -> Launch:
-    """The same for all experiments, those that tune a Python function too."""
-    history = open_store(store)
-    record = history.experiment(number)
-    return Launch(history, record, resumable(history, record, budget), url=store)
+def reopened(history: Store, record: Record, budget: str | int | None, url: str | None) -> Launch:
+    """A stored experiment with something left to do, also one that tunes a Python function."""
+    return Launch(history, record, resumable(history, record, budget), url=url)
 
 
 def work_through(launch: Launch, view: View = unseen) -> Done:
