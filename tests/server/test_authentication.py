@@ -174,7 +174,7 @@ def test_what_is_remembered_of_failures_is_bounded(
     monkeypatch.setattr(login_limits, "_MOST_REMEMBERED", 10)
     for number in range(30):
         with pytest.raises(AccessError):
-            log_in(authenticator, f"user {number}", "wrong", f"address {number}")
+            log_in(authenticator, f"user {number}", "wrong", f"192.0.2.{number}")
     assert len(authenticator.limits._failures) == 10
 
 
