@@ -14,5 +14,5 @@ def test_the_page_says_what_is_tuned_now(site: Running, visit: Visit) -> None:
     enter(visit)
     visit.go(f"/experiments/{number}")
     verdict = visit.page.locator(".verdict")
-    expect(verdict).to_contain_text("Impact first, tuned now: all 3 parameters: nothing is known yet")
+    expect(verdict).to_contain_text("Impact first: tuned now: all 3 parameters: nothing is known yet")
     visit.keep("impact-first")

@@ -65,7 +65,7 @@ def test_a_chain_of_three_experiments_with_changed_spaces(shell: Shell) -> None:
         "learns from experiment 2",
         "learns from experiment 1",
     ]
-    assert "learnt from experiment 2 (program.sh): 2 of 3 parameters" in shell("show", "3").stdout
+    assert "learned from experiment 2 (program.sh): 2 of 3 parameters" in shell("show", "3").stdout
     first = {name: value for name, value in tried(shell, 3)[1].items() if name != "new"}
     assert first in [{"x": config["x"], "y": config["y"]} for config in tried(shell, 2)]
     html = shell.home / "report.html"

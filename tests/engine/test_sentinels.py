@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 from tests.replayed import replayed
+from tests.result_facts import told
 
 from luthier.engine.plan import Plan
 from luthier.engine.session import plan_of
 from luthier.errors import InvalidInputError
 from luthier.result.result import Result, conclude
-from luthier.result.sentences import trouble_lines
 from luthier.runners.replay import ReplayedRun, ReplayRunner
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
@@ -51,7 +51,7 @@ def test_the_default_runs_again_and_again() -> None:
     assert at == list(range(0, len(searched), 4))
     assert {run.purpose for run in result.runs if run.trial == 0} == {"default", "verify"}
     assert result.drift.kind == "steady"
-    assert trouble_lines(result) == []
+    assert told(result, "drift", "outliers") == []
 
 
 def test_without_being_asked_for_there_are_none() -> None:
@@ -67,7 +67,8 @@ def test_a_slower_machine_is_taken_out_of_the_values() -> None:
     # Between the last reading before the jump and the first one after it nobody knows when it was.
     assert sum(value == pytest.approx(true, rel=0.05) for value, true in estimates) >= len(estimates) - 3
     assert any(
-        line.startswith("machine: jumped to 1.8x") and "values are corrected" in line for line in trouble_lines(result)
+        line.startswith("machine: jumped to 1.8x") and "values are corrected" in line
+        for line in told(result, "drift", "outliers")
     )
 
 
@@ -110,7 +111,7 @@ def test_an_outlier_is_named_with_its_reason() -> None:
     (outlier,) = result.outliers
     assert result.runs[outlier.run].trial == 0
     assert outlier.factor == pytest.approx(3.0, rel=0.1)
-    (line,) = (line for line in trouble_lines(result) if line.startswith("outliers"))
+    (line,) = (line for line in told(result, "drift", "outliers") if line.startswith("outliers"))
     assert f"run {outlier.run} gave 3.01x" in line
     assert outlier.reason in line
 

@@ -25,6 +25,7 @@ from luthier.figures import FIGURES, Figure
 from luthier.report import inline_json, report_html
 from luthier.report.commands import parameter_text, tune_command
 from luthier.report.export import write_runs
+from luthier.result.findings import Findings
 from luthier.result.result import Result, conclude
 from luthier.space import Choice, Integer, Parameter, Real, Space
 from luthier.spec.experiment import Experiment
@@ -84,7 +85,7 @@ def figures_of(result: Result) -> dict[str, Figure]:
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return report_html(record_of(EXPERIMENT, HOSTILE), RESULT, figures_of(RESULT))
+    return report_html(Findings(record_of(EXPERIMENT, HOSTILE), RESULT, 0.0), figures_of(RESULT))
 
 
 class Elements(HTMLParser):
@@ -117,7 +118,7 @@ def test_no_text_becomes_an_element_or_a_script(page: str) -> None:
     assert len(scripts) == len(data) + 2
     assert not [tag for tag, _ in seen.elements if tag in ("img", "link", "iframe", "object")]
     assert not [name for _, attributes in seen.elements for name in attributes if name.startswith("on")]
-    for where in ("run 1: ", "variable NAME", f"{HOSTILE} · experiment 7", "failed: "):
+    for where in ("run 1 (", "variable NAME", f"{HOSTILE} · experiment 7", "failed: "):
         assert where in seen.text
     assert seen.text.count(HOSTILE) > 10
     for text in seen.scripts[: len(data)]:
@@ -138,13 +139,13 @@ def test_the_first_lines_say_what_to_use_how_sure_and_what_it_took(page: str) ->
     text = " ".join(Elements(page).text.split())
     first = text.partition("experiment 7 · stopped")[2]
     assert first.startswith(" Keep the default, x=5 mode=plain. Not verified: the best value may be due to chance.")
-    assert "It took 10 runs of 10 configurations (62 % of all) and 5.0 s of run time." in first
+    assert "10 of 60 runs, 5.0 s of run time; 10 configurations (62 % of all)." in first
     assert "luthier resume 7" in text
 
 
 def test_a_report_of_nothing_is_a_report() -> None:
     result = conclude(EXPERIMENT, [])
-    text = Elements(report_html(record_of(EXPERIMENT), result, figures_of(result))).text
+    text = Elements(report_html(Findings(record_of(EXPERIMENT), result, 0.0), figures_of(result))).text
     assert "No configuration can be recommended." in text
     assert "Nothing has been measured yet." in text
 
@@ -155,7 +156,9 @@ def test_a_front_is_no_proof() -> None:
         space=SPACE, command=COMMAND, objectives=(Objective("wall"), Objective("memory", "minimize"))
     )
     result = conclude(experiment, runs_of(outcomes))
-    text = " ".join(Elements(report_html(record_of(experiment), result, figures_of(result))).text.split())
+    text = " ".join(
+        Elements(report_html(Findings(record_of(experiment), result, 0.0), figures_of(result))).text.split()
+    )
     assert ": not worse than the default in any objective." in text
     assert "2 configurations on the Pareto front, 2 of them better than the default" in text
 
@@ -301,10 +304,11 @@ def test_the_machine_the_folder_and_the_time_are_in_the_report(tmp_path: Path) -
     history.heartbeat(record.id, owner, 100.0)
     history.close(record.id, owner, "finished", None)
     stored = history.experiment(record.id)
-    text = report_html(stored, conclude(experiment, []), {})
+    text = report_html(Findings(stored, conclude(experiment, []), 0.0), {})
     found = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", text))
-    assert (found["host"], found["CPU"], found["luthier"]) == ("node7", "Xeon é, 64 cores", "9.8.7")
-    assert (found["Working folder"], found["elapsed, without pauses"]) == ("/data/of ada", "1 min 30 s")
+    assert "<li>Host: node7; CPU: Xeon é, 64 cores; luthier: 9.8.7.</li>" in text
+    assert found["Working folder"] == "/data/of ada"
+    assert "<li>1 min 30 s elapsed.</li>" in text
 
 
 def called(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from tests.result_facts import told
 
 from luthier.errors import InvalidInputError
 from luthier.figures import FIGURES
+from luthier.result.facts import result_json
 from luthier.result.result import Result, conclude
-from luthier.result.serial import result_json
-from luthier.result.story import story_lines
 from luthier.result.tuning_return import return_lines, tuning_return
 from luthier.space import Integer, Space
 from luthier.spec.experiment import Experiment
@@ -65,7 +65,7 @@ def test_the_time_of_all_steps_is_the_cost() -> None:
     lines = return_lines(result)
     assert lines[1].startswith("whole runs: 9.")
     assert lines[2].endswith("if each becomes shorter by the time saved in I/O")
-    assert story_lines(result) == [
+    assert told(result, "steps") == [
         "kernel: the search runs the I/O kernel",
         "search: 4 s -> 1 s",
         "search: ended: enough",
@@ -116,14 +116,14 @@ def test_it_is_stored_and_told_to_programs() -> None:
     assert again == experiment
     assert again.spent_before_s == 30.0
     record = open_store("memory:").create("name", experiment.to_json(), 0.0)
-    told = result_json(record, result)["steps"]
-    assert isinstance(told, list)
-    assert [(step["name"], step["seconds"]) for step in told if isinstance(step, dict)] == [
+    steps = result_json(record, result)["steps"]
+    assert isinstance(steps, list)
+    assert [(step["name"], step["seconds"]) for step in steps if isinstance(step, dict)] == [
         ("kernel", 10.0),
         ("search", 20.0),
         ("comparison", 84.0),
     ]
-    assert story_lines(conclude(replace(experiment, origin=None), result.runs)) == []
+    assert told(conclude(replace(experiment, origin=None), result.runs), "steps") == []
 
 
 @pytest.mark.parametrize("change", [{"steps": 1}, {"steps": [{}]}, {"searched": {"uid": ""}}, {"data": 3}])

@@ -31,7 +31,7 @@ def test_the_details_and_the_report_say_what_is_tuned_now(server: Running) -> No
     assert found["of"] == 3
     assert found["steps"] == [{"first_trial": 0, "parameters": ["A", "B", "C"], "reason": "nothing is known yet"}]
     assert (
-        "impact first: tuned now: all 3 parameters"
+        "Impact first: tuned now: all 3 parameters"
         in server.ask("GET", f"{API}/experiments/{number}/report").body.decode()
     )
 

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -217,38 +217,23 @@ def show(
     from luthier import launch
     from luthier.cli import summary
     from luthier.result import serial
+    from luthier.result.facts import facts_json, find_facts
+    from luthier.result.findings import stored_findings
     from luthier.result.importance import importances
-    from luthier.result.tuned_parameters import tuned_parameters
-    from luthier.result.waiting import waiting_for
-    from luthier.result.working_time import working_time
     from luthier.store import open_server_store
     from luthier.store.ownership import status_text
 
     record, result = launch.open(number, store)
+    found = find_facts(stored_findings(open_server_store(store), record, result, time.time()))
     importance = importances(result)
     if as_json:
         trials = [serial.trial_json(trial) for trial in result.trials]
         explained = serial.importance_json(importance)
-        times = asdict(working_time(record, result, time.time()))
-        tuned = tuned_parameters(record, result.experiment, result.runs)
-        print_json(
-            {
-                **serial.result_json(record, result),
-                **times,
-                "importance": explained,
-                "impact_first": None if tuned is None else tuned.to_json(),
-                "trials": trials,
-            }
-        )
+        print_json({**serial.record_json(record), **facts_json(found), "importance": explained, "trials": trials})
         return
     say(f"experiment {record.id}: {record.name}, {status_text(record)}")
-    if spent := working_time(record, result, time.time()).sentence:
-        say(spent)
-    if record.status == "queued":
-        queue = open_server_store(store).queue
-        say(f"waiting: {waiting_for(queue, record, time.time()).sentence}")
     say("")
-    print_view(summary.result_view(record, result))
+    print_view(summary.facts_view(record, found))
     say("")
     print_view(summary.trials_view(result, everything=everything))
     if importance.unexplained is not None:

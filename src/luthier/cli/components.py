@@ -366,8 +366,8 @@ def _approved_text(variable: "ComponentVariable", allowed: str | None) -> str:
 
 def _keep(record: "Record", result: "Result", script_folder: Path | None, result_file: Path | None) -> None:
     """Write the best script and the result to the places that the options of SHAMan name."""
-    from luthier.result.sentences import command_line
-    from luthier.result.serial import result_json
+    from luthier.result.facts import result_json
+    from luthier.result.findings import command_line
 
     if result_file is not None:
         result_file.write_text(json.dumps(result_json(record, result), indent=1), encoding="utf-8")

@@ -1,5 +1,6 @@
 """The command that writes reports and figures."""
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,9 +13,7 @@ from luthier.errors import LuthierError, UnavailableError
 
 if TYPE_CHECKING:
     from luthier.figures import Figure
-    from luthier.result.explanation import Explanation
-    from luthier.result.result import Result
-    from luthier.store.base import Record
+    from luthier.result.findings import Findings
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +38,8 @@ def report(
     """
     from luthier import launch
     from luthier.figures import FIGURES
+    from luthier.result.findings import stored_findings
+    from luthier.store import open_server_store
 
     record, result = launch.open(number, store)
     page = output or Path(f"luthier-report-{number}.html")
@@ -46,7 +47,7 @@ def report(
     figures = {name: figure for name, drawing in FIGURES.items() if (figure := drawing(result)) is not None}
     try:
         if has_page:
-            _write(page, record, result, figures, launch.explained(number, store))
+            _write(page, stored_findings(open_server_store(store), record, result, time.time()), figures)
         for folder, suffix in ((svg, ".svg"), (png, ".png")):
             if folder is not None:
                 _draw(folder, suffix, figures)
@@ -54,17 +55,11 @@ def report(
         raise UnavailableError(f"cannot write {error.filename}: {error.strerror}; choose another folder") from None
 
 
-def _write(
-    path: Path,
-    record: "Record",
-    result: "Result",
-    figures: "Mapping[str, Figure]",
-    explanation: "Explanation | None",
-) -> None:
+def _write(path: Path, findings: "Findings", figures: "Mapping[str, Figure]") -> None:
     """Write to a temporary file first, so that a full disk never leaves an incomplete report."""
     from luthier.report import report_html
 
-    text = report_html(record, result, figures, explanation)
+    text = report_html(findings, figures)
     beside = path.with_name(f".{path.name}.part")
     try:
         beside.write_text(text, encoding="utf-8", errors="replace")

@@ -36,7 +36,7 @@ def show_result(done: "Done", *, as_json: bool) -> int:
     """Print the result; the exit code is 1 when there is no result, and 130 after an interrupt."""
     from luthier.cli.summary import result_view
     from luthier.launch import told
-    from luthier.result.serial import result_json
+    from luthier.result.facts import result_json
 
     more = told(done)
     if as_json:

@@ -1,80 +1,59 @@
 """Results as tables on the terminal."""
 
+import time
+from collections.abc import Mapping
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 
 from luthier.cli.terminal import cell
-from luthier.result.failures import first_output, reasons_of
+from luthier.result.facts import Fact, find_facts
+from luthier.result.findings import Findings, Found
+from luthier.result.findings import Table as FactTable
 from luthier.result.importance import Importances
 from luthier.result.result import Result
-from luthier.result.sentences import VERIFIED_TRIALS, command_line, noise_text, runs_text, search_lines, trouble_lines
-from luthier.result.serial import ending_of
-from luthier.result.story import story_lines
-from luthier.result.text import config_text, duration_text, estimate_text, estimates_text, measure_names
+from luthier.result.text import estimates_text, measure_names
 from luthier.result.trials import best_first
-from luthier.result.tuned_parameters import tuned_parameters
-from luthier.result.tuning_return import return_lines
 from luthier.spec.experiment import Experiment
-from luthier.store.base import ENDED, Record
-from luthier.store.ownership import status_text
+from luthier.store.base import Record
 from luthier.trial import Estimate
 
 SHOWN_TRIALS = 10
 BAR_WIDTH = 20
+VERIFIED_TRIALS = (
+    "The estimates of the default and of the configuration compared with it are from the verification, the others from "
+    "the search, where the best of many noisy values looks better than it is."
+)
 
 
 def result_view(record: Record, result: Result) -> RenderableType:
-    """The default and the best configuration or the Pareto front, the verdict, and the command to use."""
-    several = result.experiment.has_front
-    table = _front_table(result) if several else _comparison_table(result)
-    parts: list[RenderableType] = [table, cell(result.verdict, style="bold")]
-    if result.method:
-        parts.append(cell(result.method))
-    parts.append(cell(f"{runs_text(result)}, {duration_text(result.cost_s)} of run time"))
-    if not result.experiment.is_comparison and (ending := ending_of(record)) is not None:
-        parts.append(cell(f"the search ended: {ending}"))
-    if result.experiment.earlier is not None:
-        parts += [cell(f"learnt from {note}") for note in result.experiment.earlier.notes]
-    if tuned := tuned_parameters(record, result.experiment, result.runs):
-        parts.append(cell(tuned.sentence))
-    parts += [cell(line) for line in (*story_lines(result), *return_lines(result), *search_lines(result))]
-    if noise := noise_text(result):
-        parts.append(cell(noise))
-    parts += [cell(line) for line in trouble_lines(result)]
-    if result.winner is None:
-        parts += _failure_lines(result)
-    command = command_line(result)
-    if command is not None and "\n" in command:
-        command = f"luthier apply {record.id} > tuned.sh"
-    if command is not None:
-        is_default = result.default is not None and result.recommended == result.default.config
-        use = "command to use (the default):" if is_default else "command to use:"
-        if several:
-            use = _choice_text(result)
-        parts += [cell(use, style="dim"), _one_line(f"  {command}")]
-    if record.status == "no result":
-        parts.append(cell("no result: correct the cause and start a new experiment"))
-    elif record.status not in ENDED:
-        parts.append(cell(f"{status_text(record)}; continue with: luthier resume {record.id}"))
+    """All facts of a result, as far as they are known without its store."""
+    return facts_view(record, find_facts(Findings(record, result, time.time())))
+
+
+def facts_view(record: Record, found: Mapping[Fact, Found]) -> RenderableType:
+    """All facts of an experiment."""
+    parts: list[RenderableType] = []
+    for fact, one in found.items():
+        if one.table is not None and one.table.rows:
+            if fact.topic != "answer":
+                parts.append(cell(f"{fact.title[0].lower()}{fact.title[1:]}:", style="dim"))
+            parts.append(_table(one.table))
+        parts += [cell(line, style="bold" if fact.name == "verdict" else "") for line in one.sentences]
+        for heading, text in one.texts:
+            is_script = fact.name == "recommendation" and "\n" in text
+            lines = [f"luthier apply {record.id} > tuned.sh"] if is_script else text.split("\n")
+            parts += [cell(f"{heading}:", style="dim"), *(_one_line(f"  {line}") for line in lines)]
     return Group(*parts)
 
 
-def _failure_lines(result: Result) -> list[RenderableType]:
-    """The reasons of the runs without a number, and the output of the first failing run."""
-    space = result.experiment.space
-    reasons = reasons_of(result.runs)
-    lines = [cell("runs without a number:", style="dim")] if reasons else []
-    for reason in reasons:
-        first = "" if reason.first is None else f"  [first: run {reason.first.number}]"
-        lines.append(cell(f"  {reason.runs:>4}  {reason.text}{first}"))
-    found = first_output(result.runs)
-    if found is None:
-        return [*lines]
-    for stream, text in (("stderr", found.stderr), ("stdout", found.stdout)):
-        where = f"run {found.run.number} ({config_text(found.run.config, space)})"
-        lines.append(cell(f"{stream} of {where}:" if text else f"{stream} of {where} is empty", style="dim"))
-        lines += [cell(f"  {line}") for line in text.split("\n") if text]
-    return [*lines]
+def _table(content: FactTable) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in content.headings:
+        table.add_column(cell(heading))
+    for row in content.rows:
+        table.add_row(*map(cell, row))
+    return table
 
 
 def _one_line(text: str) -> RenderableType:
@@ -82,16 +61,6 @@ def _one_line(text: str) -> RenderableType:
     line = cell(text)
     line.overflow, line.no_wrap = "ignore", True
     return line
-
-
-def _choice_text(result: Result) -> str:
-    """Why this configuration of the Pareto front is recommended."""
-    first = measure_names(result.experiment)[0]
-    if result.default is None or result.default.estimate is None:
-        return f"best in {first}:"
-    if result.recommended == result.default.config:
-        return "no configuration is as good as the default in all objectives; choose one of the front, or keep:"
-    return f"the best in {first} of those that are no worse than the default in any objective:"
 
 
 def trials_view(result: Result, *, everything: bool) -> RenderableType:
@@ -135,29 +104,3 @@ def importance_view(importances: Importances, experiment: Experiment) -> Rendera
         bar = "░" * round(BAR_WIDTH * importances.unexplained)
         table.add_row(cell("(noise)", style="dim"), cell(bar), cell(f"{100 * importances.unexplained:.0f} %"))
     return Group(cell(f"parameter {what}: share of the variation that depends on each parameter", style="dim"), table)
-
-
-def _front_table(result: Result) -> Table:
-    experiment = result.experiment
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("", *measure_names(experiment), "configuration"):
-        table.add_column(cell(heading))
-    first = [] if result.default is None else [("default", result.default)]
-    labels = ["front", *[""] * len(result.front)]
-    for label, trial in [*first, *zip(labels, result.front, strict=False)]:
-        values = [cell(text) for text in estimates_text(trial, experiment)]
-        table.add_row(label, *values, cell(config_text(trial.config, experiment.space)))
-    return table
-
-
-def _comparison_table(result: Result) -> Table:
-    experiment: Experiment = result.experiment
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("", measure_names(experiment)[0], "configuration"):
-        table.add_column(cell(heading))
-    is_best = result.challenger == result.winner
-    for label, trial in (("default", result.default), ("best" if is_best else "next best", result.challenger)):
-        if trial is not None and (label == "default" or result.default is None or trial != result.default):
-            value = estimate_text(trial.estimate, experiment.objective.measure)
-            table.add_row(label, cell(value), cell(config_text(trial.config, experiment.space)))
-    return table

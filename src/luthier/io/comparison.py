@@ -7,8 +7,9 @@ from luthier import launch
 from luthier.errors import InvalidInputError
 from luthier.launch import Done, FollowUp, Launch, LaunchRequest, Told, create
 from luthier.result.result import Result
-from luthier.result.sentences import runs_text
-from luthier.result.serial import ending_of, result_json
+from luthier.result.facts import result_json
+from luthier.result.findings import runs_text
+from luthier.result.serial import ending_of
 from luthier.result.text import duration_text, estimate_text
 from luthier.result.tuned_parameters import tuned_parameters, tuned_text
 from luthier.result.tuning_return import tuning_return

@@ -8,20 +8,21 @@ from pathlib import Path
 
 from luthier.errors import InvalidInputError
 from luthier.figures import DARK, FIGURES, LIGHT, SCRIPT, Figure, plotly_js, to_plotly
-from luthier.report import facts
-from luthier.result.explanation import Explanation
-from luthier.result.result import Result
+from luthier.report import contents
+from luthier.result.facts import FACTS, by_topic, find_facts
+from luthier.result.findings import Findings
 from luthier.result.setting_rows import settings_texts
-from luthier.store.base import Record
+from luthier.result.text import sentence_text
 from luthier.store.ownership import status_text
 from luthier.texts import visible_json, visible_lines
 from luthier.trial import Json
 
+HEADING = ("recommendation", "verdict", "cost")
+"""The facts whose sentences stand above all others."""
 
-def report_html(
-    record: Record, result: Result, figures: Mapping[str, Figure], explanation: Explanation | None = None
-) -> str:
-    """The report as HTML text, with the given figures and the explanation of the experiment, if there is one."""
+
+def report_html(findings: Findings, figures: Mapping[str, Figure]) -> str:
+    """The report of an experiment as HTML text, with the given figures."""
     try:
         import jinja2
     except ImportError:
@@ -34,12 +35,16 @@ def report_html(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["sentence"] = sentence_text
+    record, result = findings.record, findings.result
+    found = find_facts(findings)
     scripts = [plotly_js().read_text(encoding="utf-8"), f"{SCRIPT.read_text(encoding='utf-8')}\n{_START}"]
     return environment.get_template("report.html.j2").render(
         record=record,
         result=result,
-        facts=facts,
-        explanation=explanation,
+        facts=by_topic(found),
+        heading={name: " ".join(map(sentence_text, found[FACTS.get(name)].sentences)) for name in HEADING},
+        contents=contents,
         status=status_text(record),
         settings=settings_texts(result),
         settings_json=visible_json(json.dumps(result.experiment.to_json(), indent=1, ensure_ascii=False)),

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from luthier.errors import InvalidInputError, UnavailableError
-from luthier.result.plain import plain
-from luthier.result.serial import run_json
+from luthier.result.serial import plain, run_json
 from luthier.result.text import measure_names
 from luthier.spec.experiment import Experiment
 from luthier.texts import NUMBER

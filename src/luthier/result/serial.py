@@ -1,16 +1,18 @@
-"""Experiments, results, trials and runs as JSON values: the only form in which programs get them."""
+"""Experiments, trials and runs as JSON values: the only form in which programs get them."""
 
+import json
+import math
+import re
+from collections.abc import Mapping
 from dataclasses import asdict
 
-from luthier.result.activity import activity_of
 from luthier.result.importance import Importances
-from luthier.result.result import Result
-from luthier.result.sentences import command_line
-from luthier.result.story import story_json
-from luthier.result.tuning_return import tuning_return
 from luthier.store.base import Record
 from luthier.store.ownership import status_text
 from luthier.trial import Completed, Estimate, Json, Run, Trial, outcome_name
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character, such as a byte of a program's output that is not UTF-8."""
 
 
 def record_json(record: Record) -> dict[str, Json]:
@@ -38,54 +40,6 @@ def importance_json(importances: Importances) -> dict[str, Json]:
         "unexplained": importances.unexplained,
         "note": importances.note,
     }
-
-
-def result_json(record: Record, result: Result) -> dict[str, Json]:
-    """The result of an experiment."""
-    comparison = result.comparison
-    return {
-        **record_json(record),
-        "ending": ending_of(record),
-        "verdict": result.verdict,
-        "improved": result.improved,
-        "speedup": None
-        if comparison is None
-        else {
-            "value": comparison.speedup,
-            "low": comparison.low,
-            "high": comparison.high,
-            "kind": comparison.kind,
-            "pairs": comparison.pairs,
-        },
-        "default": None if result.default is None else trial_json(result.default),
-        "best": None if result.winner is None else trial_json(result.winner),
-        "compared": None if result.challenger is None else trial_json(result.challenger),
-        "method": result.method or None,
-        "front": [trial_json(trial) for trial in result.front],
-        "recommended": None if result.recommended is None else dict(result.recommended),
-        "command": command_line(result),
-        "cost_s": result.cost_s,
-        "noise": {"deviation": result.noise.deviation, "relative": result.noise.relative}
-        if result.noise.freedom
-        else None,
-        "return": _return_json(result),
-        "steps": story_json(result),
-        "repeats": result.repeats,
-        "lost": result.lost,
-        "activity": asdict(activity_of(result)),
-        "search_speedup": None if result.over_random is None else asdict(result.over_random),
-        "machine": {"kind": result.drift.kind, "sentence": result.drift.sentence()},
-        "outliers": [asdict(outlier) for outlier in result.outliers],
-        "estimator": result.estimator,
-    }
-
-
-def _return_json(result: Result) -> dict[str, Json] | None:
-    """What the tuning brought for its time."""
-    found = tuning_return(result)
-    if found is None:
-        return None
-    return {**asdict(found), "over_time": [list(point) for point in found.over_time]}
 
 
 def trial_json(trial: Trial) -> dict[str, Json]:
@@ -122,3 +76,21 @@ def _estimate_json(estimate: Estimate | None) -> Json:
         return None
     bounds: dict[str, Json] = {"low": estimate.low, "high": estimate.high}
     return {"value": estimate.value, **bounds, "count": estimate.count, "deviation": estimate.deviation}
+
+
+def plain(value: object) -> object:
+    """The value as JSON can represent it: a number that is not finite becomes null, half a character U+FFFD."""
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {plain(name): plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def json_text(value: object) -> str:
+    """The value as JSON on one line."""
+    return json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))

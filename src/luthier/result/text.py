@@ -95,6 +95,11 @@ def duration_text(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def sentence_text(text: str) -> str:
+    """A remark as a sentence: with a capital at the beginning and a full stop at the end."""
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+
+
 def sparkline(values: Sequence[float]) -> str:
     """The values as a row of small bars."""
     if not values:

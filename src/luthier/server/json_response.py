@@ -2,7 +2,7 @@
 
 from fastapi.responses import JSONResponse
 
-from luthier.result.plain import json_text
+from luthier.result.serial import json_text
 
 
 class SafeJsonResponse(JSONResponse):

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from starlette.concurrency import run_in_threadpool
 
 from luthier.errors import LuthierError
-from luthier.result.plain import json_text
+from luthier.result.serial import json_text
 
 KEEP_ALIVE_S = 15.0
 """How often an idle stream sends a comment, and how often the rights of its user are checked."""

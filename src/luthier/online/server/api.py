@@ -13,7 +13,7 @@ from luthier.online.figures import online_steps
 from luthier.online.records import OnlineRecord
 from luthier.online.server.state import online_of
 from luthier.online.server.summaries import is_served, online_summary_of
-from luthier.result.plain import json_text
+from luthier.result.serial import json_text
 from luthier.server.api.events import HEADERS, STREAM, EventStream
 from luthier.server.api.figures import FigureResponse
 from luthier.server.api.models import (

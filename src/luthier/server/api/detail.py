@@ -8,27 +8,36 @@ from pydantic import JsonValue
 
 from luthier.figures import FIGURES
 from luthier.result.activity import activity_of
-from luthier.result.explanation import Explanation, explanation_json
-from luthier.result.failures import first_output, reasons_of
+from luthier.result.facts import Fact, facts_json, find_facts, lasting_facts
+from luthier.result.findings import Findings, Found, stored_findings
 from luthier.result.result import Result
 from luthier.result.search_speedup import beside_random
-from luthier.result.sentences import noise_text, search_lines, trouble_lines
-from luthier.result.serial import ending_of, record_json, result_json
+from luthier.result.serial import record_json
 from luthier.result.setting_rows import settings_texts
-from luthier.result.story import story_lines
-from luthier.result.tuned_parameters import tuned_parameters
-from luthier.result.tuning_return import return_lines
-from luthier.result.waiting import waiting_for
-from luthier.result.working_time import machine_rows, working_time
-from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, ResponseModel, Summary, exact_size, example
-from luthier.server.context import Context, Server, Viewer
+from luthier.server.api.models import ERRORS, SUMMARY_EXAMPLE, Id, ResponseModel, Summary, example
+from luthier.server.context import Server, Viewer
 from luthier.server.summaries import summary_of
 from luthier.space.serial import parameter_to_json
 from luthier.spec.experiment import Experiment, settings_json
 from luthier.store.base import STOPS, Record
-from luthier.trial import Json
 
 router = APIRouter(tags=["experiments"], responses=ERRORS)
+
+_SAME = (
+    "verdict",
+    "improved",
+    "cost_s",
+    "size",
+    "explored",
+    "impact_first",
+    "explanation",
+    "failures",
+    "failing_output",
+    "elapsed_s",
+    "left_s",
+    "waiting",
+)
+"""The fields that are as in the JSON of the result."""
 
 _FEW = 10  # points of a figure that is only built to see whether it has content
 
@@ -225,24 +234,25 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
 
     def work() -> Detail:
         record = server.operations.visible(who, experiment_id)
-        events, (concluded, known) = server.results.derived(record, "detail", lambda result: _known(record, result))
+        events, (lasting, known) = server.results.derived(record, "detail", lambda result: _known(record, result))
         result = beside_random(server.store.history, record, server.results.of(record))
+        found = find_facts(stored_findings(server.store, record, result, time.time()), lasting)
+        values = facts_json(found)
+        said = {fact.name: list(one.sentences) for fact, one in found.items()}
         submitted = {run.number: run.submitted_at for run in result.runs} if record.jobs else {}
         return Detail.model_validate(
             {
                 **known,
                 **summary_of(record, who),
-                **{name: concluded[name] for name in ("verdict", "improved", "cost_s")},
-                "result": {
-                    **concluded,
-                    **record_json(record),
-                    "ending": ending_of(record),
-                    "search_speedup": None if result.over_random is None else asdict(result.over_random),
-                },
-                "search": search_lines(result),
-                "explanation": _explanation(server, record),
+                **{name: values[name] for name in _SAME},
+                "result": {**record_json(record), **values},
+                "noise": "".join(said["noise"]),
+                "search": said["activity"] + said["search_speedup"],
+                "trouble": said["drift"] + said["outliers"],
+                "returns": said["return"],
+                "story": said["steps"],
+                "machine": values["computer"],
                 "events": events,
-                **_now(server, record, result),
                 "has_source": record.source is not None,
                 "has_script": record.settings.get("command") is not None,
                 "stop_requested": record.stop_requested in STOPS,
@@ -258,60 +268,16 @@ async def get_experiment(server: Server, who: Viewer, experiment_id: Id) -> Deta
     return await server.results.run_slow(work)
 
 
-def _known(record: Record, result: Result) -> tuple[dict[str, Json], dict[str, object]]:
-    """The values that depend only on the runs and the settings: the result, and the other fields."""
+def _known(record: Record, result: Result) -> tuple[dict[Fact, Found], dict[str, object]]:
+    """What depends only on the runs and the settings: facts, and other fields."""
     experiment = result.experiment
-    size = exact_size(experiment.space.size)
-    tuned = tuned_parameters(record, experiment, result.runs)
-    return result_json(record, result), {
+    return lasting_facts(Findings(record, result, time.time())), {
         "settings": _settings(experiment),
         "settings_texts": settings_texts(result),
         "parameters": [parameter_to_json(parameter) for parameter in experiment.space.parameters],
         "constraints": list(experiment.space.constraints),
-        "size": size,
-        "explored": None if size is None else len(result.trials) / size,
-        "noise": noise_text(result),
-        "impact_first": None if tuned is None else tuned.to_json(),
-        "trouble": trouble_lines(result),
-        "returns": return_lines(result),
-        "story": story_lines(result),
-        "failures": [
-            {"reason": one.text, "runs": one.runs, "first": None if one.first is None else one.first.number}
-            for one in reasons_of(result.runs)
-        ],
-        "failing_output": _failing_output(result),
         "utilisation": activity_of(result).busy,
         "figures": [name for name, drawing in FIGURES.items() if drawing.slow or drawing(result, _FEW) is not None],
-    }
-
-
-def _now(server: Context, record: Record, result: Result) -> dict[str, object]:
-    """The values that change with the time."""
-    now = time.time()
-    spent = working_time(record, result, now)
-    waiting = None if record.status != "queued" else waiting_for(server.store.queue, record, now)
-    return {
-        "elapsed_s": spent.elapsed_s,
-        "left_s": spent.left_s,
-        "waiting": None if waiting is None else {**asdict(waiting), "sentence": waiting.sentence},
-        "machine": machine_rows(record, result),
-    }
-
-
-def _explanation(server: Context, record: Record) -> dict[str, Json] | None:
-    found = server.store.explanations.get(record.id)
-    return None if found is None else explanation_json(Explanation.from_json(found))
-
-
-def _failing_output(result: Result) -> dict[str, object] | None:
-    found = first_output(result.runs) if result.winner is None else None
-    if found is None:
-        return None
-    return {
-        "run": found.run.number,
-        "config": dict(found.run.config),
-        "stdout": found.stdout,
-        "stderr": found.stderr,
     }
 
 

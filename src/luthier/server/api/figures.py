@@ -8,8 +8,8 @@ from pydantic import AfterValidator, JsonValue
 
 from luthier.errors import NotFoundError
 from luthier.figures import FIGURES, POINTS, Figure, compared, to_plotly
-from luthier.result.plain import json_text
 from luthier.result.result import Result
+from luthier.result.serial import json_text
 from luthier.server.api.models import ERRORS, LARGEST_NUMBER, Id, ResponseModel, Summary, example
 from luthier.server.authentication import Principal
 from luthier.server.context import Context, Server, Viewer

@@ -2,6 +2,7 @@
 
 import io
 import tempfile
+import time
 from dataclasses import asdict
 from pathlib import Path as FilePath
 from typing import Annotated, Literal
@@ -12,10 +13,10 @@ from pydantic import JsonValue
 
 from luthier.errors import InvalidInputError, NotFoundError
 from luthier.figures import FIGURES
-from luthier.launch import config_from, explained
+from luthier.launch import config_from
 from luthier.report.export import write_runs
 from luthier.result.apply import applied
-from luthier.result.explanation import Explanation
+from luthier.result.findings import Findings, stored_findings
 from luthier.result.importance import importances, partial_dependence
 from luthier.result.result import Result
 from luthier.result.search_speedup import beside_random
@@ -24,7 +25,6 @@ from luthier.server.api.models import ERRORS, Id, ResponseModel, TrialResponse, 
 from luthier.server.api.scripts import script_of
 from luthier.server.context import Server, Viewer
 from luthier.server.operations import ConflictError
-from luthier.store.base import Record
 
 router = APIRouter(tags=["insight"], responses=ERRORS)
 
@@ -207,18 +207,18 @@ async def get_report(server: Server, who: Viewer, experiment_id: Id) -> Response
 
     def work() -> bytes:
         record = server.operations.visible(who, experiment_id)
-        explanation = explained(experiment_id, server.store)
         result = beside_random(server.store.history, record, server.results.of(record))
-        return _reported(record, result, explanation)
+        return _reported(stored_findings(server.store, record, result, time.time()))
 
     return HTMLResponse(await server.results.run_slow(work), headers=_as_file(f"luthier-report-{experiment_id}.html"))
 
 
-def _reported(record: Record, result: Result, explanation: Explanation | None) -> bytes:
+def _reported(findings: Findings) -> bytes:
     from luthier.report import report_html
 
-    figures = {name: figure for name, drawing in FIGURES.items() if (figure := drawing(result)) is not None}
-    return report_html(record, result, figures, explanation).encode("utf-8", "replace")
+    drawn = {name: drawing(findings.result) for name, drawing in FIGURES.items()}
+    figures = {name: figure for name, figure in drawn.items() if figure is not None}
+    return report_html(findings, figures).encode("utf-8", "replace")
 
 
 def _exported(result: Result, form: str) -> bytes:

@@ -6,7 +6,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
-from luthier.result.plain import plain
+from luthier.result.serial import plain
 from luthier.server.operations import LONGEST_TEXT
 from luthier.server.text_checks import check_body, check_line
 

@@ -9,8 +9,7 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import Field
 
 from luthier.errors import NotFoundError
-from luthier.result.plain import json_text
-from luthier.result.serial import trial_json
+from luthier.result.serial import json_text, trial_json
 from luthier.result.trials import best_first
 from luthier.runners.output_files import end_of_file
 from luthier.server.api.models import (

@@ -57,13 +57,11 @@ function showAll() {
     detail;
   document.title = `${name} · luthier`;
   draw(head, [name, now, stopping, verifying, shared, mine], () => showHeader(head, detail, reload));
-  draw(verdict, [factsOf(detail), now, result.verdict, result.best, result.ending, detail.trouble], () =>
+  draw(verdict, [factsOf(detail), now, result.facts, result.best], () =>
     showVerdict(verdict, detail),
   );
   draw(use, [now, result.recommended, result.improved, result.command], () => showUse(use, detail));
-  draw(failures, [now, detail.failures, detail.failing_output, result.best === null], () =>
-    showFailures(failures, detail),
-  );
+  draw(failures, [detail.failures, detail.failing_output, result.best === null], () => showFailures(failures, detail));
   draw(explanation, detail.explanation, () => showExplanation(explanation, detail));
   showWaiting();
 }

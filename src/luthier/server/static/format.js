@@ -86,7 +86,7 @@ export function gain({ speedup, low, high, improved, kind }) {
 
 /** A remark of the server as a sentence. */
 export function sentence(text) {
-  return `${text[0].toUpperCase()}${text.slice(1)}.`;
+  return `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}`;
 }
 
 /** The CSS class of a status. */

@@ -2,8 +2,11 @@
 
 import { chip } from "./chips.js";
 import { codeBlock, copyButton, dataTable, fill, h } from "./dom.js";
-import { config, count, duration, estimate, gain, measured, percent } from "./format.js";
+import { config, count, duration, gain, measured, percent, sentence } from "./format.js";
 import { isActive } from "./experiment-header.js";
+
+/** The facts that have a place of their own on the page; all others stand under the verdict. */
+const OWN_PANEL = ["verdict", "recommendation", "failures", "explanation", "waiting"];
 
 /** The result so far, as a sentence and as key figures. */
 export function showVerdict(element, detail) {
@@ -18,12 +21,9 @@ export function showVerdict(element, detail) {
       h(
         "div",
         { class: "stack" },
-        h("div", {}, h("p", { class: "sentence" }, result.verdict), beforeAndAfter(detail)),
+        h("p", { class: "sentence" }, result.verdict),
         bestSoFar(detail),
-        result.ending && result.steps?.at(-1)?.name !== "comparison" ? h("p", { class: "small muted" }, `The search ended: ${result.ending}.`) : null,
-        result.method ? h("p", { class: "small muted" }, `${result.method}.`) : null,
-        detail.impact_first ? h("p", { class: "small" }, `Impact first, ${detail.impact_first.sentence}`) : null,
-        [...detail.story, ...detail.returns, ...detail.search, ...detail.trouble].map((text) => h("p", { class: "small muted" }, text)),
+        result.facts.filter((fact) => !OWN_PANEL.includes(fact.name)).map(factBody),
       ),
     ),
     h(
@@ -45,16 +45,28 @@ function headline({ result, settings: { objectives } }, found) {
   return lines("guess", "–", "gain over the default, not verified");
 }
 
-function beforeAndAfter({ result, settings: { objectives } }) {
-  const { default: first, compared: other } = result;
-  if (!first?.estimate || !other?.estimate || objectives.length > 1) return null;
-  const { measure } = objectives[0];
-  const which = config(other.config) === config(result.best.config) ? "the best configuration" : "the best of the others";
-  return h(
-    "p",
-    { class: "muted" },
-    `${measure}: ${estimate(first.estimate, measure)} with the default, ${estimate(other.estimate, measure)} with ${which}`,
-  );
+/** Everything that the server says about a fact: sentences, a table, and texts to read as they are. */
+function factBody({ sentences, table, texts }) {
+  return [
+    sentences.map((text) => h("p", { class: "small muted" }, sentence(text))),
+    table?.rows.length
+      ? h(
+          "div",
+          { class: "scroll" },
+          dataTable(
+            table.headings,
+            table.rows.map((row) =>
+              h(
+                "tr",
+                {},
+                row.map((text) => h("td", {}, text)),
+              ),
+            ),
+          ),
+        )
+      : null,
+    texts.map(([heading, text]) => [h("p", { class: "label" }, heading), codeBlock(text, "log")]),
+  ];
 }
 
 /** The best configuration of an experiment that has not ended, if it is not the default. */
@@ -179,35 +191,11 @@ export function showExplanation(element, { explanation }) {
   );
 }
 
-/** Why no run gave a number, and what the first failing run wrote. */
-export function showFailures(element, { status, result, failures, failing_output: output }) {
-  element.hidden = result.best !== null || failures.length === 0;
+/** Why runs gave no number and, if none gave one, what the first failing run wrote. */
+export function showFailures(element, { result }) {
+  const fact = result.facts.find((one) => one.name === "failures");
+  element.hidden = !fact;
   if (element.hidden) return;
-  const end = status === "no result" ? " Correct the cause and clone it." : "";
-  fill(
-    element,
-    h("header", {}, h("h2", {}, "Runs without a number"), h("p", {}, `No configuration can be recommended.${end}`)),
-    h(
-      "div",
-      { class: "body stack" },
-      dataTable(
-        [h("th", { class: "number" }, "Runs"), "Reason", h("th", { class: "number" }, "First run")],
-        failures.map(({ runs, reason, first }) =>
-          h(
-            "tr",
-            {},
-            h("td", { class: "number" }, count(runs)),
-            h("td", {}, reason),
-            h("td", { class: "number" }, first ?? ""),
-          ),
-        ),
-      ),
-      output
-        ? ["stderr", "stdout"].map((stream) => [
-            h("p", { class: "label" }, `End of ${stream} of run ${output.run} (${config(output.config)})`),
-            output[stream] ? codeBlock(output[stream], "log") : h("p", { class: "muted" }, "Empty."),
-          ])
-        : h("p", { class: "muted" }, "No output was kept."),
-    ),
-  );
+  const why = result.best === null ? h("p", {}, "No configuration can be recommended.") : null;
+  fill(element, h("header", {}, h("h2", {}, fact.title), why), h("div", { class: "body stack" }, factBody(fact)));
 }
