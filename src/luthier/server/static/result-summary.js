@@ -23,7 +23,7 @@ export function showVerdict(element, detail) {
         { class: "stack" },
         h("p", { class: "sentence" }, result.verdict),
         bestSoFar(detail),
-        result.facts.filter((fact) => !OWN_PANEL.includes(fact.name)).map(factBody),
+        h("div", { class: "told" }, result.facts.filter((fact) => !OWN_PANEL.includes(fact.name)).map(factBody)),
       ),
     ),
     h(
