@@ -139,7 +139,7 @@ def test_the_first_lines_say_what_to_use_how_sure_and_what_it_took(page: str) ->
     text = " ".join(Elements(page).text.split())
     first = text.partition("experiment 7 · stopped")[2]
     assert first.startswith(" Keep the default, x=5 mode=plain. Not verified: the best value may be due to chance.")
-    assert "10 of 60 runs, 5.0 s of run time; 10 configurations (62 % of all)." in first
+    assert "10 of 60 runs, 5.0 s of run time. 10 configurations tried (62 % of all)." in first
     assert "luthier resume 7" in text
 
 

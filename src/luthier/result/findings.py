@@ -143,10 +143,12 @@ def cost_found(known: Findings) -> Found:
     size = size if size is not None and size < 2**53 else None  # JSON represents no larger number exactly
     explored = None if size is None else tried / size
     share = "" if explored is None else f" ({100.0 * explored:.2g} % of all)"
-    count = f"{tried} configuration{'' if tried == 1 else 's'}{share}"
     return Found(
         {"cost_s": result.cost_s, "lost": result.lost, "configurations": tried, "size": size, "explored": explored},
-        [f"{runs_text(result)}, {duration_text(result.cost_s)} of run time; {count}"],
+        [
+            f"{runs_text(result)}, {duration_text(result.cost_s)} of run time",
+            f"{tried} configuration{'' if tried == 1 else 's'} tried{share}",
+        ],
     )
 
 
