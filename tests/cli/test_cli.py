@@ -306,7 +306,7 @@ def test_an_experiment_in_which_every_run_fails_says_why(shell: Shell, tmp_path:
     answer = shell(*tune)
     assert answer.returncode == 1
     for text in (answer.stdout, shell("show", "1").stdout):
-        assert re.search(r"\b3  failed: exit code 7: no input-1\S*  \[first: run 0\]", text), text
+        assert re.search(r"\b3 +failed: exit code 7: no input-1\S* +run 0 \(x=1\)", text), text
         assert "stderr of run 0 (x=1):\n  no input-1\\x1b[31m\n" in text
         assert "stdout of run 0 (x=1):\n  about 1\n" in text
         assert "no result: correct the cause" in text
