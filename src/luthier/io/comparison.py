@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from luthier import launch
 from luthier.errors import InvalidInputError
 from luthier.launch import Done, FollowUp, Launch, LaunchRequest, Told, create
-from luthier.result.result import Result
 from luthier.result.facts import result_json
 from luthier.result.findings import runs_text
+from luthier.result.result import Result
 from luthier.result.serial import ending_of
 from luthier.result.text import duration_text, estimate_text
 from luthier.result.tuned_parameters import tuned_parameters, tuned_text
