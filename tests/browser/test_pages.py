@@ -292,6 +292,8 @@ def test_the_theme_is_remembered_and_plots_follow_it(site: Running, visit: Visit
     page = visit.page
     visit.go(f"/experiments/{number}")
     tick = page.locator(".js-plotly-plot .xtick text").first
+    plot = page.locator("#panel-overview .plot").first
+    plot.scroll_into_view_if_needed()  # figures are loaded when they are seen
     tick.wait_for()
     light = tick.evaluate("(one) => getComputedStyle(one).fill")
     visit.keep("9-light")
@@ -300,6 +302,7 @@ def test_the_theme_is_remembered_and_plots_follow_it(site: Running, visit: Visit
         "(before) => getComputedStyle(document.querySelector('.xtick text')).fill !== before", arg=light
     )
     page.reload()
+    plot.scroll_into_view_if_needed()
     tick.wait_for()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     assert tick.evaluate("(one) => getComputedStyle(one).fill") != light
