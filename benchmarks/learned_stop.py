@@ -22,7 +22,7 @@ from benchmarks.search_traces import OPTIMIZERS, Trace, recorded
 from benchmarks.stop_curves import Curve
 from luthier.arrays import FloatArray
 from luthier.policies.base import Progress, Stop
-from luthier.policies.learned import Learned
+from luthier.policies.learned import LearnedStop
 from luthier.policies.stop import NoImprovement, NotWorthIt
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
 
@@ -121,7 +121,7 @@ class Row:
 def judged(search: Search, production_runs: int) -> Row:
     """Play all rules on one search."""
     rules: dict[str, Stop] = {
-        "learned": Learned(production_runs),
+        "learned": LearnedStop(production_runs),
         "5 % over 5": NoImprovement(5, 0.05),
         "gain < cost": NotWorthIt(production_runs),
     }

@@ -26,7 +26,7 @@ from luthier.io.kernel_verification import BuiltProgram, build_from, run_words
 from luthier.io.tuning import Prepared, Tuning, component_named, prepare
 from luthier.launch import Launch, resume
 from luthier.policies.base import Stop
-from luthier.policies.learned import Learned
+from luthier.policies.learned import LearnedStop
 from luthier.policies.stop import NoImprovement, NotWorthIt
 from luthier.result.result import conclude
 from luthier.store.base import ENDED
@@ -98,7 +98,7 @@ class Whole:
     def stops(self, production_runs: int) -> Mapping[str, int]:
         """After how many runs each rule ends the search."""
         rules: dict[str, Stop] = {
-            "learned": Learned(production_runs, saves_seconds=True),
+            "learned": LearnedStop(production_runs, saves_seconds=True),
             "5 % over 5": NoImprovement(5, 0.05),
             "gain < cost": NotWorthIt(production_runs),
         }

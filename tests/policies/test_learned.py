@@ -15,7 +15,7 @@ from luthier import tunio
 from luthier.errors import InvalidInputError
 from luthier.policies import Progress
 from luthier.policies.forecast import FEWEST_STEPS, HORIZONS, Forecast, features, outlook, shipped
-from luthier.policies.learned import Learned, relative_times
+from luthier.policies.learned import LearnedStop, relative_times
 from luthier.trial import Completed, Config, Estimate, Failed, Trial
 
 FALLING = [10.0, 8.0, 7.0, 6.5, 6.4, 6.4]
@@ -35,20 +35,20 @@ def search(values: Sequence[float | None], *, cost_s: float | None = None, unit_
 
 
 def test_a_search_without_progress_ends_and_one_with_progress_goes_on() -> None:
-    assert Learned(1000)(search(FALLING)) is None
-    assert Learned(100)(search(FLAT)) is not None
+    assert LearnedStop(1000)(search(FALLING)) is None
+    assert LearnedStop(100)(search(FLAT)) is not None
 
 
 def test_more_production_runs_never_end_a_search_sooner() -> None:
     for values in (FALLING, FLAT, FLAT[:12]):
-        ended = [Learned(runs)(search(values)) is not None for runs in (1, 10, 100, 1000, 10_000, 10**6, 10**9)]
+        ended = [LearnedStop(runs)(search(values)) is not None for runs in (1, 10, 100, 1000, 10_000, 10**6, 10**9)]
         assert ended == sorted(ended, reverse=True)
         assert ended[0]
         assert not ended[-1]
 
 
 def test_the_reason_has_figures_that_can_be_checked() -> None:
-    reason = Learned(100)(search(FLAT))
+    reason = LearnedStop(100)(search(FLAT))
     assert reason is not None
     words = reason.split()
     saved_s, cost_s = (float(words[words.index(verb) + 1]) for verb in ("save", "cost"))
@@ -60,12 +60,12 @@ def test_the_reason_has_figures_that_can_be_checked() -> None:
 
 def test_values_in_seconds_of_production_count_beside_the_cost_of_shorter_runs() -> None:
     short = search(FLAT, cost_s=0.5)
-    assert Learned(50)(short) is not None
-    assert Learned(50, saves_seconds=True)(short) is None
+    assert LearnedStop(50)(short) is not None
+    assert LearnedStop(50, saves_seconds=True)(short) is None
 
 
 def test_nothing_is_decided_before_there_is_something_to_decide_on() -> None:
-    rule = Learned(1)
+    rule = LearnedStop(1)
     assert rule(search([])) is None
     assert rule(search(FLAT[: FEWEST_STEPS - 1])) is None
     assert rule(search([None] * 30)) is None
@@ -81,7 +81,7 @@ def test_configurations_that_are_running_count_for_nothing() -> None:
     during = replace(
         before, trials=[*before.trials, running], steps=[*before.steps, 20], costs_s=[*before.costs_s, None]
     )
-    reasons = [Learned(100)(progress) for progress in (before, during)]
+    reasons = [LearnedStop(100)(progress) for progress in (before, during)]
     assert reasons[0] == reasons[1]
 
 
@@ -91,8 +91,8 @@ def test_configurations_that_are_running_count_for_nothing() -> None:
     st.integers(1, 10**6),
 )
 def test_the_unit_of_time_does_not_matter(values: list[float | None], unit: float, runs: int) -> None:
-    plain = Learned(runs)(search(values))
-    scaled = Learned(runs)(search([None if value is None else value * unit for value in values], unit_s=unit))
+    plain = LearnedStop(runs)(search(values))
+    scaled = LearnedStop(runs)(search([None if value is None else value * unit for value in values], unit_s=unit))
     assert (plain is None) == (scaled is None)
 
 
@@ -102,7 +102,7 @@ def test_a_rate_that_is_maximized_is_judged_like_the_time_it_stands_for(times: l
     costs = list(times)
     of_times = replace(search(times), costs_s=costs)
     of_rates = replace(search([-1000.0 / time for time in times]), costs_s=costs)
-    assert (Learned(runs)(of_times) is None) == (Learned(runs)(of_rates) is None)
+    assert (LearnedStop(runs)(of_times) is None) == (LearnedStop(runs)(of_rates) is None)
 
 
 def test_repeats_make_a_configuration_dearer() -> None:
@@ -116,7 +116,7 @@ def test_repeats_make_a_configuration_dearer() -> None:
     )
     costs = []
     for progress in (once, twice):
-        reason = Learned(100)(progress)
+        reason = LearnedStop(100)(progress)
         assert reason is not None
         costs.append(float(reason.split()[-2]))
     assert costs[1] == pytest.approx(2.0 * costs[0], rel=0.01)
@@ -125,7 +125,7 @@ def test_repeats_make_a_configuration_dearer() -> None:
 def test_a_rule_leaves_what_it_is_given_alone() -> None:
     progress = search([*FLAT, None])
     copy = search([*FLAT, None])
-    assert Learned(10)(progress) == Learned(10)(progress)
+    assert LearnedStop(10)(progress) == LearnedStop(10)(progress)
     assert progress == copy
 
 
@@ -138,7 +138,7 @@ def test_relative_times() -> None:
     extreme = relative_times([1e300, 1e-300, 5e-324])
     assert extreme is not None
     assert (extreme > 0.0).all()
-    assert Learned(10)(search([1e300, 1e-300, 5e-324, 1e-10, 1.0, 1e300])) is not None
+    assert LearnedStop(10)(search([1e300, 1e-300, 5e-324, 1e-10, 1.0, 1e300])) is not None
 
 
 def test_the_forecast_is_finite_for_any_search() -> None:
@@ -171,7 +171,7 @@ def test_no_step_left_means_no_outlook() -> None:
 @pytest.mark.parametrize("runs", [0, -1])
 def test_a_senseless_number_of_production_runs(runs: int) -> None:
     with pytest.raises(InvalidInputError, match="production runs"):
-        Learned(runs)
+        LearnedStop(runs)
 
 
 class TestAttached:
@@ -180,7 +180,7 @@ class TestAttached:
     def test_it_is_the_same_rule(self) -> None:
         stop = tunio.stop(production_runs=100, iterations=100)
         reasons = [stop(at, min(FLAT[: at + 1]), cost_s=value) for at, value in enumerate(FLAT)]
-        rule = [Learned(100)(search(FLAT[: at + 1])) for at in range(len(FLAT))]
+        rule = [LearnedStop(100)(search(FLAT[: at + 1])) for at in range(len(FLAT))]
         assert [reason is None for reason in reasons] == [reason is None for reason in rule]
         assert reasons[-1] is not None
         assert "iteration" in reasons[-1]

@@ -19,7 +19,7 @@ _WIDEST = 1e30  # larger ratios of values count as this one
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LearnedStop:
     """Stop once further configurations are expected to save less, over `production_runs`, than trying them costs.
 
     What is expected is learned from generated searches (`luthier.policies.forecast`). A run of a configuration is taken

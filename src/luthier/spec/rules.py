@@ -10,7 +10,7 @@ from luthier.errors import InvalidInputError
 from luthier.plugins import Registry, instead
 from luthier.policies import AUTO_PICKER, PRUNES, RESAMPLES, STOPS, SUBSET_PICKERS, stop
 from luthier.policies.base import Prune, Resample, Stop, SubsetPicker
-from luthier.policies.learned import USUAL_PRODUCTION_RUNS, Learned
+from luthier.policies.learned import USUAL_PRODUCTION_RUNS, LearnedStop
 from luthier.policies.prune import BeyondSeconds, Never, beyond_quantile
 from luthier.policies.resample import Sedr, Static
 from luthier.space import Space
@@ -201,7 +201,7 @@ def _improvement(match: re.Match[str], _: TunedProblem) -> Stop:
 
 def _learned(match: re.Match[str], tuned: TunedProblem) -> Stop:
     runs = int(match[1]) if match[1] else tuned.production_runs or USUAL_PRODUCTION_RUNS
-    return Learned(runs, saves_seconds=tuned.saves_seconds)
+    return LearnedStop(runs, saves_seconds=tuned.saves_seconds)
 
 
 _Make: TypeAlias = Callable[[re.Match[str], TunedProblem], Stop]
