@@ -21,8 +21,8 @@ def test_more_runs(site: Running, visit: Visit) -> None:
     enter(visit)
     visit.go(f"/experiments/{number}")
     expect(page.locator("h1 .badge")).to_have_text("finished")
-    expect(page.locator(".verdict")).to_contain_text("return on tuning (RoTI): ")
-    expect(page.locator(".verdict")).to_contain_text("net gain over 500 runs in production: ")
+    expect(page.locator(".verdict")).to_contain_text("Return on tuning (RoTI): ")
+    expect(page.locator(".verdict")).to_contain_text("Net gain over 500 runs in production: ")
     before = site.store.history.experiment(number).runs
     page.locator("summary", has_text="More runs").click()
     amount = page.get_by_label("More runs")
