@@ -41,11 +41,11 @@ RIVAL = """
 import sys
 from luthier.errors import NotFoundError
 from luthier.store import open_server_store
-from luthier.store.base import Origin, Owner
+from luthier.store.base import Owner, RequestedBy
 store, me, keys = open_server_store(sys.argv[1]), int(sys.argv[2]), [int(key) for key in sys.argv[3:]]
 print("ready", flush=True)
 sys.stdin.readline()
-print(store.history.create("x", {}, 0.0, Origin("ann", None, "k")).id)
+print(store.history.create("x", {}, 0.0, RequestedBy("ann", None, "k")).id)
 print("nothing" if store.accounts.find("digest", 1.0) is None else "let in")
 for key in keys:
     try:

@@ -19,7 +19,7 @@ from luthier.spec.origin import Step
 from luthier.store.base import ENDED, Record
 from luthier.store.ownership import status_text
 from luthier.store.server_store import ServerStore
-from luthier.trial import Config, Json, Run, Trial
+from luthier.trial import Json, Run, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ def explanation_found(known: Findings) -> Found:
     explanation, space = known.explanation, known.result.experiment.space
     if explanation is None:
         return Found({"explanation": None})
-    default, best = (config_text(Config(one.config), space) for one in (explanation.default, explanation.best))
+    default, best = (config_text(space.check(one.config), space) for one in (explanation.default, explanation.best))
     rows = [(one.quantity.label, one.default_text, one.best_text, one.change) for one in explanation.differences]
     return Found(
         {"explanation": explanation_json(explanation)},

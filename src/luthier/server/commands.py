@@ -175,6 +175,9 @@ def serve(
                 f"luthier: the link works once; for another one: luthier user invite {LOCAL}",
                 file=sys.stderr,
             )
+        for state in states.values():
+            if state.says:
+                print(f"luthier: {state.says}", file=sys.stderr)
         print("luthier: press Ctrl-C to stop the server", file=sys.stderr, flush=True)
         stopped = threading.Event()
         looking = None if no_worker else _started(working, stopped)

@@ -17,6 +17,11 @@ class PartState(Protocol):
     """What a wing keeps in a running server."""
 
     @property
+    def says(self) -> str:
+        """A line for the administrator when the server starts; empty if there is nothing to say."""
+        ...
+
+    @property
     def listeners(self) -> int:
         """The number of open event streams."""
         ...

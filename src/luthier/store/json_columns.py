@@ -9,12 +9,13 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from typing import TypeAlias, cast
-
-from sqlalchemy import RowMapping
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from luthier.store.base import ENDED
 from luthier.trial import Json
+
+if TYPE_CHECKING:
+    from sqlalchemy import RowMapping
 
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 """What is raised where a text or a number is not what luthier wrote."""
@@ -41,7 +42,7 @@ def mapping(text: str) -> Mapping[str, Json]:
     return found
 
 
-def sealed(result: str, experiment: Mapping[str, object], runs: Iterable[RowMapping]) -> str:
+def sealed(result: str, experiment: Mapping[str, object], runs: "Iterable[RowMapping]") -> str:
     """The text of a result with its checksum and those of the experiment and the runs, which are rows of tables."""
     known = list(runs)
     events = 1 + max((order for row in known for order in _orders(row)), default=-1)
@@ -65,7 +66,7 @@ def result_from(experiment: Mapping[str, object], runs: int) -> Mapping[str, Jso
     return result
 
 
-def check_runs(result: str | None, runs: Iterable[RowMapping]) -> None:
+def check_runs(result: str | None, runs: "Iterable[RowMapping]") -> None:
     """Raise `ValueError` or `TypeError` if the runs are not those of the result."""
     seal = None if result is None else json.loads(result).get(_KEY)
     if seal is None:
@@ -75,11 +76,11 @@ def check_runs(result: str | None, runs: Iterable[RowMapping]) -> None:
         raise ValueError("the checksum of the runs of this experiment is wrong")
 
 
-def _orders(row: RowMapping) -> list[int]:
+def _orders(row: "RowMapping") -> list[int]:
     return [cast("int", row[name]) for name in ("submit_order", "finish_order") if row[name] is not None]
 
 
-def _of_runs(runs: Iterable[RowMapping], events: int) -> str:
+def _of_runs(runs: "Iterable[RowMapping]", events: int) -> str:
     """The checksum of what had happened before an event; NULL does not count, because columns may be added."""
     lines = []
     for row in runs:

@@ -1,7 +1,6 @@
 """The on-line service inside of `luthier serve`, in a thread of its own."""
 
 import logging
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -112,14 +111,14 @@ def serving(store: ServerStore, url: str | None, options: OnlineServeOptions | N
             # It has its own connection to the store: pages must not delay programs.
             service = OnlineServing(open_server_store(url), listen)
             service.start()
-            print(f"luthier: on-line sessions at {', '.join(service.addresses)}", file=sys.stderr)  # noqa: T201 - as serve
     except LuthierError as error:
         if given:
             raise
-        service = None
-        print(f"luthier: on-line tuning is off on this server: {error}", file=sys.stderr)  # noqa: T201 - as serve
+        service, says = None, f"on-line tuning is off on this server: {error}"
+    else:
+        says = "" if service is None else f"on-line sessions at {', '.join(service.addresses)}"
     try:
-        yield OnlineState(store, () if service is None else service.addresses)
+        yield OnlineState(store, () if service is None else service.addresses, says)
     finally:
         if service is not None:
             service.stop()

@@ -103,11 +103,12 @@ class OnlineList:
 class OnlineState:
     """On-line sessions in a running server; the pages name the `addresses` where programs reach its service."""
 
-    def __init__(self, store: ServerStore, addresses: tuple[str, ...] = ()) -> None:
+    def __init__(self, store: ServerStore, addresses: tuple[str, ...] = (), says: str = "") -> None:
         self.sessions: OnlineSessions = online_sessions_in(store)
         self.operations = OnlineOperations(self.sessions, store.accounts)
         self.events: ListEvents[OnlineRecord] = ListEvents(OnlineList(self.sessions))
         self.addresses = addresses
+        self.says = says
 
     @property
     def listeners(self) -> int:

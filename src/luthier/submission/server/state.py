@@ -73,6 +73,7 @@ class SubmissionState:
     """Jobs at submission in a running server."""
 
     listeners = 0
+    says = ""
 
     def __init__(self, store: ServerStore, options: SubmissionServeOptions | None = None) -> None:
         options = options or SubmissionServeOptions()
