@@ -48,6 +48,6 @@ def test_slots_suggestions_and_the_speedup_over_a_random_search(luthier: Luthier
     assert found["search_speedup"]["by_runs"] == pytest.approx(30 / found["search_speedup"]["runs"])
     luthier("report", "2", "-o", str(tmp_path / "report.html"))
     report = (tmp_path / "report.html").read_text()
-    assert OVER in report
+    assert OVER.capitalize() in report
     assert "suggestions took" in report
     assert OVER not in luthier("show", "1")

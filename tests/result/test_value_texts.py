@@ -2,7 +2,7 @@
 
 import pytest
 
-from luthier.result.text import bytes_text, duration_text, estimate_text, value_text
+from luthier.result.text import bytes_text, duration_text, estimate_text, share_text, value_text
 from luthier.trial import Estimate
 
 
@@ -37,3 +37,8 @@ def test_an_estimate_is_shown_with_its_interval_where_it_has_one() -> None:
     assert estimate_text(Estimate(2.0, 5, 0.1, 1.9, 2.1), "wall") == "2 s (1.9 s to 2.1 s)"
     assert estimate_text(Estimate(2.0, 5, 0.1, None, 2.1), "wall") == "2 s"
     assert estimate_text(Estimate(2.0, 5, 0.1, 1.9, None), "wall") == "2 s"
+
+
+def test_a_share_has_two_digits_and_no_exponent() -> None:
+    shown = [share_text(share) for share in (0.0, 0.0345, 0.5, 0.994, 0.996, 1.0, 1.34, 25.0)]
+    assert shown == ["0 %", "3.5 %", "50 %", "99 %", "100 %", "100 %", "134 %", "2500 %"]

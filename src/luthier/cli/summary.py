@@ -12,7 +12,7 @@ from luthier.result.findings import Findings, Found
 from luthier.result.findings import Table as FactTable
 from luthier.result.importance import Importances
 from luthier.result.result import Result
-from luthier.result.text import estimates_text, measure_names
+from luthier.result.text import estimates_text, measure_names, share_text
 from luthier.result.trials import best_first
 from luthier.spec.experiment import Experiment
 from luthier.store.base import Record
@@ -86,7 +86,7 @@ def _spread_text(estimate: Estimate | None) -> str:
     """The standard deviation of the runs of one configuration in percent of its value; empty if it ran once."""
     if estimate is None or estimate.deviation is None or estimate.value == 0.0:
         return ""
-    return f"{100.0 * estimate.deviation / abs(estimate.value):.2g} %"
+    return share_text(estimate.deviation / abs(estimate.value))
 
 
 def importance_view(importances: Importances, experiment: Experiment) -> RenderableType:

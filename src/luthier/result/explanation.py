@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from luthier.measures.instruments import INSTRUMENTS, Quantity
-from luthier.result.text import bytes_text, seconds_text
+from luthier.result.text import bytes_text, seconds_text, share_text
 from luthier.trial import Json, Value
 
 _BLOCK_BYTES = 512
@@ -109,7 +109,7 @@ class Difference:
         if self.best == 0:
             return "none any more"
         if self.factor < 2:
-            return f"{100 * abs(self.best / self.default - 1):.2g} % {direction}"
+            return f"{share_text(abs(self.best / self.default - 1))} {direction}"
         return f"{self.factor:,.0f} times {direction}" if self.factor >= 10 else f"{self.factor:.2g} times {direction}"
 
     @property

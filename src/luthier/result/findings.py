@@ -10,7 +10,15 @@ from luthier.result.explanation import NOTE, Explanation, explanation_json
 from luthier.result.failures import first_output, reasons_of
 from luthier.result.result import Result
 from luthier.result.serial import ending_of, trial_json
-from luthier.result.text import config_text, duration_text, estimate_text, estimates_text, measure_names, value_text
+from luthier.result.text import (
+    config_text,
+    duration_text,
+    estimate_text,
+    estimates_text,
+    measure_names,
+    share_text,
+    value_text,
+)
 from luthier.result.tuned_parameters import tuned_parameters
 from luthier.result.tuning_return import return_lines, tuning_return
 from luthier.result.waiting import Waiting, waiting_for
@@ -142,7 +150,7 @@ def cost_found(known: Findings) -> Found:
     tried, size = len(result.trials), result.experiment.space.size
     size = size if size is not None and size < 2**53 else None  # JSON represents no larger number exactly
     explored = None if size is None else tried / size
-    share = "" if explored is None else f" ({100.0 * explored:.2g} % of all)"
+    share = "" if explored is None else f" ({share_text(explored)} of all)"
     return Found(
         {"cost_s": result.cost_s, "lost": result.lost, "configurations": tried, "size": size, "explored": explored},
         [
@@ -264,7 +272,7 @@ def noise_found(known: Findings) -> Found:
     values: dict[str, Json] = {"repeats": result.repeats, "estimator": result.estimator}
     if not noise.freedom:
         return Found({"noise": None, **values})
-    spread = f"{100.0 * noise.deviation:.2g} %"
+    spread = share_text(noise.deviation)
     if not noise.relative:
         spread = value_text(noise.deviation, result.experiment.objective.measure)
     repeated = f"; {result.repeats} runs of the search were repeats (estimator: {result.estimator})"

@@ -24,6 +24,12 @@ def value_text(value: float, measure: str) -> str:
             return f"{value:.5g}"
 
 
+def share_text(share: float) -> str:
+    """A share in per cent, to two digits but without an exponent: `3.5 %`, `134 %`."""
+    percent = 100.0 * share
+    return f"{percent:.0f} %" if abs(percent) >= 99.5 else f"{percent:.2g} %"
+
+
 def seconds_text(seconds: float) -> str:
     """`12.5 ms`, `3.25 s`."""
     return f"{seconds * 1000:.4g} ms" if abs(seconds) < 1 else f"{seconds:.4g} s"
