@@ -25,7 +25,7 @@ from luthier.policies.base import SearchSoFar, Subset, TunedStep
 from luthier.policies.contract import SubsetPickerContract
 from luthier.policies.learned_subset import LearnedPicker, Recorder, learned_from, shipped
 from luthier.policies.picker_networks import Networks
-from luthier.policies.statistical_subset import Findings, StatisticalPicker
+from luthier.policies.statistical_subset import KnownEffects, StatisticalPicker
 from luthier.space import Choice, Integer, Space
 from luthier.trial import Config
 
@@ -60,7 +60,7 @@ def asked_once(picker: StatisticalPicker, value: Callable[[Config], float]) -> S
 def test_the_statistical_picker_knows_what_matters_and_says_how_much_it_explains() -> None:
     space = six()
     trials = [measured(config, only_b_and_e(config)) for config in space.sample(40, np.random.default_rng(5))]
-    findings = Findings.of(space, trials)
+    findings = KnownEffects.of(space, trials)
     assert findings is not None
     shares = findings.effects.shares()
     assert {space.names[at] for at in np.argsort(-shares)[:2]} == {"b", "e"}

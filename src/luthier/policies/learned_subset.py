@@ -12,7 +12,7 @@ import numpy as np
 from luthier.arrays import FloatArray
 from luthier.policies.base import SearchSoFar, Subset
 from luthier.policies.picker_networks import PARAMETER_INPUTS, SIZES, STATE_INPUTS, Decision, Networks, copied, learn
-from luthier.policies.statistical_subset import Findings, fruitless_steps, with_room
+from luthier.policies.statistical_subset import KnownEffects, fruitless_steps, with_room
 from luthier.trial import Config, Json
 
 _ROOM = 3  # free configurations that a part needs at least
@@ -50,13 +50,13 @@ class View:
     """A search as the networks see it: a row of inputs for each parameter."""
 
     search: SearchSoFar
-    findings: Findings | None
+    findings: KnownEffects | None
     parameters: FloatArray
 
     @staticmethod
     def of(search: SearchSoFar) -> "View":
         """Compute the inputs."""
-        findings = Findings.of(search.space, [trial for trial in search.trials if trial.estimate is not None])
+        findings = KnownEffects.of(search.space, [trial for trial in search.trials if trial.estimate is not None])
         return View(search, findings, _parameter_inputs(search, findings))
 
     def state(self, expected: FloatArray) -> FloatArray:
@@ -98,7 +98,7 @@ def chosen(view: View, expected: FloatArray, action: int) -> Subset:
     return Subset(tuple(ranked[:count]), why if view.findings is None else view.findings.explained(columns, why))
 
 
-def _parameter_inputs(search: SearchSoFar, findings: Findings | None) -> FloatArray:
+def _parameter_inputs(search: SearchSoFar, findings: KnownEffects | None) -> FloatArray:
     """A row for each parameter: what tuning it brought so far, and what a model of the values says."""
     space, steps = search.space, search.steps
     gains = _gains(search)

@@ -49,7 +49,7 @@ class StatisticalPicker:
         """Return the parameters to tune now, those with the largest expected gain first."""
         names = search.space.names
         known = [trial for trial in search.trials if trial.estimate is not None]
-        findings = Findings.of(search.space, known)
+        findings = KnownEffects.of(search.space, known)
         if findings is None:
             return Subset(names, "no differences between configurations are known yet")
         order = np.argsort(-findings.gains, kind="stable")
@@ -66,7 +66,7 @@ class StatisticalPicker:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class KnownEffects:
     """What the values say of each parameter: its expected gain; `best` is the best configuration."""
 
     effects: MainEffects
@@ -74,7 +74,7 @@ class Findings:
     best: Config
 
     @staticmethod
-    def of(space: Space, known: Sequence[Trial]) -> "Findings | None":
+    def of(space: Space, known: Sequence[Trial]) -> "KnownEffects | None":
         """Fit a model to the trials, which all have an estimate; None if they do not differ or are too few."""
         values = np.array([trial.estimate.value for trial in known if trial.estimate is not None])
         if len(values) < FEWEST or not values.max() > values.min():
@@ -90,7 +90,7 @@ class Findings:
                 else 0.0
                 for column, parameter in enumerate(space.parameters)
             ]
-        return Findings(effects, np.array(gains), known[int(np.argmin(values))].config)
+        return KnownEffects(effects, np.array(gains), known[int(np.argmin(values))].config)
 
     def explained(self, columns: IntArray, why: str) -> str:
         """A reason with what the parameters in these columns explain, for people."""
