@@ -117,7 +117,14 @@ def stored(project: Path, number: int) -> Any:
 
 @needs_hdf5
 def test_the_report_tells_the_whole_story(project: Path) -> None:
-    told = done(project, *tune_words("-n", "14", "--stop", "after 13 runs", "--verify", "3", "--production-runs", "50"))
+    words = tune_words("-n", "14", "--stop", "after 13 runs", "--verify", "3", "--production-runs", "50")
+    for _ in range(6):  # the times are real: now and then the default looks best, and nothing is compared
+        told = done(project, *words)
+        if "nothing to compare" not in told:
+            break
+        for old in project.glob("store.db*"):
+            old.unlink()
+        shutil.rmtree(project / "io-tuning")
     for text in (
         "kernel: the search runs the I/O kernel, verified on one input: same I/O as the application",
         "search: experiment 1, on the I/O kernel, not verified:",

@@ -40,7 +40,8 @@ def stop(served: Served) -> None:
     """Stop a server as Ctrl-C does; it has nothing to complain about."""
     served.process.send_signal(signal.SIGINT)
     assert served.process.communicate(timeout=60)[1] == ""
-    assert served.process.returncode == 128 + signal.SIGINT
+    is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # in tests that run in the background of a shell
+    assert served.process.returncode == (0 if is_ignored else 128 + signal.SIGINT)
 
 
 def work(tuner: RemoteTuner, steps: int) -> None:
@@ -88,7 +89,7 @@ def test_a_second_server_says_that_the_socket_is_taken_and_goes_on(site: Site) -
     first = Served(site, "--no-worker")
     take_part(f"unix:{socket_of(site)}")
     second = Served(site, "--no-worker")
-    assert second.said.splitlines()[0].startswith("luthier: on-line tuning is off on this server: ")
+    assert "\nluthier: on-line tuning is off on this server: " in second.said
     wait_until(lambda: bool(second.json("GET", "/api/v1/online")["items"]), "it shows what the first one serves")
     stop(second)
     assert socket_of(site).exists()
