@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_WINGS = ("luthier.online:WING", "luthier.submission.wing:WING", "luthier.io:WING")
+_WINGS = {
+    "luthier.online": "luthier.online:WING",
+    "luthier.submission": "luthier.submission.wing:WING",
+    "luthier.io": "luthier.io:WING",
+}
 
 
 def main() -> None:
@@ -37,8 +41,7 @@ def join_wings() -> None:
 
     from luthier.plugins import join, loaded
 
-    packages = {where: where.partition(":")[0].rpartition(".wing")[0] or where.partition(":")[0] for where in _WINGS}
-    join([cast("Wing", loaded(where)) for where, package in packages.items() if find_spec(package) is not None])
+    join([cast("Wing", loaded(where)) for package, where in _WINGS.items() if find_spec(package) is not None])
 
 
 @cache

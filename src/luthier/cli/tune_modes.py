@@ -1,11 +1,11 @@
 """Other modes of `luthier tune` than running a command many times; wings add them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from luthier.plugins import Registry
-from luthier.spec.signatures import options_of, with_options
+from luthier.spec.signatures import with_options_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,7 @@ def with_modes(command: Callable[..., int]) -> Callable[..., int]:
     """The command with the options of all ways; it gets their values in its argument `modes`."""
     modes = {name: MODES.get(name) for name in MODES.own()}
     kinds = {name: mode.options for name, mode in modes.items()}
-
-    def gathered(values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: kind(**{one.name: values[one.name] for one in fields(kind)}) for name, kind in kinds.items()}
-
-    options = [option for mode in modes.values() for option in options_of(mode.options, mode.heading)]
-    return with_options(command, "modes", options, gathered)
+    return with_options_of(command, "modes", kinds, {name: mode.heading for name, mode in modes.items()})
 
 
 def run_in_mode(modes: Modes, request: TuneRequest) -> int | None:

@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import fields
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
@@ -15,7 +14,7 @@ import typer
 from luthier.errors import InvalidInputError, NotFoundError, UnavailableError
 from luthier.plugins import joined, loaded
 from luthier.server.server_record import LOOPBACK, public_url, record_start, running_url
-from luthier.spec.signatures import COMMON, OUTPUT, WithHeadings, options_of, with_options
+from luthier.spec.signatures import COMMON, OUTPUT, WithHeadings, with_options_of
 
 if TYPE_CHECKING:
     from luthier.launch import Worker
@@ -156,11 +155,12 @@ def serve(
     from luthier.server.parts import parts
     from luthier.server.serve import serve as serve_on
 
-    with _listening(host, port) as listening, ExitStack() as services:
-        states = {
+    with ExitStack() as services:
+        states = {  # first: an option of a wing that is wrong is told whether the port is free or not
             name: services.enter_context(part.serving(server_store, store, (chosen or {}).get(name)))
             for name, part in parts().items()
         }
+        listening = services.enter_context(_listening(host, port))
         port = listening.getsockname()[1]
         place = ServerAddress(port, tuple(names or ()) if host in LOOPBACK else (host, *(names or ())), is_https=https)
         public = public_url(host, port, names or (), is_https=https)
@@ -306,12 +306,7 @@ def add_token(name: Name, store: StoreUrl = None) -> None:
 def _with_options_of_wings(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the options that wings add to it."""
     kinds = {wing.name: cast("type[Any]", loaded(wing.options)) for wing in joined() if wing.options}
-
-    def gathered(values: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: kind(**{one.name: values[one.name] for one in fields(kind)}) for name, kind in kinds.items()}
-
-    options = [option for kind in kinds.values() for option in options_of(kind)]
-    return with_options(command, "chosen", options, gathered)
+    return with_options_of(command, "chosen", kinds)
 
 
 def _require_packages() -> None:

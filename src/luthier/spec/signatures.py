@@ -1,7 +1,7 @@
 """Options of a command that are declared somewhere else, and the help of commands with many options."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar, get_type_hints
 
@@ -26,6 +26,24 @@ def options_of(kind: type[Any], heading: str | None = None) -> list[inspect.Para
     for hint in hints.values() if heading else ():
         hint.__metadata__[0].rich_help_panel = heading
     return [option(each.name, hints[each.name], each.default) for each in fields(kind)]
+
+
+def with_options_of(
+    command: Callable[..., Code],
+    argument: str,
+    kinds: Mapping[str, type[Any]],
+    headings: Mapping[str, str] | None = None,
+) -> Callable[..., Code]:
+    """The command with the options of several dataclasses; its argument gets a value of each, by their names.
+
+    The options of a dataclass stand below its heading of the help, if it has one.
+    """
+
+    def gathered(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: kind(**{one.name: values[one.name] for one in fields(kind)}) for name, kind in kinds.items()}
+
+    options = [option for name, kind in kinds.items() for option in options_of(kind, (headings or {}).get(name))]
+    return with_options(command, argument, options, gathered)
 
 
 def with_options(
